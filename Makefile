@@ -1,0 +1,48 @@
+# Two commands do everything, installs included:
+#   make demo   set up, then augment the example corpus and show sentences before and after
+#   make test   set up, then run every check
+.PHONY: demo test setup lint types unit bench clean
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export ENTAUG_CACHE ?= $(CURDIR)/.cache/entaug
+
+help:
+	@echo "make demo   set up, then augment the example corpus and show it"
+	@echo "make test   set up, then run every check"
+	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
+
+# The stamp names what the environment was made from; a change there makes it anew.
+$(VENV)/.made: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "entaug needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Word lists and models that methods need, fetched once into $(ENTAUG_CACHE) and checked by their sums.
+setup: $(VENV)/.made
+	$(BIN)/entaug models prepare
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+test: lint types unit
+
+lint: $(VENV)/.made
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.made
+	$(BIN)/mypy
+
+unit: setup
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r benchmarks/requirements.txt
+	$(BIN)/python benchmarks/speed.py --write benchmarks/results.md
+
+clean:
+	rm -rf $(VENV) .cache demo-output

@@ -1,0 +1,7 @@
+"""``python -m entaug``."""
+
+import sys
+
+from entaug.cli import main
+
+sys.exit(main())

@@ -1,0 +1,411 @@
+"""The contract of every method, and all that is not the method itself.
+
+A method is a dataclass: its fields are its parameters, its class facts say what it keeps and needs, and it
+implements one of `Augmenter._rewrite` (one sentence) and `Augmenter._rewrite_many` (a batch, where a model is
+behind it). The base draws random streams, validates, drops what is equal to its source or was made before, asks
+again up to a bound, counts, and writes provenance.
+"""
+
+from __future__ import annotations
+
+import abc
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import islice
+from random import Random
+from typing import Any, ClassVar, NamedTuple, Self
+
+from entaug._version import __version__
+from entaug.data import Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.rng import Streams
+
+__all__ = ["NO_CANDIDATE", "UNCHANGED", "Augmenter", "Facts", "Rejection", "Run", "Tally", "source_of"]
+
+# What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
+_OF_THE_TEXT = frozenset(("comments", "text", "entity_fields"))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a method is and keeps: the documentation, `entaug methods` and the conformance suite are made from it.
+
+    Args:
+        name: its registry name, the field's acronym in lower case.
+        long_name: the long form, an alias.
+        summary: what it does, one line.
+        paper: where it comes from.
+        keeps_length: every sentence keeps its number of tokens.
+        keeps_order: tokens and mentions stay in order.
+        keeps_words: every sentence keeps its tokens (as a multiset).
+        keeps_mention_words: mentions keep their words (as a multiset).
+        keeps_mentions: every sentence keeps the number and labels of its mentions.
+        nested: works on corpora with nested mentions.
+        discontinuous: works on corpora with discontinuous mentions.
+        needs_fit: must see the training corpus first.
+        needs_mentions: can do nothing on a corpus without mentions.
+        needs: the kinds of backend it uses.
+        cost: what it costs, in words.
+    """
+
+    name: str
+    long_name: str
+    summary: str
+    paper: str
+    keeps_length: bool = False
+    keeps_order: bool = False
+    keeps_words: bool = False
+    keeps_mention_words: bool = False
+    keeps_mentions: bool = True
+    nested: bool = True
+    discontinuous: bool = True
+    needs_fit: bool = False
+    needs_mentions: bool = False
+    needs: tuple[str, ...] = ()
+    cost: str = "rules: tens of thousands of sentences a second"
+
+
+class Rejection(NamedTuple):
+    """Why a draft was not made.
+
+    Args:
+        reason: a short name; rejections are counted by it.
+        final: whether asking again is useless.
+    """
+
+    reason: str
+    final: bool = False
+
+
+UNCHANGED = Rejection("equal to its source")
+DUPLICATE = Rejection("made before")
+NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
+
+
+@dataclass
+class Tally:
+    """What a run has done so far.
+
+    Args:
+        sources: gold sentences seen.
+        asked: augmented sentences asked for.
+        made: augmented sentences made.
+        missing: those not made, by the last reason.
+        rejected: all drafts rejected, also those that were asked for again, by reason.
+    """
+
+    sources: int = 0
+    asked: int = 0
+    made: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+
+class _Draft:
+    """One augmented sentence asked for."""
+
+    __slots__ = ("copy", "key", "reason", "result", "rng", "siblings", "source")
+
+    def __init__(self, source: Sentence, key: str, copy: int, rng: Random, siblings: set[Any]) -> None:
+        self.source = source
+        self.key = key
+        self.copy = copy
+        self.rng = rng
+        self.siblings = siblings
+        self.result: Sentence | None = None
+        self.reason = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class Augmenter(abc.ABC):
+    """Base of all methods.
+
+    Args:
+        copies: how many augmented sentences to ask for per gold sentence.
+        seed: any integer; with the sentence and the copy number it settles every random choice.
+        max_attempts: how often a draft is asked for until one is new.
+
+    Attributes learned by `fit` end in an underscore. `tally_` holds the counts of the latest `augment`.
+    """
+
+    copies: int = 1
+    seed: int = 0
+    max_attempts: int = 10
+
+    facts: ClassVar[Facts]
+    _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
+
+    # ------------------------------------------------------------------------------------------ for subclasses
+
+    def _check(self) -> None:
+        """Raise `ParameterError` for parameters of the subclass that cannot be."""
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        """Learn from the training corpus, in one pass."""
+
+    def _load(self) -> None:
+        """Get backends ready; called before fitting and augmenting."""
+
+    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+        """Draw one new version of a sentence."""
+        raise NotImplementedError
+
+    def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
+        """Draw a new version of each; a method with a model behind it overrides this and batches."""
+        rewrite = self._rewrite
+        return [rewrite(sentence, rng) for sentence, rng in asked]
+
+    # ---------------------------------------------------------------------------------------------- for users
+
+    def check(self) -> None:
+        """Check the parameters.
+
+        Raises:
+            ParameterError: one has a value it cannot have.
+        """
+        for name in ("copies", "max_attempts"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if type(self.seed) is not int:
+            raise ParameterError(f"seed must be a whole number, not {self.seed!r}")
+        p = getattr(self, "p", None)
+        if p is not None and not (isinstance(p, int | float) and 0 <= p <= 1):
+            raise ParameterError(f"p must be a probability between 0 and 1, not {p!r}")
+        self._check()
+
+    def params(self) -> dict[str, Any]:
+        """The parameters by name; a backend given as an instance stands as its name."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.init}
+
+    @property
+    def signature(self) -> str:
+        """Method, parameters and version, as provenance holds them."""
+        values = "|".join(f"{name}={value}" for name, value in self.params().items())
+        return f"{self.facts.name}|{values}|entaug={__version__}"
+
+    def fit(self, corpus: Iterable[Sentence]) -> Self:
+        """Learn from the gold training sentences (never give it dev or test sentences).
+
+        Args:
+            corpus: read once.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has a value it cannot have.
+            InputError: the corpus has no mention, or nothing the method can use.
+        """
+        self.check()
+        self._load()
+        survey = _Survey(corpus)
+        self._fit(survey)
+        for _ in survey.rest():  # a method that learns nothing has not read it
+            pass
+        if self.facts.needs_mentions and not survey.mentions:
+            raise InputError(
+                f"no mention in the corpus, and {self.facts.name} needs some",
+                path=survey.source,
+                remedy="check the tag column",
+            )
+        self._fitted = True
+        return self
+
+    def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Make new sentences, and only these, in the order of their sources.
+
+        Args:
+            corpus: the gold training sentences; read once, streamed.
+
+        Yields:
+            At most `copies` sentences per gold sentence, each with an id of its own and its provenance in
+            ``meta["entaug"]``.
+
+        Raises:
+            ParameterError: a parameter cannot be, or the method must be fitted first.
+        """
+        for _, made in self.run().each(corpus):
+            yield from made
+
+    def run(self) -> Run:
+        """A run, for those who need to know which source each sentence comes from, or to go on with an old one."""
+        self.check()
+        if self.facts.needs_fit and not getattr(self, "_fitted", False):
+            raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
+        self._load()
+        run = Run(self)
+        self.tally_ = run.tally
+        return run
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return getattr(value, "name", None) or type(value).__name__
+
+
+class _Survey(Iterable[Sentence]):
+    """A corpus on its way through `fit`, iterated once, with its mentions counted."""
+
+    def __init__(self, corpus: Iterable[Sentence]) -> None:
+        self.source = source_of(corpus)
+        self.mentions = 0
+        self._sentences = iter(corpus)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for sentence in self._sentences:
+            self.mentions += len(sentence.mentions)
+            yield sentence
+
+    rest = __iter__
+
+
+def source_of(corpus: object) -> str | None:
+    """Where a corpus comes from, if it says so."""
+    return getattr(corpus, "source", None)
+
+
+class Run:
+    """One pass of a method over a corpus.
+
+    Args:
+        augmenter: fitted, if it needs to be.
+    """
+
+    def __init__(self, augmenter: Augmenter) -> None:
+        self.tally = Tally()
+        self._augmenter = augmenter
+        self._method = augmenter.facts.name
+        self._streams = Streams(augmenter.seed, self._method)
+        self._signature = augmenter.signature
+        self._made: set[int] = set()
+        self._keys: set[int] = set()
+        self._twins: Counter[int] = Counter()
+
+    def _key(self, sentence: Sentence) -> str:
+        """What names a source: equal unnamed sentences are told apart by their number."""
+        if sentence.id is not None:
+            return sentence.id
+        digest = sentence.fingerprint()
+        number = int.from_bytes(digest, "little")
+        if number not in self._keys:
+            self._keys.add(number)
+            return digest.hex()
+        self._twins[number] += 1
+        return f"{digest.hex()}-{self._twins[number] + 1}"
+
+    def skip(self, source: Sentence) -> None:
+        """Count a source as done by an earlier, interrupted run."""
+        self._key(source)
+
+    def remember(self, made: Sentence) -> None:
+        """Count a sentence as made by an earlier, interrupted run."""
+        self._made.add(int.from_bytes(made.fingerprint(), "little"))
+
+    def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
+        """Each source with what was made of it."""
+        sources = iter(corpus)
+        while window := list(islice(sources, self._augmenter._window)):  # noqa: SLF001
+            drafts = self._drafts(window)
+            copies = self._augmenter.copies
+            for i, source in enumerate(window):
+                yield source, self._keep(drafts[i * copies : (i + 1) * copies])
+
+    def _drafts(self, window: list[Sentence]) -> list[_Draft]:
+        copies = range(1, self._augmenter.copies + 1)
+        stream = self._streams.stream
+        drafts = []
+        for source in window:
+            key = self._key(source)
+            siblings: set[Any] = set()
+            drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
+        rejected = self.tally.rejected
+        pending = drafts
+        for _ in range(self._augmenter.max_attempts):
+            results = self._augmenter._rewrite_many([(d.source, d.rng) for d in pending])  # noqa: SLF001
+            again = []
+            for draft, result in zip(pending, results, strict=True):
+                if not isinstance(result, Rejection):
+                    content = (result.tokens, result.mentions)
+                    if content == (draft.source.tokens, draft.source.mentions):
+                        result = UNCHANGED
+                    elif content in draft.siblings:
+                        result = DUPLICATE
+                    else:
+                        draft.siblings.add(content)
+                        draft.result = result
+                        continue
+                rejected[result.reason] += 1
+                draft.reason = result.reason
+                if not result.final:
+                    again.append(draft)
+            pending = again
+            if not pending:
+                break
+        return drafts
+
+    def _keep(self, drafts: list[_Draft]) -> list[Sentence]:
+        """The finished sentences of one source.
+
+        A sentence that another source has given already is dropped here and not asked for again: so what is made of a
+        source never depends on the other sentences of the file.
+        """
+        tally = self.tally
+        tally.sources += 1
+        tally.asked += len(drafts)
+        kept = []
+        for draft in drafts:
+            result = draft.result
+            if result is None:
+                tally.missing[draft.reason] += 1
+                continue
+            number = int.from_bytes(result.fingerprint(), "little")
+            if number in self._made:
+                tally.missing[DUPLICATE.reason] += 1
+                tally.rejected[DUPLICATE.reason] += 1
+                continue
+            self._made.add(number)
+            kept.append(self._signed(result, draft))
+        tally.made += len(kept)
+        return kept
+
+    def _signed(self, result: Sentence, draft: _Draft) -> Sentence:
+        own = result.meta.get("entaug") if result.meta is not draft.source.meta else None
+        meta = {name: value for name, value in draft.source.meta.items() if name not in _OF_THE_TEXT}
+        meta["entaug"] = {
+            "method": self._method,
+            "signature": self._signature,
+            "sources": [draft.key],
+            "copy": draft.copy,
+            **(own or {}),
+        }
+        return Sentence(
+            result.tokens,
+            result.mentions,
+            f"{draft.key}/{self._method}-{self._augmenter.seed}-{draft.copy}",
+            meta,
+            result.columns,
+            result.spaces,
+        )
+
+
+def build(cls: type[Augmenter], params: dict[str, Any]) -> Augmenter:
+    """An augmenter from a class and parameters, with a clear error for a name it does not have.
+
+    Raises:
+        ParameterError: unknown or impossible parameter.
+    """
+    known = [f.name for f in fields(cls) if f.init]
+    for name in params:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ParameterError(
+                f"{cls.facts.name} has no parameter {name!r}", remedy=f"{hint}(it has: {', '.join(known)})"
+            )
+    made = cls(**params)
+    made.check()
+    return made

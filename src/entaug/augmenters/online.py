@@ -1,0 +1,91 @@
+"""Augmentation while training: sentences drawn anew each epoch, as Dai and Adel (2020) do for LwTR, SR, MR and SiS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from entaug.augmenters.base import Augmenter, Rejection
+from entaug.data import Sentence
+from entaug.errors import ParameterError
+from entaug.rng import Streams
+
+__all__ = ["OnlineDataset"]
+
+
+class OnlineDataset(Sequence[Sentence]):
+    """Gold sentences followed by augmented ones that differ from epoch to epoch.
+
+    It has a length and takes indices, so a torch ``DataLoader`` takes it as it is. Its length never changes: where
+    no new version of a sentence can be drawn, the gold sentence itself stands in. Draws depend on (seed, sentence,
+    epoch, copy) alone, so workers, shuffling and restarts do not change them.
+
+    Args:
+        corpus: the gold training sentences.
+        augmenter: fitted, if it needs to be; its `copies` augmented sentences stand for each gold one.
+        keep_gold: whether the gold sentences are in it too.
+        epoch: the epoch to begin with.
+
+    Example:
+        >>> from entaug.augmenters.shuffling import ShuffleWithinSegments
+        >>> data = OnlineDataset([Sentence("so many words to shuffle".split())], ShuffleWithinSegments(p=1.0))
+        >>> epochs = [data.set_epoch(e)[1].tokens for e in range(5)]
+        >>> len(data), len(set(epochs)) > 1, data.set_epoch(3)[1].tokens == epochs[3]
+        (2, True, True)
+    """
+
+    def __init__(
+        self, corpus: Sequence[Sentence], augmenter: Augmenter, *, keep_gold: bool = True, epoch: int = 0
+    ) -> None:
+        augmenter.run()  # checks parameters, fitting and backends before the first epoch
+        self._corpus = corpus
+        self._augmenter = augmenter
+        self._streams = Streams(augmenter.seed, augmenter.facts.name)
+        self._gold = len(corpus) if keep_gold else 0
+        self.set_epoch(epoch)
+
+    def set_epoch(self, epoch: int) -> OnlineDataset:
+        """Draw from this epoch from now on; to be called before each epoch, as with distributed samplers.
+
+        Returns:
+            The dataset itself.
+        """
+        if type(epoch) is not int or epoch < 0:
+            raise ParameterError(f"epoch must be a whole number of at least 0, not {epoch!r}")
+        self.epoch = epoch
+        return self
+
+    def __len__(self) -> int:
+        """Gold sentences (if kept) and augmented ones."""
+        return self._gold + len(self._corpus) * self._augmenter.copies
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sentence]: ...
+    def __getitem__(self, index: int | slice) -> Sentence | list[Sentence]:
+        """The sentence at a position, in the present epoch."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
+        if index < self._gold:
+            return self._corpus[index]
+        copy, i = divmod(index - self._gold, len(self._corpus))
+        return self._draw(self._corpus[i], copy)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        """All sentences of the present epoch."""
+        return (self[i] for i in range(len(self)))
+
+    def _draw(self, source: Sentence, copy: int) -> Sentence:
+        rng = self._streams.stream(f"{source.key}@epoch", self.epoch * self._augmenter.copies + copy)
+        for _ in range(self._augmenter.max_attempts):
+            [result] = self._augmenter._rewrite_many([(source, rng)])  # noqa: SLF001
+            if isinstance(result, Rejection):
+                if result.final:
+                    break
+            elif (result.tokens, result.mentions) != (source.tokens, source.mentions):
+                return result
+        return source

@@ -1,0 +1,255 @@
+"""Methods that put other words in place: LwTR, SR, MR (Dai and Adel, COLING 2020, https://aclanthology.org/2020.coling-main.343)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import ClassVar
+
+from entaug.augmenters.base import NO_CANDIDATE, Augmenter, Facts, Rejection
+from entaug.augmenters.stopwords import stop_words
+from entaug.backends.protocols import Lexicon
+from entaug.backends.resolve import resolve
+from entaug.data import Edit, Mention, Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.rng import some_of
+from entaug.tags import position_tags
+
+__all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
+
+_PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
+
+
+@dataclass(kw_only=True, eq=False)
+class LabelWiseTokenReplacement(Augmenter):
+    """Replace tokens by training tokens that carry the same full tag (B-X, I-X or O), drawn by frequency.
+
+    With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that hold it.
+
+    Args:
+        p: the probability of each token to be replaced.
+        stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
+
+    Example:
+        >>> gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), Sentence(["Bo", "rests"], [Mention("PER", [(0, 1)])])]
+        >>> new = LabelWiseTokenReplacement(p=1.0).fit(gold).augment(gold)
+        >>> all(s.iob() == ["B-PER", "O"] for s in new)
+        True
+    """
+
+    p: float = 0.3
+    stop_words: str | None = None
+
+    facts: ClassVar[Facts] = Facts(
+        name="lwtr",
+        long_name="label-wise-token-replacement",
+        summary="tokens replaced by training tokens of the same tag",
+        paper=_PAPER,
+        keeps_length=True,
+        keeps_order=True,
+        needs_fit=True,
+    )
+
+    def _check(self) -> None:
+        self._stop = stop_words(self.stop_words)
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for sentence in corpus:
+            for tag, token in zip(position_tags(sentence), sentence.tokens, strict=True):
+                counts[tag][token] += 1
+        # Sorted, so that the order of the corpus does not matter; summed, so that a draw is one search.
+        self.pools_ = {
+            tag: (tokens, list(accumulate(of_tag[token] for token in tokens)))
+            for tag, of_tag in counts.items()
+            for tokens in [sorted(of_tag)]
+        }
+
+    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+        tokens, stop = sentence.tokens, self._stop
+        open_ = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
+        if not open_:
+            return NO_CANDIDATE
+        tags = position_tags(sentence)
+        edits = []
+        for place in some_of(rng, len(open_), self.p):
+            i = open_[place]
+            pool = self.pools_.get(tags[i])
+            if pool is not None:
+                words, sums = pool
+                edits.append(Edit(i, i + 1, (words[bisect_right(sums, rng.random() * sums[-1])],)))
+        return sentence.edit(edits)
+
+
+@dataclass(kw_only=True, eq=False)
+class MentionReplacement(Augmenter):
+    """Replace mentions by other training mentions of the same type, each distinct one as likely as the other.
+
+    Only contiguous mentions that overlap no other are replaced; the rest stay. A mention is never replaced by itself.
+
+    Args:
+        p: the probability of each mention to be replaced.
+
+    Example:
+        >>> gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), Sentence(["Bo", "Ek", "rests"], [Mention("PER", [(0, 2)])])]
+        >>> [" ".join(s.tokens) for s in MentionReplacement(p=1.0).fit(gold).augment(gold)]
+        ['Bo Ek sings', 'Ada rests']
+    """
+
+    p: float = 0.3
+
+    facts: ClassVar[Facts] = Facts(
+        name="mr",
+        long_name="mention-replacement",
+        summary="mentions replaced by other training mentions of the same type",
+        paper=_PAPER,
+        keeps_order=True,
+        needs_fit=True,
+        needs_mentions=True,
+    )
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        distinct: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for sentence in corpus:
+            for mention in sentence.mentions:
+                if mention.contiguous:
+                    distinct[mention.label].add(sentence.words(mention))
+        self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
+        self._index = {
+            label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()
+        }
+        # Types that cannot be replaced, because they have one mention only.
+        self.single_ = {label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1}
+        if self.pools_ and len(self.single_) == len(self.pools_):
+            raise InputError(
+                "every type has a single mention, and mr has nothing to replace it by",
+                path=getattr(corpus, "source", None),
+                remedy="give more sentences, or use another method",
+            )
+
+    def notes(self) -> list[str]:
+        """What a user should know about the fitted corpus."""
+        return [
+            f"type {label} has a single mention ({' '.join(words)!r}): mr leaves it as it is"
+            for label, words in sorted(self.single_.items())
+        ]
+
+    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+        places = [m for m in _alone(sentence) if len(self.pools_.get(m.label, ())) > 1]
+        if not places:
+            return NO_CANDIDATE
+        edits = []
+        for place in some_of(rng, len(places), self.p):
+            mention = places[place]
+            pool = self.pools_[mention.label]
+            own = self._index[mention.label].get(sentence.words(mention))
+            if own is None:
+                words = pool[int(rng.random() * len(pool))]
+            else:
+                drawn = int(rng.random() * (len(pool) - 1))
+                words = pool[drawn + (drawn >= own)]
+            edits.append(
+                Edit(mention.start, mention.end, words, (Mention(mention.label, ((0, len(words)),)),))
+            )
+        return sentence.edit(edits)
+
+
+def _alone(sentence: Sentence) -> Iterable[Mention]:
+    """The contiguous mentions that overlap no other."""
+    mentions = sentence.mentions
+    if len(mentions) < 2 or sentence.flat:  # noqa: PLR2004
+        return [mention for mention in mentions if mention.contiguous]
+    held = Counter(i for mention in mentions for i in mention.positions())
+    return [m for m in mentions if m.contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
+
+
+@dataclass(kw_only=True, eq=False)
+class SynonymReplacement(Augmenter):
+    """Replace tokens by synonyms from a lexicon.
+
+    A synonym of several words makes the mention around it longer. The reference code takes any sense of any part of
+    speech; what a lexicon offers here is its own matter (see `entaug.backends.wordnet`).
+
+    Args:
+        p: the probability of each token that has a synonym to be replaced.
+        lexicon: a `Lexicon`, or the name of one.
+        stop_words: a language code; its stop words are then not replaced. None to replace them too.
+        inside_mentions: whether tokens of mentions are replaced.
+
+    Example:
+        >>> from entaug.backends.protocols import FakeLexicon
+        >>> gold = [Sentence("a fine film".split(), [Mention("WORK", [(2, 3)])])]
+        >>> [new] = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"film": ["motion picture"]})).augment(gold)
+        >>> new.tokens, new.iob()
+        (('a', 'fine', 'motion', 'picture'), ['O', 'O', 'B-WORK', 'I-WORK'])
+    """
+
+    p: float = 0.3
+    lexicon: Lexicon | str = "wordnet"
+    stop_words: str | None = "en"
+    inside_mentions: bool = True
+
+    facts: ClassVar[Facts] = Facts(
+        name="sr",
+        long_name="synonym-replacement",
+        summary="words replaced by synonyms in the same form",
+        paper=_PAPER,
+        keeps_order=True,
+        needs=("lexicon",),
+    )
+
+    def _check(self) -> None:
+        if not isinstance(self.inside_mentions, bool):
+            raise ParameterError(f"inside_mentions must be true or false, not {self.inside_mentions!r}")
+        self._stop = stop_words(self.stop_words)
+
+    def _load(self) -> None:
+        self.lexicon_: Lexicon = resolve("lexicon", self.lexicon)
+
+    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+        synonyms, stop = self.lexicon_.synonyms, self._stop
+        tokens = sentence.tokens
+        choices = [
+            (i, found)
+            for i, token in enumerate(tokens)
+            if (found := synonyms(token)) and token.lower() not in stop
+        ]
+        if not self.inside_mentions:
+            free = sentence.free()
+            choices = [choice for choice in choices if free[choice[0]]]
+        if self.lexicon_.language == "en":
+            choices = [(i, fit) for i, found in choices if (fit := _after_article(tokens[i - 1] if i else "", found))]
+        if not choices:
+            return NO_CANDIDATE
+        edits = []
+        for place in some_of(rng, len(choices), self.p):
+            i, found = choices[place]
+            words = found[int(rng.random() * len(found))]
+            if len(words) == 1:
+                edits.append(Edit(i, i + 1, words))
+            else:
+                # A mention of this one token is replaced whole, so it has to be brought along.
+                whole = [
+                    Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)
+                ]
+                edits.append(Edit(i, i + 1, words, whole))
+        return sentence.edit(edits)
+
+
+def _after_article(before: str, found: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The synonyms that may follow "a" or "an", if one of these stands before."""
+    article = before.lower()
+    if article not in ("a", "an"):
+        return found
+    return tuple(words for words in found if _takes_an(words[0]) == (article == "an"))
+
+
+def _takes_an(word: str) -> bool:
+    word = word.lower()
+    if word.startswith(("hour", "honest", "honor", "honour", "heir")):
+        return True
+    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))

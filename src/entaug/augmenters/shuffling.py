@@ -1,0 +1,59 @@
+"""Methods that change the order of words: SiS (Dai and Adel 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import ClassVar
+
+from entaug.augmenters.base import NO_CANDIDATE, Augmenter, Facts, Rejection
+from entaug.data import Sentence
+from entaug.rng import some_of
+
+__all__ = ["ShuffleWithinSegments"]
+
+
+@dataclass(kw_only=True, eq=False)
+class ShuffleWithinSegments(Augmenter):
+    """Permute the tokens within segments: runs of one mention, or of no mention.
+
+    With nested and discontinuous mentions a segment ends at every mention boundary, so all its tokens carry the
+    same mentions.
+
+    Args:
+        p: the probability of each segment of two or more different tokens to be permuted.
+
+    Example:
+        >>> from entaug.data import Mention
+        >>> gold = [Sentence("Ada Byron sings well today".split(), [Mention("PER", [(0, 2)])])]
+        >>> [new] = ShuffleWithinSegments(p=1.0).augment(gold)
+        >>> sorted(new.tokens[:2]), new.iob()
+        (['Ada', 'Byron'], ['B-PER', 'I-PER', 'O', 'O', 'O'])
+    """
+
+    p: float = 0.3
+
+    facts: ClassVar[Facts] = Facts(
+        name="sis",
+        long_name="shuffle-within-segments",
+        summary="words permuted within a mention, or between mentions",
+        paper="Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition",
+        keeps_length=True,
+        keeps_words=True,
+        keeps_mention_words=True,
+    )
+
+    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+        tokens = sentence.tokens
+        open_ = [
+            (start, end)
+            for start, end in sentence.segments()
+            if end - start > 1 and len(set(tokens[start:end])) > 1
+        ]
+        if not open_:
+            return NO_CANDIDATE
+        permutation = list(range(len(tokens)))
+        for place in some_of(rng, len(open_), self.p):
+            start, end = open_[place]
+            permutation[start:end] = rng.sample(range(start, end), end - start)
+        return sentence.reorder(permutation)

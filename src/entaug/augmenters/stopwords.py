@@ -1,0 +1,40 @@
+"""Stop words by language, from the stopwordsiso package, or from a file of one's own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from entaug.errors import ParameterError
+
+__all__ = ["stop_words"]
+
+
+@lru_cache(maxsize=8)
+def stop_words(language: str | None) -> frozenset[str]:
+    """The stop words of a language, lower-cased.
+
+    Args:
+        language: an ISO 639-1 code such as ``"en"``, a path to a file with one word a line, or None for no words.
+
+    Raises:
+        ParameterError: there is no list for it.
+
+    Example:
+        >>> "the" in stop_words("en"), len(stop_words(None))
+        (True, 0)
+    """
+    if language is None:
+        return frozenset()
+    import stopwordsiso  # noqa: PLC0415 - reads its lists on import, which most runs do not need
+
+    if stopwordsiso.has_lang(language):
+        return frozenset(word.lower() for word in stopwordsiso.stopwords(language))
+    try:
+        lines = Path(language).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        languages = ", ".join(sorted(stopwordsiso.langs()))
+        raise ParameterError(
+            f"no stop words for {language!r}", remedy=f"give a word list file or one of: {languages}"
+        ) from None
+    return frozenset(line.strip().lower() for line in lines if line.strip())

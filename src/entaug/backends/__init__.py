@@ -1,0 +1,1 @@
+"""Libraries and models behind small protocols; the only place with heavy imports."""

@@ -1,0 +1,465 @@
+"""The command line: parsing and printing, nothing else. What it does is in `entaug.jobs`, importable."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from entaug._version import __version__
+from entaug.errors import EntaugError, OutputError
+
+if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter
+    from entaug.jobs import Counts, Progress
+
+__all__ = ["main"]
+
+OK, FAULTS, BAD_INPUT, BAD_OUTPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
+_EXIT_CODES = """exit codes:
+  0    done
+  1    check found faults
+  2    wrong usage, bad input, or something is missing
+  3    the output exists or cannot be written
+  130  interrupted (Ctrl-C); run the same command again to go on
+  141  the reader of standard output went away
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with errors of one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments after the program's name; those of the process by default.
+
+    Returns:
+        The exit code.
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    with contextlib.suppress(ValueError):  # only the main thread may set handlers
+        signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        parser = _parser(argv)
+        args = parser.parse_args(argv)
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except OutputError as error:
+        return _fail(error, BAD_OUTPUT)
+    except EntaugError as error:
+        return _fail(error, BAD_INPUT)
+    except KeyboardInterrupt:
+        hint = "; run the same command again to go on" if argv[:1] == ["augment"] else ""
+        sys.stderr.write(f"entaug: interrupted{hint}\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more on its way out: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return code
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _fail(error: EntaugError, code: int) -> int:
+    sys.stderr.write(f"entaug: error: {error}\n")
+    return code
+
+
+# ----------------------------------------------------------------------------------------------------- parsing
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(
+        prog="entaug",
+        description="Data augmentation for named-entity recognition, labels kept right.",
+        epilog=_EXIT_CODES,
+        formatter_class=plain,
+    )
+    parser.add_argument("--version", action="version", version=f"entaug {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+
+    augment = commands.add_parser(
+        "augment",
+        help="make a labelled corpus larger",
+        description="Write the gold sentences followed by augmented ones. Options of a method: entaug augment --method NAME --help",
+        epilog=_EXIT_CODES,
+        formatter_class=plain,
+    )
+    augment.add_argument("input", help="the gold training file, or - for standard input")
+    augment.add_argument("-m", "--method", required=True, help="which method: see entaug methods")
+    augment.add_argument("-o", "--output", default="-", help="where to write (default: - for standard output)")
+    augment.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
+    augment.add_argument("--force", action="store_true", help="replace an output that exists")
+    augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    _add_reading(augment)
+    _add_writing(augment)
+    if argv[:1] == ["augment"]:
+        _add_method_options(augment, argv)
+    augment.set_defaults(run=_augment)
+
+    methods = commands.add_parser("methods", help="list the methods, or tell about one")
+    methods.add_argument("name", nargs="?", help="a method")
+    methods.add_argument("--json", action="store_true", help="print JSON")
+    methods.set_defaults(run=_methods)
+
+    check = commands.add_parser(
+        "check", help="validate a corpus", description="Name every fault of a corpus with its line, and count."
+    )
+    check.add_argument("input", help="the file, or - for standard input")
+    _add_reading(check)
+    check.set_defaults(run=_check)
+
+    convert = commands.add_parser(
+        "convert", help="change the format, layout or tag scheme", epilog=_EXIT_CODES, formatter_class=plain
+    )
+    convert.add_argument("input", help="the file, or - for standard input")
+    convert.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
+    convert.add_argument("--force", action="store_true", help="replace an output that exists")
+    _add_reading(convert)
+    _add_writing(convert)
+    convert.set_defaults(run=_convert, provenance=False)
+
+    models = commands.add_parser("models", help="list, prepare and verify word lists and models")
+    models.add_argument("action", choices=("list", "prepare", "verify"))
+    models.add_argument("names", nargs="*", help="which (default: all)")
+    models.add_argument("--source", metavar="DIR", help="prepare: take the files from this folder")
+    models.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
+    models.add_argument("--json", action="store_true", help="print JSON")
+    models.set_defaults(run=_models)
+    return parser
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the input is read (found by looking, unless given)")
+    group.add_argument("--from", dest="from_format", metavar="FORMAT", help="conll or jsonl")
+    group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
+    group.add_argument("--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last")
+    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
+    group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
+    group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
+
+
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the output is written (as the input, unless given)")
+    group.add_argument("--to", dest="to_format", metavar="FORMAT", help="conll or jsonl")
+    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
+    group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
+    group.add_argument("--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions")
+    group.add_argument("--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place")
+
+
+def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
+    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    early.add_argument("-m", "--method")
+    with contextlib.suppress(argparse.ArgumentError):
+        name = early.parse_known_args(argv)[0].method
+        if name:
+            from entaug.registry import method
+
+            return method(name)
+    return None
+
+
+def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """The fields of the chosen method become options, so no method has code here."""
+    cls = _method_class(argv)
+    if cls is None:
+        return
+    told = _field_texts(cls)
+    group = parser.add_argument_group(f"options of {cls.facts.name} ({cls.facts.long_name})")
+    for field in dataclasses.fields(cls):
+        default = field.default
+        option = "--" + field.name.replace("_", "-")
+        text = f"{told.get(field.name, '')} (default: {default})".strip().replace("%", "%%")
+        if isinstance(default, bool):
+            group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        else:
+            kind = type(default) if isinstance(default, int | float) else _text_or_none
+            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
+    parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
+
+
+def _text_or_none(text: str) -> str | None:
+    return None if text.lower() == "none" else text
+
+
+def _field_texts(cls: type) -> dict[str, str]:
+    """The lines of the Args sections of a class and its bases, by argument."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        _, _, section = (base.__doc__ or "").partition("Args:\n")
+        last = ""
+        for line in section.split("\n"):
+            name, colon, text = line.strip().partition(": ")
+            if not line.strip():
+                break
+            if colon and name.isidentifier() and not line.startswith(" " * 10):
+                last = name
+                texts[last] = text
+            elif last:
+                texts[last] += " " + line.strip()
+    return texts
+
+
+def _read_options(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in ("token_column", "tag_column", "scheme", "separator")}
+
+
+def _write_options(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "scheme": args.to_scheme,
+        "separator": args.to_separator,
+        "overlap": args.overlap,
+        "entities": args.entities,
+        "provenance": args.provenance or None,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- commands
+
+
+def _augment(args: argparse.Namespace) -> int:
+    from entaug.augmenters.base import build
+    from entaug.jobs import augment_file
+
+    params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
+    augmenter = build(args.method_class, params)
+    with _progress() as progress:
+        summary = augment_file(
+            args.input,
+            args.output,
+            augmenter,
+            only_new=args.only_new,
+            force=args.force,
+            repair=args.repair,
+            from_format=args.from_format,
+            to_format=args.to_format,
+            read_options=_read_options(args),
+            write_options=_write_options(args),
+            progress=progress,
+        )
+    if args.json:
+        _print_json(summary, to_stderr=args.output == "-")
+        return OK
+    tally = summary.tally
+    say = sys.stderr.write
+    for note in summary.notes:
+        say(f"note: {note}\n")
+    _say_repairs(summary.repaired)
+    if summary.resumed_at:
+        say(f"went on after {summary.resumed_at:,} sentences of an interrupted run\n")
+    say(f"{summary.method}: {summary.before.sentences:,} gold sentences in, {tally.made:,} new, ")
+    say(f"{summary.after.sentences:,} written ({summary.seconds:.1f} s)\n")
+    for reason, count in tally.missing.most_common():
+        say(f"  not made: {count:,} ({reason})\n")
+    again = {r: n - tally.missing[r] for r, n in tally.rejected.items() if n > tally.missing[r]}
+    for reason, count in sorted(again.items()):
+        say(f"  rejected and asked again: {count:,} ({reason})\n")
+    _say_mentions(summary.before, summary.after)
+    say(f"wrote {'standard output' if args.output == '-' else args.output}: {summary.format}\n")
+    return OK
+
+
+def _check(args: argparse.Namespace) -> int:
+    from entaug.jobs import check_file
+
+    with _progress() as progress:
+        summary = check_file(
+            args.input,
+            repair=args.repair,
+            from_format=args.from_format,
+            read_options=_read_options(args),
+            on_fault=None if args.json else lambda fault: print(fault),
+            progress=progress,
+        )
+    if args.json:
+        _print_json(summary)
+        return FAULTS if summary.faults else OK
+    counts = summary.counts
+    say = sys.stderr.write
+    if summary.format:
+        say(f"{args.input}: {summary.format}\n")
+    _say_repairs(summary.repaired)
+    say(f"{counts.sentences:,} good sentences, {counts.tokens:,} tokens, {counts.mentions.total():,} mentions")
+    say(f" ({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)\n")
+    if summary.repeated:
+        say(f"{summary.repeated:,} sentences occur more than once\n")
+    for label, count in sorted(counts.mentions.items()):
+        say(f"  {label:<20} {count:>9,}\n")
+    say(f"{len(summary.faults):,} faults\n" if summary.faults else "no faults\n")
+    return FAULTS if summary.faults else OK
+
+
+def _convert(args: argparse.Namespace) -> int:
+    from entaug.jobs import convert_file
+
+    with _progress() as progress:
+        summary = convert_file(
+            args.input,
+            args.output,
+            force=args.force,
+            repair=args.repair,
+            from_format=args.from_format,
+            to_format=args.to_format,
+            read_options=_read_options(args),
+            write_options=_write_options(args),
+            progress=progress,
+        )
+    if args.json:
+        _print_json(summary, to_stderr=args.output == "-")
+        return OK
+    say = sys.stderr.write
+    _say_repairs(summary.repaired)
+    for name, count in sorted(summary.lost.items()):
+        say(f"note: field {name!r} of {count:,} sentences is not in the output: its format has no place for it\n")
+    say(f"{summary.counts.sentences:,} sentences\n  from {summary.from_format}\n  to   {summary.to_format}\n")
+    return OK
+
+
+def _methods(args: argparse.Namespace) -> int:
+    from entaug.registry import METHODS, method
+
+    names = [args.name] if args.name else list(METHODS)
+    classes = [method(name) for name in names]
+    if args.json:
+        records = [
+            {
+                **dataclasses.asdict(cls.facts),
+                "class": cls.__name__,
+                "parameters": {f.name: f.default for f in dataclasses.fields(cls)},
+            }
+            for cls in classes
+        ]
+        _print_json(records)
+        return OK
+    if args.name:
+        _print_method(classes[0])
+        return OK
+    wide = max(len(cls.facts.name) for cls in classes)
+    for cls in classes:
+        print(f"{cls.facts.name:<{wide}}  {cls.facts.summary}")
+        print(f"{'':<{wide}}  {_facts_line(cls)}")
+    print("\nMore about one: entaug methods NAME. Its options: entaug augment --method NAME --help")
+    return OK
+
+
+def _facts_line(cls: type[Augmenter]) -> str:
+    facts = cls.facts
+    kinds = ["flat"] + ["nested"] * facts.nested + ["discontinuous"] * facts.discontinuous
+    needs = ["the corpus first"] * facts.needs_fit + [f"a {kind}" for kind in facts.needs]
+    return f"{', '.join(kinds)}; needs {' and '.join(needs) or 'nothing'}; {facts.cost}"
+
+
+def _print_method(cls: type[Augmenter]) -> None:
+    facts = cls.facts
+    print(f"{facts.name}, {facts.long_name} (entaug.{cls.__name__}): {facts.summary}")
+    print(_facts_line(cls))
+    kept = [f.name[6:].replace("_", " ") for f in dataclasses.fields(facts) if f.name.startswith("keeps_") and getattr(facts, f.name)]
+    print(f"keeps: {', '.join(kept)}")
+    print(f"paper: {facts.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
+    told = _field_texts(cls)
+    for field in dataclasses.fields(cls):
+        print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
+
+
+def _models(args: argparse.Namespace) -> int:
+    from entaug import models
+
+    if args.action == "prepare":
+        models.prepare(args.names or None, offline=args.offline, source=args.source, progress=_say_line)
+    elif args.action == "verify":
+        models.verify(args.names or None)
+        _say_line("all files are as they were prepared")
+    else:
+        found = models.assets()
+        if args.json:
+            _print_json([dataclasses.asdict(asset) for asset in found])
+        else:
+            for asset in found:
+                state = "installed" if asset.installed else "not installed"
+                print(f"{asset.name:<12} {state:<14} {asset.title}; {asset.licence}; {asset.size}; used by {asset.used_by}")
+    return OK
+
+
+# ---------------------------------------------------------------------------------------------------- printing
+
+
+def _say_line(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _say_repairs(repaired: dict[str, int]) -> None:
+    for name, count in sorted(repaired.items()):
+        _say_line(f"repaired: {count:,} ({name})")
+
+
+def _say_mentions(before: Counts, after: Counts) -> None:
+    if after.mentions:
+        _say_line(f"  {'mentions':<20} {'before':>9} {'after':>9}")
+    for label in sorted({*before.mentions, *after.mentions}):
+        _say_line(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
+
+
+def _print_json(value: Any, *, to_stderr: bool = False) -> None:
+    import orjson
+
+    plain = [value] if not isinstance(value, list) else value
+    ready = [dataclasses.asdict(v) if dataclasses.is_dataclass(v) and not isinstance(v, type) else v for v in plain]
+    text = orjson.dumps(ready if isinstance(value, list) else ready[0], option=orjson.OPT_INDENT_2, default=dict).decode()
+    (sys.stderr if to_stderr else sys.stdout).write(text + "\n")
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress]:
+    """One bar on a terminal with rate and time left; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield _nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    begun: dict[str, float] = {}
+    with Progress(
+        TextColumn("{task.description:<11}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} sentences, {task.fields[rate]:,.0f}/s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, rate=0)
+
+        def update(what: str, done: int, total: int | None) -> None:
+            if what not in begun:
+                begun[what] = time.monotonic()
+                bar.reset(task, total=total, description=what)
+            rate = done / max(time.monotonic() - begun[what], 1e-3)
+            bar.update(task, completed=done, total=total, rate=rate)
+
+        yield update
+
+
+def _nothing(what: str, done: int, total: int | None) -> None:
+    """No bar."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Annotation formats: one file each, all behind `read`, `stream` and `write`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Corpus, CorpusStream, Sentence
+from entaug.errors import ParameterError, UnknownNameError
+from entaug.formats.base import Dialect, Format, Reading
+from entaug.formats.files import atomic, line_chunks
+
+__all__ = ["FORMATS", "Opened", "find", "open_file", "read", "stream", "target", "write"]
+
+FORMATS = {"conll": "entaug.formats.conll:Conll", "jsonl": "entaug.formats.jsonl:Jsonl"}
+
+
+def find(name: str) -> Format:
+    """The format of a name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in FORMATS:
+        raise UnknownNameError("format", name, FORMATS)
+    module, _, cls = FORMATS[name].partition(":")
+    found: Format = getattr(import_module(module), cls)()
+    return found
+
+
+def _by_extension(path: Path) -> Format | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    for name in FORMATS:
+        if suffixes and suffixes[-1] in find(name).extensions:
+            return find(name)
+    return None
+
+
+def _by_content(path: Path) -> Format:
+    for _, lines in line_chunks(path):
+        for line in lines:
+            if line.strip():
+                # A row of columns may start with a bracket too, but then it does not hold a field name.
+                jsonish = line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
+                return find("jsonl" if jsonish else "conll")
+    return find("conll")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that was looked at: its format and layout."""
+
+    path: Path
+    format: Format
+    dialect: Dialect
+
+    def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
+        """The sentences, streamed."""
+        return self.format.read(self.path, self.dialect, reading or Reading())
+
+
+def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
+    """The options without those left out; one the format does not know is an error."""
+    given = {name: value for name, value in options.items() if value is not None}
+    known = set(type(format_.dialect()).__dataclass_fields__)  # type: ignore[attr-defined]
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"the {format_.name} format has no option {name!r}", remedy=f"it has: {', '.join(sorted(known))}"
+            )
+    return given
+
+
+def open_file(path: str | Path, format: str | None = None, **options: Any) -> Opened:
+    """Find a file's format (by name, extension, then content) and layout.
+
+    Args:
+        path: the file, ``.gz`` too.
+        format: its format, when it should not be found.
+        options: layout given by hand, as the fields of the format's dialect.
+
+    Raises:
+        InputError: it cannot be read or holds no sentence.
+    """
+    path = Path(path)
+    with_lines = next(line_chunks(path), None)  # missing, unreadable, not UTF-8: say so before anything else
+    found = find(format) if format else _by_extension(path) or _by_content(path)
+    del with_lines
+    return Opened(path, found, found.look(path, **_fitting(found, options)))
+
+
+def target(path: str | Path, format: str | None = None, like: Opened | None = None, **options: Any) -> Opened:
+    """The format and layout to write a file in: those of `like` where the format is the same.
+
+    Args:
+        path: the file to be written.
+        format: its format; by default that of its extension, else that of `like`, else CoNLL.
+        like: a file that was read.
+        options: layout given by hand.
+    """
+    path = Path(path)
+    found = find(format) if format else _by_extension(path) or (like.format if like else find("conll"))
+    given = _fitting(found, options)
+    if like is not None and like.format.name == found.name:
+        base = {name: getattr(like.dialect, name) for name in type(like.dialect).__dataclass_fields__}  # type: ignore[attr-defined]
+        changed = found.dialect(**given)
+        return Opened(path, found, type(changed)(**{**base, **{n: getattr(changed, n) for n in given}}))
+    return Opened(path, found, found.dialect(**given))
+
+
+def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
+    """Read a labelled file into memory.
+
+    Args:
+        path: the file, ``.gz`` too.
+        format: ``"conll"`` or ``"jsonl"``; found by extension and content by default.
+        repair: mend broken tag sequences instead of raising.
+        options: layout given by hand: for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
+
+    Raises:
+        InputError: the file is faulty; the error names line and remedy.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "a.conll")
+        >>> _ = file.write_text("Ada B-PER\\nlaughs O\\n")
+        >>> read(file).labels
+        ('PER',)
+    """
+    opened = open_file(path, format, **options)
+    return Corpus(opened.sentences(Reading(repair=repair)), str(path))
+
+
+def stream(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> CorpusStream:
+    """As `read`, but the file is read anew for each iteration and never lies in memory."""
+    opened = open_file(path, format, **options)
+    return CorpusStream(lambda: opened.sentences(Reading(repair=repair)), str(path))
+
+
+def write(sentences: Iterable[Sentence], path: str | Path, format: str | None = None, **options: Any) -> int:
+    """Write sentences to a file, which appears only when it is complete.
+
+    Args:
+        sentences: what to write.
+        path: the file; gzipped when it ends in ``.gz``. One that exists is replaced.
+        format: by default that of the extension, else CoNLL.
+        options: layout, as for `read`.
+
+    Returns:
+        How many sentences were written.
+
+    Raises:
+        LossError: the format cannot carry a sentence (nested mentions in CoNLL, say).
+        OutputError: the file cannot be written.
+    """
+    to = target(path, format, **options)
+    count = 0
+    with atomic(to.path) as out:
+        for sentence in sentences:
+            out.write(to.format.dump(sentence, to.dialect).encode("utf-8", "surrogatepass"))
+            count += 1
+    return count

@@ -1,0 +1,83 @@
+"""What a format is: something that reads sentences from a file and writes them to text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from entaug.data import Sentence
+from entaug.errors import InputError
+
+__all__ = ["Carries", "Dialect", "Format", "Reading"]
+
+
+@dataclass(frozen=True)
+class Carries:
+    """What a format can hold besides tokens and flat mentions."""
+
+    nested: bool
+    discontinuous: bool
+    columns: bool
+    fields: bool
+    spaces: bool
+
+
+class Dialect(Protocol):
+    """How one file of a format is laid out; a frozen dataclass, so that it can be printed and compared."""
+
+    def describe(self) -> str:
+        """One line for people, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
+        ...
+
+
+@dataclass
+class Reading:
+    """How to read, and what was met on the way.
+
+    Args:
+        repair: mend broken tag sequences (counted in `repaired`) where the default is to raise.
+        on_fault: called with each fault; the sentence is then left out. By default a fault is raised.
+    """
+
+    repair: bool = False
+    on_fault: Callable[[InputError], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.repaired: Counter[str] = Counter()
+        self.notes: Counter[str] = Counter()
+
+    def fault(self, error: InputError) -> None:
+        """Raise the error, or hand it on."""
+        if self.on_fault is None:
+            raise error
+        self.on_fault(error)
+
+
+class Format(Protocol):
+    """A format. Instances hold no state: what differs from file to file is in the dialect."""
+
+    name: str
+    title: str
+    extensions: tuple[str, ...]
+    carries: Carries
+
+    def dialect(self, **options: Any) -> Any:
+        """A dialect from options given by hand, defaults elsewhere: for writing what was not read."""
+        ...
+
+    def look(self, path: Path, **options: Any) -> Any:
+        """The dialect of a file, found by looking at its beginning; options given by hand win."""
+        ...
+
+    def read(
+        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
+    ) -> Iterator[Sentence]:
+        """The sentences of a file (of a byte range of it)."""
+        ...
+
+    def dump(self, sentence: Sentence, dialect: Any) -> str:
+        """The text of one sentence, ready to be appended to a file."""
+        ...

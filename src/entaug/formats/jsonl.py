@@ -1,0 +1,215 @@
+"""JSON lines: one object a sentence, with ``tokens`` and ``entities``.
+
+An entity has a ``type`` (or ``label``) and either ``start`` and ``end`` (exclusive) or ``spans``, a list of such
+pairs. ``id`` names the sentence; ``text``, where it is the tokens with white space between, gives the spaces;
+``columns`` holds further values per token. All other fields are kept. Carries everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.align import spaces_in
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, LossError, ParameterError
+from entaug.formats.base import Carries, Reading
+from entaug.formats.files import line_chunks
+
+__all__ = ["Jsonl", "JsonlDialect"]
+
+_EXTRA = "entity_fields"
+_KNOWN = frozenset(("tokens", "entities", "id", "text", "columns"))
+_STYLES = ("offsets", "spans", "mixed")
+
+
+@dataclass(frozen=True)
+class JsonlDialect:
+    """How a JSON lines file is laid out.
+
+    Args:
+        entities: ``"offsets"`` (``start`` and ``end``), ``"spans"``, or ``"mixed"``: offsets where they suffice.
+        label: the name of the field that holds the type.
+    """
+
+    entities: str = "mixed"
+    label: str = "type"
+
+    def describe(self) -> str:
+        """One line for people."""
+        how = {"offsets": "start/end", "spans": "spans", "mixed": "start/end, spans where there are gaps"}
+        return f"JSON lines, entities with {self.label} and {how[self.entities]}"
+
+
+class Jsonl:
+    """The JSON lines format; see `entaug.formats.base.Format` for the methods."""
+
+    name = "jsonl"
+    title = "JSON lines"
+    extensions = (".jsonl", ".json", ".ndjson")
+    carries = Carries(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+
+    def dialect(self, **options: Any) -> JsonlDialect:
+        """A dialect from options given by hand: entities (offsets, spans, mixed) and label (type, label)."""
+        changes = {name: value for name, value in options.items() if value is not None}
+        if changes.get("entities", "mixed") not in _STYLES:
+            raise ParameterError(f"entities must be one of {', '.join(_STYLES)}, not {changes['entities']!r}")
+        return replace(JsonlDialect(), **changes)
+
+    def look(self, path: Path, **options: Any) -> JsonlDialect:
+        """Find the layout from the first entity of the file; faults are left for reading to tell."""
+        for _, lines in line_chunks(path):
+            for line in lines:
+                try:
+                    record = orjson.loads(line)
+                    entity = record["entities"][0]
+                    label = "type" if "type" in entity else "label"
+                    found = JsonlDialect("spans" if "spans" in entity else "mixed", label)
+                except (ValueError, LookupError, TypeError):
+                    continue
+                given = {name: value for name, value in options.items() if value is not None}
+                return replace(found, **given)
+        return self.dialect(**options)
+
+    def read(
+        self, path: Path, dialect: JsonlDialect, reading: Reading, start: int = 0, stop: int | None = None
+    ) -> Iterator[Sentence]:
+        """The sentences of a file, streamed.
+
+        Raises:
+            InputError: a line that is not a JSON object, a field that is missing or of the wrong kind, a span that
+                does not fit, an id that was there before, no sentence at all.
+        """
+        del dialect  # both styles are read, entity by entity
+        seen: dict[str, int] = {}
+        empty = True
+        for first, lines in line_chunks(path, start, stop):
+            for number, line in enumerate(lines, start=first):
+                if not line or line.isspace():
+                    continue
+                empty = False
+                try:
+                    sentence = _sentence(line)
+                    if sentence.id is not None:
+                        if sentence.id in seen:
+                            raise InputError(
+                                f"id {sentence.id!r} is that of line {seen[sentence.id]} too",
+                                remedy="give each sentence an id of its own",
+                            )
+                        seen[sentence.id] = number
+                except InputError as error:
+                    error.path, error.line = str(path), number
+                    reading.fault(error)
+                    continue
+                yield sentence
+        if empty and not start:
+            raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
+
+    def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
+        """One line with the sentence as a JSON object.
+
+        Raises:
+            LossError: the dialect has ``start`` and ``end`` only, and a mention has a gap.
+        """
+        record: dict[str, Any] = {}
+        if sentence.id is not None:
+            record["id"] = sentence.id
+        if sentence.spaces is not None:
+            record["text"] = sentence.text
+        record["tokens"] = sentence.tokens
+        record["entities"] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
+        if sentence.columns:
+            record["columns"] = dict(sentence.columns)
+        for name, value in sentence.meta.items():
+            if name == _EXTRA:
+                for entity, extra in zip(entities, value, strict=True):
+                    entity.update(extra)
+            else:
+                record[name] = value
+        try:
+            return orjson.dumps(record).decode() + "\n"
+        except TypeError as error:
+            raise LossError(f"sentence {sentence.key} cannot be written as JSON ({error})") from None
+
+
+def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
+    if dialect.entities == "spans":
+        return {"spans": mention.spans, dialect.label: mention.label}
+    if len(mention.spans) == 1:
+        start, end = mention.spans[0]
+        return {"start": start, "end": end, dialect.label: mention.label}
+    if dialect.entities == "offsets":
+        raise LossError(
+            f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single start and end",
+            remedy="write spans",
+        )
+    return {"spans": mention.spans, dialect.label: mention.label}
+
+
+def _sentence(line: str) -> Sentence:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
+        raise InputError(f"not JSON ({error.args[0].split(':')[0]})", remedy=array or "mend the line") from None
+    if type(record) is not dict:
+        raise InputError(
+            f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
+            remedy='write {"tokens": [...], "entities": [...]}',
+        )
+    tokens = record.get("tokens")
+    if type(tokens) is not list:
+        raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')
+    entities = record.get("entities", [])
+    if type(entities) is not list:
+        raise InputError("'entities' is not a list", remedy='write {"tokens": [...], "entities": [...]}')
+    mentions = [_mention(entity) for entity in entities]
+    name = record.get("id")
+    if name is not None and type(name) is not str:
+        if type(name) is not int:
+            raise InputError(f"'id' must be a string, not {name!r}", remedy="mend the line")
+        name = str(name)
+    meta = {field: value for field, value in record.items() if field not in _KNOWN}
+    if any(len(entity) > 2 + ("start" in entity) for entity in entities):
+        meta[_EXTRA] = _entity_fields(mentions, entities)
+    columns, spaces, text = record.get("columns"), None, record.get("text")
+    if columns is not None:
+        if type(columns) is not dict or any(type(values) is not list for values in columns.values()):
+            raise InputError("'columns' is not an object of lists", remedy="mend the line")
+        columns = {column: tuple(values) for column, values in columns.items()}
+    if text is not None:
+        spaces = spaces_in(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
+        if spaces is None:
+            meta["text"] = text
+    return Sentence(tuple(tokens), tuple(mentions), name, meta, columns or {}, spaces)
+
+
+_KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}
+
+
+def _mention(entity: Any) -> Mention:
+    if type(entity) is not dict:
+        raise InputError(f"an entity must be an object, not {entity!r}", remedy="give it type, start and end")
+    label = entity.get("type", entity.get("label"))
+    if type(label) is not str:
+        raise InputError(f"an entity without a type: {entity}", remedy="give it a string 'type'")
+    spans = entity.get("spans")
+    if spans is None:
+        if "start" not in entity or "end" not in entity:
+            raise InputError(f"an entity without start and end: {entity}", remedy="give it both, or 'spans'")
+        return Mention(label, ((entity["start"], entity["end"]),))
+    if type(spans) is not list:
+        raise InputError(f"'spans' of an entity is not a list: {spans!r}", remedy="write [[start, end], ...]")
+    return Mention(label, tuple([tuple(span) if type(span) is list else span for span in spans]))
+
+
+def _entity_fields(mentions: list[Mention], entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What entities hold besides type and place, in the canonical order of the mentions."""
+    order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
+    label = [{"type"} if "type" in entity else {"label"} for entity in entities]
+    place = {"start", "end", "spans"}
+    return [{k: v for k, v in entities[i].items() if k not in label[i] and k not in place} for i in order]

@@ -1,0 +1,60 @@
+"""Names of methods to classes. A new method is one line here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from entaug.augmenters.base import Augmenter, build
+from entaug.errors import UnknownNameError
+
+__all__ = ["METHODS", "create", "method"]
+
+METHODS = {
+    "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
+    "mr": "entaug.augmenters.replacement:MentionReplacement",
+    "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
+    "sr": "entaug.augmenters.replacement:SynonymReplacement",
+}
+
+
+def method(name: str) -> type[Augmenter]:
+    """The class of a method, by its short or long name.
+
+    Raises:
+        UnknownNameError: there is none; it suggests the nearest.
+
+    Example:
+        >>> method("mention-replacement").__name__
+        'MentionReplacement'
+    """
+    if name in METHODS:
+        return _load(METHODS[name])
+    long_names = {cls.facts.long_name: cls for cls in map(_load, METHODS.values())}
+    if name in long_names:
+        return long_names[name]
+    raise UnknownNameError("method", name, [*METHODS, *long_names])
+
+
+def create(name: str, **params: Any) -> Augmenter:
+    """An augmenter by name.
+
+    Args:
+        name: a method's short or long name.
+        params: its parameters.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        ParameterError: a parameter it does not have, or a value that cannot be.
+
+    Example:
+        >>> create("mr", p=0.5).signature.startswith("mr|")
+        True
+    """
+    return build(method(name), params)
+
+
+def _load(where: str) -> type[Augmenter]:
+    module, _, cls = where.partition(":")
+    found: type[Augmenter] = getattr(import_module(module), cls)
+    return found

@@ -1,0 +1,232 @@
+"""One suite over every registered method: what its facts say is what it does. A method nobody listed cannot hide."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import entaug
+from conftest import EXAMPLE
+from entaug import Sentence
+from entaug.augmenters.base import Augmenter
+from entaug.backends.protocols import FakeLexicon
+from entaug.errors import InputError, ParameterError
+from entaug.registry import METHODS, create, method
+from strategies import sentences
+
+FAKES: dict[str, Any] = {
+    "lexicon": FakeLexicon(
+        {w: [f"{w}x", f"{w} more"] for w in ("ran", "fast", "new", "byron", "said", "city", "team", "year", "game", "book")}
+    ),
+}
+
+ALL = pytest.mark.parametrize("name", sorted(METHODS))
+
+
+def make(name: str, **params: Any) -> Augmenter:
+    """A method with fakes for the backends it needs."""
+    fakes = {kind: FAKES[kind] for kind in method(name).facts.needs}
+    return create(name, **{**fakes, **params})
+
+
+def corpus(name: str) -> list[Sentence]:
+    """What the method can work on: flat sentences, and the others where it says so."""
+    facts = method(name).facts
+    gold = list(entaug.read(EXAMPLE / "train.conll"))
+    more = list(entaug.read(EXAMPLE / "nested.jsonl"))
+    return gold + [
+        s
+        for s in more
+        if (facts.discontinuous or all(m.contiguous for m in s.mentions)) and (facts.nested or s.flat)
+    ]
+
+
+def contents(made: Iterable[Sentence]) -> list[tuple[Any, ...]]:
+    return [(s.tokens, s.mentions) for s in made]
+
+
+def by_source(made: Iterable[Sentence]) -> dict[str, list[Sentence]]:
+    groups: dict[str, list[Sentence]] = {}
+    for s in made:
+        groups.setdefault(s.meta["entaug"]["sources"][0], []).append(s)
+    return groups
+
+
+@ALL
+def test_declares_itself(name: str) -> None:
+    cls = method(name)
+    facts = cls.facts
+    assert facts.name == name
+    assert method(facts.long_name) is cls
+    assert getattr(entaug, cls.__name__) is cls, "exported"
+    assert facts.summary
+    assert facts.paper
+    doc = inspect.getdoc(cls) or ""
+    assert "Example:" in doc
+    own = [f.name for f in dataclasses.fields(cls) if f.name not in {f.name for f in dataclasses.fields(Augmenter)}]
+    assert all(f"{field}: " in doc for field in own), "every parameter is told about"
+    changelog = (EXAMPLE.parent.parent / "CHANGELOG.md").read_text()
+    assert f"`{name}`" in changelog
+
+
+@ALL
+def test_constructor_only_stores_and_parameters_make_it_again(name: str) -> None:
+    gold = corpus(name)
+    first = make(name, seed=3)
+    assert not [field for field in vars(first) if field.endswith("_")]
+    again = make(name, **{k: v for k, v in first.params().items() if k not in method(name).facts.needs})
+    assert contents(first.fit(gold).augment(gold)) == contents(again.fit(gold).augment(gold))
+    assert first.signature == again.signature
+
+
+@ALL
+def test_output_is_new_valid_and_signed(name: str) -> None:
+    gold = corpus(name)
+    augmenter = make(name, copies=3, seed=5).fit(gold)
+    made = list(augmenter.augment(gold))
+    assert len(made) > len(gold) / 2, "it does something"
+    keys = Counter(s.key for s in gold)
+    assert max(keys.values()) == 1
+    sources = {s.key: s for s in gold}
+    assert len({s.id for s in made}) == len(made)
+    assert len(set(contents(made))) == len(made)
+    for key, group in by_source(made).items():
+        assert len(group) <= 3
+        for s in group:
+            assert (s.tokens, s.mentions) != (sources[key].tokens, sources[key].mentions)
+            proof = s.meta["entaug"]
+            assert proof["method"] == name
+            assert proof["signature"] == augmenter.signature
+            assert proof["copy"] in (1, 2, 3)
+    tally = augmenter.tally_
+    assert (tally.sources, tally.asked, tally.made) == (len(gold), 3 * len(gold), len(made))
+    assert tally.made + tally.missing.total() == tally.asked
+
+
+@ALL
+def test_keeps_what_it_says_it_keeps(name: str) -> None:
+    facts = method(name).facts
+    gold = corpus(name)
+    sources = {s.key: s for s in gold}
+    pools = {(m.label, s.words(m)) for s in gold for m in s.mentions}
+    for key, group in by_source(make(name, copies=2).fit(gold).augment(gold)).items():
+        source = sources[key]
+        for s in group:
+            if facts.keeps_length:
+                assert len(s) == len(source)
+            if facts.keeps_words:
+                assert Counter(s.tokens) == Counter(source.tokens)
+            if facts.keeps_mentions:
+                assert sorted(m.label for m in s.mentions) == sorted(m.label for m in source.mentions)
+            if facts.keeps_mention_words:
+                assert sorted((m.label, sorted(s.words(m))) for m in s.mentions) == sorted(
+                    (m.label, sorted(source.words(m))) for m in source.mentions
+                )
+            if facts.keeps_order and facts.keeps_mentions:
+                assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
+    assert pools
+
+
+@ALL
+@pytest.mark.parametrize("kind", ["nested", "discontinuous"])
+def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
+    if getattr(method(name).facts, kind):
+        return  # its work on such sentences is checked by all the other tests
+    with pytest.raises(InputError, match=kind):
+        list(make(name).fit(entaug.read(EXAMPLE / "nested.jsonl")).augment(entaug.read(EXAMPLE / "nested.jsonl")))
+
+
+@ALL
+def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = corpus(name)
+    augmenter = make(name, copies=2, seed=11).fit(gold)
+    wanted = by_source(augmenter.augment(gold))
+    for window in (1, 7, 1000):
+        monkeypatch.setattr(type(augmenter), "_window", window)
+        assert by_source(augmenter.augment(gold)) == wanted
+    mixed = random.Random(0).sample(gold, len(gold))
+    assert by_source(make(name, copies=2, seed=11).fit(mixed).augment(mixed)) == wanted
+    few = gold[10:20]
+    alone = by_source(augmenter.augment(few))
+    assert alone == {key: wanted[key] for key in alone}
+
+
+@ALL
+def test_seeds_matter(name: str) -> None:
+    gold = corpus(name)
+    one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
+    assert one != two
+
+
+@ALL
+def test_global_random_states_and_input_are_untouched(name: str) -> None:
+    gold = corpus(name)
+    before = [repr(s) for s in gold]
+    random.seed(1)
+    np.random.seed(1)
+    states = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    list(make(name).fit(gold).augment(gold))
+    assert states == (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index, union-attr]
+    assert [repr(s) for s in gold] == before
+
+
+@ALL
+def test_streams_as_well_as_lists(name: str) -> None:
+    path = EXAMPLE / "train.conll"
+    held = contents(make(name).fit(entaug.read(path)).augment(entaug.read(path)))
+    streamed = contents(make(name).fit(entaug.stream(path)).augment(entaug.stream(path)))
+    assert held == streamed
+
+
+@ALL
+def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
+    for bad in ({"copies": -1}, {"copies": 0}, {"seed": "x"}, {"max_attempts": 0}, {"p": 1.5}, {"nonsense": 1}):
+        if "p" in bad and "p" not in {f.name for f in dataclasses.fields(method(name))}:
+            continue
+        with pytest.raises(ParameterError):
+            make(name, **bad)
+    if method(name).facts.needs_fit:
+        with pytest.raises(ParameterError, match="fit"):
+            list(make(name).augment(corpus(name)))
+    if method(name).facts.needs_mentions:
+        with pytest.raises(InputError, match="no mention"):
+            make(name).fit([Sentence(["no", "mention"])])
+
+
+@ALL
+def test_draws_anew_each_epoch_on_line(name: str) -> None:
+    gold = corpus(name)
+    data = entaug.OnlineDataset(gold, make(name).fit(gold))
+    assert len(data) == 2 * len(gold)
+    assert list(data)[: len(gold)] == gold
+    epochs = [contents(data.set_epoch(e)[len(gold) :]) for e in (0, 1, 0)]
+    assert epochs[0] == epochs[2]
+    changed = sum(a != b for a, b in zip(epochs[0], epochs[1], strict=True))
+    assert changed > len(gold) / 2
+
+
+@ALL
+@settings(max_examples=250)
+@given(data=st.data())
+def test_any_corpus_gives_valid_sentences(name: str, data: st.DataObject) -> None:
+    facts = method(name).facts
+    made = sentences(flat=not facts.nested, gaps=facts.discontinuous)
+    gold = data.draw(st.lists(made, min_size=2, max_size=5))
+    try:
+        fitted = make(name, copies=2, p=0.7).fit(gold)
+    except InputError:
+        return  # nothing in such a corpus that the method needs
+    labels = {m.label for s in gold for m in s.mentions}
+    for s in fitted.augment(gold):
+        assert s == dataclasses.replace(s), "validation holds"
+        assert {m.label for m in s.mentions} <= labels
+        assert len(s.tokens) >= 1

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import entaug
+from entaug.data import Mention, Sentence
+from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError
+from entaug.formats import open_file, target
+from entaug.formats.base import Reading
+from entaug.tags import SCHEMES
+from strategies import TEXT, sentences
+
+
+def put(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def table(*sentences_: str) -> str:
+    """Rows given as "token/tag token/tag"."""
+    return "\n".join("".join(pair.replace("/", "\t") + "\n" for pair in s.split()) for s in sentences_)
+
+
+ADA = Sentence(["Ada", "left", "Rome"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])])
+
+
+# ------------------------------------------------------------------------------------------------ CoNLL layouts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada\tB-PER\nleft\tO\nRome\tB-LOC\n",
+        "Ada B-PER\nleft O\nRome B-LOC",
+        "Ada   B-PER\nleft\t O\nRome \t B-LOC \n",
+        "B-PER\tAda\nO\tleft\nB-LOC\tRome\n",
+        "\ufeffAda\tB-PER\r\nleft\tO\r\nRome\tB-LOC\r\n\r\n",
+        "\n \n\t\nAda\tB-PER\nleft\tO\nRome\tB-LOC\n\t\n\n",
+        "Ada\tI-PER\nleft\tO\nRome\tI-LOC\n",
+        "Ada\tS-PER\nleft\tO\nRome\tS-LOC\n",
+        "Ada\tU-PER\nleft\tO\nRome\tU-LOC\n",
+    ],
+    ids=["tabs", "spaces", "runs", "tag first", "BOM and CRLF", "white separators", "IOB1", "IOBES", "BILOU"],
+)
+def test_layouts_are_found_by_looking(tmp_path: Path, text: str) -> None:
+    assert list(entaug.read(put(tmp_path, "a.conll", text))) == [ADA]
+
+
+def test_comments_and_document_marks_are_kept(tmp_path: Path) -> None:
+    text = (
+        "-DOCSTART- -X- O O\n\n# sent_id = one\n# text = Ada left Rome\n"
+        "Ada NNP I-NP I-PER\nleft VBD I-VP O\n# odd place\nRome NNP I-NP I-LOC\n\n#nohash NN I-NP O\n\n"
+    )
+    path = put(tmp_path, "a.txt", text)
+    first, second = entaug.read(path)
+    assert (first.tokens, first.mentions, first.id) == (ADA.tokens, ADA.mentions, "one")
+    assert first.columns == {"1": ("NNP", "VBD", "NNP"), "2": ("I-NP", "I-VP", "I-NP")}
+    assert first.meta["comments"] == ["-DOCSTART- -X- O O", "# sent_id = one", "# text = Ada left Rome", "# odd place"]
+    assert first.spaces == (" ", " ", "")
+    assert second.tokens == ("#nohash",)
+    opened = open_file(path)
+    to = target(tmp_path / "b.txt", like=opened)
+    again = "".join(to.format.dump(s, to.dialect) for s in opened.sentences())
+    assert again == text.replace("# odd place\n", "").replace("Ada NNP", "# odd place\nAda NNP")
+
+
+def test_numbered_rows_as_universal_ner_has_them(tmp_path: Path) -> None:
+    text = "# sent_id = s1\n1\tAda\tB-PER\tO\t-\n2\tleft\tO\tO\t-\n3\tRome\tB-LOC\tO\tann\n\n"
+    path = put(tmp_path, "a.iob2", text)
+    [s] = entaug.read(path)
+    assert (s.tokens, s.mentions) == (ADA.tokens, ADA.mentions)
+    assert s.columns == {"3": ("O", "O", "O"), "4": ("-", "-", "ann")}
+    shorter = s.edit([entaug.Edit(1, 2, ["has", "left"])])
+    to = target("x.iob2", like=open_file(path))
+    assert to.format.dump(shorter, to.dialect) == (
+        "# sent_id = s1\n1\tAda\tB-PER\tO\t-\n2\thas\tO\t_\t_\n3\tleft\tO\t_\t_\n4\tRome\tB-LOC\tO\tann\n\n"
+    )
+
+
+def test_columns_by_hand_and_content_without_extension(tmp_path: Path) -> None:
+    path = put(tmp_path, "nested", "x\tAda\tB-PER\tO\nx\tleft\tO\tB-ACT\n")
+    assert entaug.read(path, token_column=1, tag_column=2).labels == ("PER",)
+    assert entaug.read(path, token_column=1, tag_column=3).labels == ("ACT",)
+    assert entaug.read(path, token_column=1).labels == ("ACT",)
+    with pytest.raises(ParameterError, match="no such column"):
+        entaug.read(path, tag_column=7)
+    with pytest.raises(ParameterError, match="no option 'colour'"):
+        entaug.read(path, colour=3)
+
+
+def test_a_tab_file_may_have_spaces_inside_tokens(tmp_path: Path) -> None:
+    [s] = entaug.read(put(tmp_path, "a.tsv", "New York\tB-LOC\n\xa0\tO\n#tag\tO\n"))
+    assert s.tokens == ("New York", "\xa0", "#tag")
+
+
+@settings(max_examples=300)
+@given(st.lists(sentences(words=TEXT, flat=True), min_size=1, max_size=4), st.sampled_from(SCHEMES))
+def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -> None:
+    path = tmp_path / "a.conll"
+    # Columns do not carry the white space between tokens.
+    corpus = [s.with_(spaces=None) for s in corpus]
+    try:
+        entaug.write(corpus, path, scheme=scheme)
+    except LossError as error:
+        assert "token" in str(error)  # noqa: PT017
+        assert any("\n" in t or "\t" in t or "\r" in t or t.startswith(("#", "-DOCSTART-")) for s in corpus for t in s.tokens)
+        return
+    by_hand = {"separator": "tab", "token_column": 0, "tag_column": -1}
+    assert list(entaug.read(path, scheme=scheme, **by_hand)) == corpus
+    if any(s.mentions for s in corpus):
+        assert list(open_file(path, **by_hand).sentences()) == corpus, "the scheme is found by looking"
+
+
+@settings(max_examples=300)
+@given(st.lists(sentences(words=TEXT, labels=("a b", "é")), min_size=1, max_size=4), st.sampled_from([".jsonl", ".jsonl.gz"]))
+def test_jsonl_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
+    path = tmp_path / f"a{extension}"
+    corpus = [s.with_(id=f"s{i}", meta={"doc": i, "more": {"x": [1.5, None]}}) for i, s in enumerate(corpus)]
+    entaug.write(corpus, path)
+    assert list(entaug.read(path)) == corpus
+    assert list(entaug.stream(path)) == corpus
+
+
+def test_jsonl_styles_and_extra_fields(tmp_path: Path) -> None:
+    lines = [
+        {"id": 7, "tokens": ["a", "b", "c"], "entities": [{"start": 0, "end": 1, "type": "X", "note": "n"}], "doc": "d"},
+        {"tokens": ["a", "b", "c"], "entities": [{"spans": [[0, 1], [2, 3]], "label": "Y"}], "text": "a  b c"},
+        {"tokens": ["a"], "text": "something else"},
+    ]
+    path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, lines)))
+    one, two, three = entaug.read(path)
+    assert one.id == "7"
+    assert one.meta["doc"] == "d"
+    assert two.spaces == ("  ", " ", "")
+    assert two.mentions == (Mention("Y", [(0, 1), (2, 3)]),)
+    assert three.meta == {"text": "something else"}
+    out = tmp_path / "b.jsonl"
+    entaug.write([one, two, three], out)
+    written = [orjson.loads(line) for line in out.read_bytes().splitlines()]
+    assert written[0]["entities"] == [{"start": 0, "end": 1, "type": "X", "note": "n"}]
+    assert written[1]["entities"] == [{"spans": [[0, 1], [2, 3]], "type": "Y"}]
+    assert written[1]["text"] == "a  b c"
+    with pytest.raises(LossError, match="discontinuous"):
+        entaug.write([two], out, entities="offsets")
+    assert [orjson.loads(line) for line in out.read_bytes().splitlines()] == written, "a failed write changes nothing"
+
+
+def test_gzip_is_read_and_written_without_a_time_stamp(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.conll.gz", tmp_path / "b.conll.gz"
+    entaug.write([ADA], a)
+    entaug.write([ADA], b)
+    assert a.read_bytes() == b.read_bytes()
+    assert gzip.decompress(a.read_bytes()) == b"Ada\tB-PER\nleft\tO\nRome\tB-LOC\n\n"
+    assert list(entaug.read(a)) == [ADA]
+
+
+def test_large_files_are_read_in_pieces(tmp_path: Path) -> None:
+    rows = table("Ada/B-PER left/O Rome/B-LOC")
+    path = put(tmp_path, "a.conll", (rows + "\n") * 100_000)
+    assert sum(s == ADA for s in entaug.stream(path)) == 100_000
+
+
+# ---------------------------------------------------------------------------------------------------- bad input
+
+FAULTY = {
+    "ragged": ("a.conll", "Ada\tB-PER\nleft\nRome\tB-LOC\n", 2, "1 column where 2 are expected"),
+    "too many": ("a.conll", "Ada\tB-PER\nleft\tx\tO\nRome\tB-LOC\n", 2, "3 columns where 2 are expected"),
+    "unknown tag": ("a.conll", table("Ada/B-PER left/O " * 4) + "x\tQ-PER\n", 9, "unknown tag 'Q-PER'"),
+    "I- alone": ("a.conll", table("Ada/B-PER left/O", "Rome/I-LOC"), 4, "I-LOC at the start of the sentence"),
+    "I- of another": ("a.conll", table("Ada/B-PER Rome/I-LOC"), 2, "I-LOC after B-PER"),
+    "no tags": ("a.conll", "Ada\tNNP\nleft\tVBD\n", 1, "no column holds tags"),
+    "one column": ("a.conll", "Ada\nleft\n", 1, "no column holds tags"),
+    "empty token": ("a.conll", "Ada\tB-PER\n\tO\n", 2, "the token is empty"),
+    "mixed schemes": ("a.conll", table("a/I-X", "b/I-X", "c/O d/B-X"), 6, "B-X where IOB1 has I-X"),
+    "empty": ("a.conll", "", None, "no sentence in it"),
+    "blank": ("a.jsonl", "\n \n", None, "no sentence in it"),
+    "not UTF-8": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "not UTF-8 (byte 0xe9)"),
+    "UTF-16": ("a.conll", "Ada\tO\n".encode("utf-16"), 1, "UTF-16"),
+    "broken gzip": ("a.conll.gz", b"not gzip", None, "broken gzip"),
+    "cut gzip": ("a.conll.gz", gzip.compress(b"Ada\tO\n" * 9999)[:-20], None, "broken gzip"),
+    "out of range": ("a.jsonl", '{"tokens":["a"]}\n{"tokens":["a"],"entities":[{"start":0,"end":2,"type":"X"}]}', 2, "out of range: 1 tokens"),
+    "reversed": ("a.jsonl", '{"tokens":["a","b"],"entities":[{"start":1,"end":0,"type":"X"}]}', 1, "reversed"),
+    "spans reversed": ("a.jsonl", '{"tokens":["a","b","c"],"entities":[{"spans":[[2,3],[0,1]],"type":"X"}]}', 1, "comes before"),
+    "not whole": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1.0,"type":"X"}]}', 1, "whole numbers"),
+    "no end": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"type":"X"}]}', 1, "without start and end"),
+    "no type": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1}]}', 1, "without a type"),
+    "twice": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1,"type":"X"},{"start":0,"end":1,"type":"X"}]}', 1, "twice"),
+    "not an object": ("a.jsonl", '{"tokens":["a"]}\n["a"]\n', 2, "a JSON array where an object is expected"),
+    "number": ("a.jsonl", "3\n", 1, "a JSON number where an object is expected"),
+    "not JSON": ("a.jsonl", '{"tokens":["a"]}\n{"tokens":\n', 2, "not JSON"),
+    "no tokens": ("a.jsonl", '{"words":["a"]}\n', 1, "no list 'tokens'"),
+    "token not string": ("a.jsonl", '{"tokens":["a",1]}\n', 1, "must be a string, not 1"),
+    "no token": ("a.jsonl", '{"tokens":[]}\n', 1, "at least one token"),
+    "same id": ("a.jsonl", '{"id":"x","tokens":["a"]}\n{"id":"x","tokens":["b"]}\n', 2, "id 'x' is that of line 1 too"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTY)
+def test_each_fault_is_one_line_with_file_line_and_remedy(tmp_path: Path, case: str) -> None:
+    name, content, line, message = FAULTY[case]
+    path = put(tmp_path, name, content)
+    with pytest.raises(InputError) as caught:
+        entaug.read(path)
+    text = str(caught.value)
+    assert message in text
+    assert text.startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert "\n" not in text
+    if case not in ("out of range", "reversed", "spans reversed", "not whole", "twice", "token not string", "no token"):
+        assert caught.value.remedy
+
+
+def test_missing_file_and_directory(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file; check the path"):
+        entaug.read(tmp_path / "none.conll")
+    with pytest.raises(InputError, match="is a directory"):
+        entaug.read(tmp_path)
+    with pytest.raises(OutputError, match="make the folder first"):
+        entaug.write([ADA], tmp_path / "none" / "a.conll")
+
+
+def test_repair_mends_and_counts(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", table("Ada/B-PER left/O Rome/I-LOC", "Bo/I-PER"))
+    opened = open_file(path, scheme="IOB2")
+    reading = Reading(repair=True)
+    assert [len(s.mentions) for s in opened.sentences(reading)] == [2, 1]
+    assert reading.repaired == {"I- with nothing before it": 2}
+
+
+def test_repair_keeps_token_and_tag_of_ragged_rows(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "Ada\tB-PER\nleft _ _ O\nRome\tB-LOC\n")
+    with pytest.raises(InputError, match="a.conll:2: 4 columns where 2"):
+        entaug.read(path)
+    assert list(entaug.read(path, repair=True)) == [ADA]
+
+
+def test_a_broken_sentence_can_be_left_out(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", table("Ada/B-PER left/O Rome/B-LOC", "Bo/I-PER", "Ada/B-PER left/O Rome/B-LOC"))
+    faults: list[InputError] = []
+    assert list(open_file(path).sentences(Reading(on_fault=faults.append))) == [ADA, ADA]
+    assert [type(f) for f in faults] == [TagError]
+    assert faults[0].line == 5
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        (Sentence(["a\tb"]), "holds a column separator"),
+        (Sentence(["a\nb"]), "holds a line end"),
+        (Sentence(["-DOCSTART-"]), "read as a comment"),
+        (Sentence(["a"], [Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])]), "nested"),
+    ],
+)
+def test_what_columns_cannot_carry_is_refused(tmp_path: Path, sentence: Sentence, message: str) -> None:
+    with pytest.raises(LossError, match=message):
+        entaug.write([sentence], tmp_path / "a.conll")
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_survive_pickling() -> None:
+    import pickle
+
+    error = InputError("wrong", path="a", line=3, remedy="mend it")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+    assert isinstance(error, EntaugError)
