@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from entaug.data import Edit, Mention, Sentence
 
 LABELS = ("PER", "ORG", "LOC-x")
-WORDS = st.sampled_from("the a of Ada Byron ran fast 's , . New York IL-2 é 東京 👩‍🔬 ﷺ e\u0301 \u200b \xa0x".split(" "))
+WORDS = st.sampled_from(
+    "the a of Ada Byron ran fast 's , . New York IL-2 é 東京 👩‍🔬 ﷺ e\u0301 \u200b \xa0x".split(" ")
+)
 # Any text that a file can hold; surrogates cannot be written as UTF-8.
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6)
 
@@ -35,7 +38,7 @@ def sentences(
     n = len(tokens)
     if flat:
         cuts = sorted(draw(st.sets(st.integers(0, n), max_size=6)))
-        pieces = list(zip(cuts, cuts[1:], strict=False))
+        pieces = list(itertools.pairwise(cuts))
         chosen = [piece for piece in pieces if draw(st.booleans())]
         mentions = [Mention(draw(st.sampled_from(labels)), (piece,)) for piece in chosen]
     else:

@@ -18,7 +18,7 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
-from entaug import jobs
+from entaug import jobs, sinks
 from entaug.cli import main
 from entaug.registry import create
 
@@ -27,7 +27,9 @@ NESTED = str(EXAMPLE / "nested.jsonl")
 
 
 def run(*argv: str, stdin: bytes | None = None, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-m", "entaug", *argv], input=stdin, capture_output=True, check=False, **more)
+    return subprocess.run(
+        [sys.executable, "-m", "entaug", *argv], input=stdin, capture_output=True, check=False, **more
+    )
 
 
 def fails(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
@@ -43,7 +45,7 @@ def fails(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
     return err
 
 
-# ------------------------------------------------------------------------------------------------------ augment
+# ------------------------------------------------------------------------------------------------------------- augment
 
 
 def test_augment_writes_gold_then_new_and_sums_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +58,9 @@ def test_augment_writes_gold_then_new_and_sums_up(tmp_path: Path, capsys: pytest
     assert f"mr: {len(gold)} gold sentences in, {len(both) - len(gold)} new, {len(both)} written" in said.err
     assert f"wrote {out}" in said.err
     for label, count in gold.mention_counts().items():
-        assert any(line.split() == [label, str(count), str(both.mention_counts()[label])] for line in said.err.splitlines())
+        assert any(
+            line.split() == [label, str(count), str(both.mention_counts()[label])] for line in said.err.splitlines()
+        )
     assert said.out == ""
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll"]
 
@@ -106,7 +110,9 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
     for seed in ("0", "1", "random"):
         out = tmp_path / f"{seed}.jsonl"
         env = {**os.environ, "PYTHONHASHSEED": seed}
-        assert run("augment", NESTED, "-m", method, "--copies", "3", "--p", "0.6", "-o", str(out), env=env).returncode == 0
+        assert (
+            run("augment", NESTED, "-m", method, "--copies", "3", "--p", "0.6", "-o", str(out), env=env).returncode == 0
+        )
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1] == outputs[2]
 
@@ -134,7 +140,7 @@ def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) 
     assert "unrecognized arguments: --lexicon" in fails(capsys, 2, "augment", TRAIN, "-m", "mr", "--lexicon", "x")
 
 
-# ---------------------------------------------------------------------------------------- interruption and resume
+# --------------------------------------------------------------------------------------------- interruption and resume
 
 
 def repeated(folder: Path, times: int) -> Path:
@@ -189,7 +195,7 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
     whole, out = tmp_path / "whole.conll", tmp_path / "out.conll"
     assert run("augment", str(gold), "-m", "sis", "-o", str(whole)).returncode == 0
     partial = Path(f"{out}.partial")
-    code = "import sys; from entaug import jobs, cli; jobs._CHECKPOINT = 0.05; sys.exit(cli.main())"
+    code = "import sys; from entaug import sinks, cli; sinks._CHECKPOINT = 0.05; sys.exit(cli.main())"
     command = [sys.executable, "-c", code, "augment", str(gold), "-m", "sis", "-o", str(out)]
     for number in (signal.SIGINT, signal.SIGKILL, signal.SIGTERM):
         before = partial.stat().st_size if partial.exists() else 0
@@ -230,14 +236,14 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
     assert sorted(p.name for p in tmp_path.iterdir()) == ["big.conll", "out.conll"]
 
 
-# ---------------------------------------------------------------------------------------------------- bad input
+# ----------------------------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
         (["augment", "none.conll", "-m", "mr"], 2, "none.conll: no such file"),
-        (["augment", TRAIN, "-m", "rm"], 2, "unknown method 'rm'; did you mean 'mr'?"),
+        (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
         (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a probability between 0 and 1, not 1.5"),
         (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be a whole number of at least 1, not -1"),
         (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: invalid int value: 'x'; see"),
@@ -255,7 +261,12 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
     ],
 )
 def test_each_mistake_is_one_line(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], code: int, message: str
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+    code: int,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert message in fails(capsys, code, *argv)
@@ -288,7 +299,10 @@ def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "exists; pass --force" in fails(capsys, 3, "convert", TRAIN, str(out))
     assert out.read_text() == "mine"
     assert main(["augment", TRAIN, "-m", "mr", "-o", str(out), "--force"]) == 0
-    assert "is the input, which is never changed" in fails(capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force")
+    capsys.readouterr()
+    assert "is the input, which is never changed" in fails(
+        capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -298,14 +312,16 @@ def test_unwritable_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "check its permissions" in fails(capsys, 3, "augment", TRAIN, "-m", "mr", "-o", str(folder / "x.conll"))
 
 
-def test_full_disk_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_full_disk_keeps_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold, out = repeated(tmp_path, 20), tmp_path / "out.conll"
     whole = tmp_path / "whole.conll"
     jobs.augment_file(gold, whole, create("sis"))
     room = gold.stat().st_size + 150_000
-    write = jobs._PartialSink.write
+    write = sinks.PartialSink.write
 
-    def until_full(self: jobs._PartialSink, lines: list[str]) -> None:
+    def until_full(self: sinks.PartialSink, lines: list[str]) -> None:
         if self.offset > room:
             stream = self._stream
             self._stream = io.BytesIO()
@@ -320,7 +336,7 @@ def test_full_disk_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(jobs._PartialSink, "write", until_full)
+        patched.setattr(sinks.PartialSink, "write", until_full)
         said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(out))
     assert "No space left on device" in said
     assert "free some space" in said
@@ -332,7 +348,12 @@ def test_full_disk_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_full_standard_output() -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([sys.executable, "-m", "entaug", "augment", TRAIN, "-m", "sis"], stdout=full, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "entaug", "augment", TRAIN, "-m", "sis"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
     assert done.returncode == 3
     assert done.stderr.startswith(b"entaug: error: standard output: cannot be written (No space left on device)")
     assert len(done.stderr.splitlines()) == 1
@@ -345,7 +366,7 @@ def test_a_reader_that_goes_away() -> None:
     assert b"Traceback" not in done.stderr
 
 
-# ------------------------------------------------------------------------------------- methods, check, convert
+# --------------------------------------------------------------------------------------------- methods, check, convert
 
 
 def test_methods_lists_and_tells(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,9 @@ def runs(positions: list[int]) -> tuple[tuple[int, int], ...]:
     return tuple((r[0], r[-1] + 1) for r in ranges)
 
 
-def reference_edit(sentence: Sentence, edits: list[Edit]) -> tuple[list[str], set[tuple[str, tuple[tuple[int, int], ...]]]]:
+def reference_edit(
+    sentence: Sentence, edits: list[Edit]
+) -> tuple[list[str], set[tuple[str, tuple[tuple[int, int], ...]]]]:
     """Edits done the slow way: every token knows where it comes from, a mention is a set of tokens.
 
     Raises EditError where a mention would be cut.
@@ -60,7 +62,12 @@ def reference_edit(sentence: Sentence, edits: list[Edit]) -> tuple[list[str], se
             continue
         for s, e in mention.spans:
             inside = {number for number, edit in enumerate(edits) if s <= edit.start and edit.end <= e}
-            keeps = [o for _, o in origin if (o in owners and isinstance(o, int) and s <= o < e) or (isinstance(o, tuple) and o[1] in inside and o in owners)]
+            keeps = [
+                o
+                for _, o in origin
+                if (o in owners and isinstance(o, int) and s <= o < e)
+                or (isinstance(o, tuple) and o[1] in inside and o in owners)
+            ]
             if not keeps:
                 raise EditError("a span would vanish")
         found.add((mention.label, runs([i for i, (_, o) in enumerate(origin) if o in owners])))
@@ -84,7 +91,7 @@ def test_edit_agrees_with_the_slow_reference(case: tuple[Sentence, list[Edit]]) 
         got = sentence.edit(edits)
     except (EditError, InputError) as error:
         # Two mentions may come to cover the same tokens with one label: a sentence cannot hold that.
-        assert wanted is None or "twice" in str(error)
+        assert wanted is None or "twice" in str(error)  # noqa: PT017
         return
     assert wanted is not None
     assert list(got.tokens) == wanted[0]
@@ -175,7 +182,10 @@ def test_edit_by_hand() -> None:
     assert grown.columns["pos"] == ("a", "b", "c", "d", FILL, FILL, "f", "g")
     assert grown.text == "Ada Byron met New Orleans City fans."
     swapped = s.edit([Edit(3, 5, ["Rome"], [Mention("LOC", [(0, 1)])])])
-    assert [(m.label, swapped.words(m)) for m in swapped.mentions][1:] == [("LOC", ("Rome",)), ("GRP", ("Rome", "fans"))]
+    assert [(m.label, swapped.words(m)) for m in swapped.mentions][1:] == [
+        ("LOC", ("Rome",)),
+        ("GRP", ("Rome", "fans")),
+    ]
     gone = s.edit([Edit(0, 3, ["They", "saw"])])
     assert [m.label for m in gone.mentions] == ["LOC", "GRP"]
     before_and_after = s.edit([Edit(0, 0, ["Then"]), Edit(2, 2, ["gladly"])])

@@ -14,7 +14,8 @@ def test_streams_differ_in_every_part_of_their_name() -> None:
         return Streams(seed, method).stream(key, copy).random()
 
     values = {
-        first(*name) for name in [(1, "mr", "a", 1), (2, "mr", "a", 1), (1, "sr", "a", 1), (1, "mr", "b", 1), (1, "mr", "a", 2)]
+        first(*name)
+        for name in [(1, "mr", "a", 1), (2, "mr", "a", 1), (1, "sr", "a", 1), (1, "mr", "b", 1), (1, "mr", "a", 2)]
     }
     assert len(values) == 5
     # Pinned: a change here changes everybody's augmented files.

@@ -2,9 +2,10 @@
 
 Example:
     >>> import entaug
+    >>> from entaug import Mention, Sentence
     >>> gold = [
-    ...     entaug.Sentence(["Ada", "left", "Rome"], [entaug.Mention("PER", [(0, 1)]), entaug.Mention("LOC", [(2, 3)])]),
-    ...     entaug.Sentence(["Bo", "likes", "Oslo"], [entaug.Mention("PER", [(0, 1)]), entaug.Mention("LOC", [(2, 3)])]),
+    ...     Sentence(["Ada", "left", "Rome"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
+    ...     Sentence(["Bo", "likes", "Oslo"], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
     ... ]
     >>> new = entaug.MentionReplacement(p=1.0, seed=13).fit(gold).augment(gold)
     >>> [" ".join(sentence.tokens) for sentence in new]

@@ -68,6 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Python flushes standard output once more on its way out: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        # Files name themselves in their own errors; what is left is standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(OutputError(f"standard output: cannot be written ({error.strerror})"), BAD_OUTPUT)
     return code
 
 
@@ -80,7 +84,7 @@ def _fail(error: EntaugError, code: int) -> int:
     return code
 
 
-# ----------------------------------------------------------------------------------------------------- parsing
+# ------------------------------------------------------------------------------------------------------------- parsing
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -97,7 +101,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment = commands.add_parser(
         "augment",
         help="make a labelled corpus larger",
-        description="Write the gold sentences followed by augmented ones. Options of a method: entaug augment --method NAME --help",
+        description="Write the gold sentences followed by augmented ones.\n"
+        "Options of a method: entaug augment --method NAME --help",
         epilog=_EXIT_CODES,
         formatter_class=plain,
     )
@@ -149,7 +154,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the input is read (found by looking, unless given)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help="conll or jsonl")
     group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
-    group.add_argument("--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last")
+    group.add_argument(
+        "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
+    )
     group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
     group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
     group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
@@ -161,8 +168,12 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help="conll or jsonl")
     group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
-    group.add_argument("--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions")
-    group.add_argument("--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place")
+    group.add_argument(
+        "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"
+    )
+    group.add_argument(
+        "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
+    )
 
 
 def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
@@ -232,7 +243,7 @@ def _write_options(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------------------------------- commands
+# ------------------------------------------------------------------------------------------------------------ commands
 
 
 def _augment(args: argparse.Namespace) -> int:
@@ -286,7 +297,7 @@ def _check(args: argparse.Namespace) -> int:
             repair=args.repair,
             from_format=args.from_format,
             read_options=_read_options(args),
-            on_fault=None if args.json else lambda fault: print(fault),
+            on_fault=None if args.json else print,
             progress=progress,
         )
     if args.json:
@@ -371,7 +382,11 @@ def _print_method(cls: type[Augmenter]) -> None:
     facts = cls.facts
     print(f"{facts.name}, {facts.long_name} (entaug.{cls.__name__}): {facts.summary}")
     print(_facts_line(cls))
-    kept = [f.name[6:].replace("_", " ") for f in dataclasses.fields(facts) if f.name.startswith("keeps_") and getattr(facts, f.name)]
+    kept = [
+        f.name[6:].replace("_", " ")
+        for f in dataclasses.fields(facts)
+        if f.name.startswith("keeps_") and getattr(facts, f.name)
+    ]
     print(f"keeps: {', '.join(kept)}")
     print(f"paper: {facts.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     told = _field_texts(cls)
@@ -394,11 +409,12 @@ def _models(args: argparse.Namespace) -> int:
         else:
             for asset in found:
                 state = "installed" if asset.installed else "not installed"
-                print(f"{asset.name:<12} {state:<14} {asset.title}; {asset.licence}; {asset.size}; used by {asset.used_by}")
+                facts = f"{asset.title}; {asset.licence}; {asset.size}; used by {asset.used_by}"
+                print(f"{asset.name:<12} {state:<14} {facts}")
     return OK
 
 
-# ---------------------------------------------------------------------------------------------------- printing
+# ------------------------------------------------------------------------------------------------------------ printing
 
 
 def _say_line(text: str) -> None:
@@ -420,9 +436,7 @@ def _say_mentions(before: Counts, after: Counts) -> None:
 def _print_json(value: Any, *, to_stderr: bool = False) -> None:
     import orjson
 
-    plain = [value] if not isinstance(value, list) else value
-    ready = [dataclasses.asdict(v) if dataclasses.is_dataclass(v) and not isinstance(v, type) else v for v in plain]
-    text = orjson.dumps(ready if isinstance(value, list) else ready[0], option=orjson.OPT_INDENT_2, default=dict).decode()
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     (sys.stderr if to_stderr else sys.stdout).write(text + "\n")
 
 

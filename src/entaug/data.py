@@ -7,6 +7,7 @@ validated when they are made, so a `Sentence` that exists is a valid one.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,7 +55,7 @@ class Mention:
             raise InputError(f"a mention's label must be a non-empty string, not {self.label!r}")
         spans = self.spans
         # The usual case, already canonical, must stay cheap: this runs for every mention of every sentence.
-        if type(spans) is tuple and len(spans) == 1 and type(spans[0]) is tuple and len(spans[0]) == 2:  # noqa: PLR2004
+        if type(spans) is tuple and len(spans) == 1 and type(spans[0]) is tuple and len(spans[0]) == 2:
             start, end = spans[0]
             if type(start) is int and type(end) is int and 0 <= start < end:
                 return
@@ -256,7 +257,7 @@ class Sentence:
             for span in mention.spans:
                 cuts.update(span)
         bounds = sorted(cuts)
-        return list(zip(bounds, bounds[1:], strict=False))
+        return list(itertools.pairwise(bounds))
 
     def free(self) -> list[bool]:
         """For each token, whether it belongs to no mention."""
@@ -276,7 +277,7 @@ class Sentence:
         Raises:
             LossError: mentions overlap or are discontinuous and `overlap` is ``"error"``.
         """
-        from entaug import tags  # noqa: PLC0415 - the one upward import: a view, see docs/architecture.md
+        from entaug import tags  # the one upward import: a view, see docs/architecture.md
 
         return tags.encode(self, scheme, overlap)
 
@@ -374,7 +375,8 @@ class Sentence:
                         moved_end += growth
                     else:
                         raise EditError(
-                            f"edit of [{edit.start}, {edit.end}) would cut mention {mention.label} {list(mention.spans)}"
+                            f"edit of [{edit.start}, {edit.end}) would cut mention "
+                            f"{mention.label} {list(mention.spans)}"
                         )
                 if spans is None:
                     break
@@ -464,10 +466,7 @@ class Sentence:
 
     def _reordered_spaces(self, permutation: Sequence[int]) -> tuple[str, ...]:
         old = self.spaces or ()
-        spaces = [
-            old[left] if right == left + 1 else " "
-            for left, right in zip(permutation, permutation[1:], strict=False)
-        ]
+        spaces = [old[left] if right == left + 1 else " " for left, right in itertools.pairwise(permutation)]
         return (*spaces, old[-1])
 
     def __reduce__(self) -> tuple[Any, ...]:

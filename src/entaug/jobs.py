@@ -7,9 +7,7 @@ a partial file beside it, and the same call goes on from there.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hashlib
-import os
 import shutil
 import sys
 import tempfile
@@ -18,57 +16,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
-
-import orjson
+from typing import Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, LossError, OutputError
+from entaug.errors import EntaugError, InputError, OutputError
 from entaug.formats import Opened, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, open_bytes, output_error
+from entaug.sinks import Counts, PartialSink, Sink, StreamSink
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
 
 STDIO = "-"
-_CHECKPOINT = 2.0  # seconds between notes of how far a run has come
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being done, how many sentences of it are done, and of how many if known."""
-
-
-@dataclass
-class Counts:
-    """What is in a file.
-
-    Args:
-        sentences: how many.
-        tokens: how many.
-        mentions: how many, by label.
-        nested: mentions that overlap another.
-        discontinuous: mentions with a gap.
-    """
-
-    sentences: int = 0
-    tokens: int = 0
-    mentions: Counter[str] = field(default_factory=Counter)
-    nested: int = 0
-    discontinuous: int = 0
-
-    def add(self, sentence: Sentence) -> None:
-        """Count a sentence."""
-        self.sentences += 1
-        self.tokens += len(sentence.tokens)
-        mentions = sentence.mentions
-        if mentions:
-            for mention in mentions:
-                self.mentions[mention.label] += 1
-            if not sentence.flat:
-                self.discontinuous += sum(not mention.contiguous for mention in mentions)
-                held = Counter(i for mention in mentions for i in mention.positions())
-                self.nested += sum(any(held[i] > 1 for i in mention.positions()) for mention in mentions)
 
 
 @dataclass
@@ -175,7 +139,7 @@ def same_file(a: str | Path, b: str | Path) -> bool:
     return False
 
 
-# ----------------------------------------------------------------------------------------------------- augment
+# ------------------------------------------------------------------------------------------------------------- augment
 
 
 def augment_file(
@@ -216,7 +180,7 @@ def augment_file(
         KeyboardInterrupt: as it came; what was done is kept and the same call goes on from there.
     """
     begun = time.monotonic()
-    augmenter.check()
+    augmenter.load()
     if same_file(input, output):
         raise OutputError("is the input, which is never changed", path=str(output), remedy="name another file")
     check_output(output, force=force)
@@ -225,11 +189,11 @@ def augment_file(
             source = open_file(kept, from_format, **(read_options or {}))
             if str(output) == STDIO:
                 to = target("stdout", to_format or source.format.name, source, **(write_options or {}))
-                sink: _Sink = _StreamSink(sys.stdout.buffer)
+                sink: Sink = StreamSink(sys.stdout.buffer)
             else:
                 to = target(output, to_format, source, **(write_options or {}))
                 job = _job_key(kept, augmenter, only_new, repair, source, to)
-                sink = _PartialSink(Path(output), job, force=force)
+                sink = PartialSink(Path(output), job, force=force)
             summary = AugmentSummary(
                 augmenter.facts.name,
                 augmenter.signature,
@@ -250,7 +214,7 @@ def augment_file(
 def _augment(
     source: Opened,
     to: Opened,
-    sink: _Sink,
+    sink: Sink,
     augmenter: Augmenter,
     summary: AugmentSummary,
     only_new: bool,
@@ -258,24 +222,20 @@ def _augment(
     progress: Progress,
 ) -> None:
     reading = Reading(repair=repair)
-    dump, dialect = to.format.dump, to.dialect
-    write_gold = not only_new and not sink.gold_done
+    gold_wanted = not only_new and not sink.gold_done
 
     def first_pass() -> Iterator[Sentence]:
-        lines: list[str] = []
-        for sentence in _watched(source.sentences(reading), "reading", progress):
+        sentences = _watched(source.sentences(reading), "reading", progress)
+        for sentence in _written(sentences, to, sink) if gold_wanted and sink.can_undo else sentences:
             summary.before.add(sentence)
-            if write_gold:
-                lines.append(dump(sentence, dialect))
-                if len(lines) >= 256:  # noqa: PLR2004
-                    sink.write(lines)
-                    lines = []
             yield sentence
-        sink.write(lines)
 
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
     summary.notes += getattr(augmenter, "notes", list)()
+    if gold_wanted and not sink.can_undo:
+        for _ in _written(source.sentences(Reading(repair=repair)), to, sink):
+            pass
     sink.finish_gold()
     run = augmenter.run()
     summary.tally = run.tally
@@ -283,7 +243,7 @@ def _augment(
     if sink.sources_done:
         for _ in range(sink.sources_done):
             run.skip(next(sentences))
-        for made in to.format.read(sink.path, dialect, Reading(), sink.gold_end, sink.offset):
+        for made in to.format.read(sink.path, to.dialect, Reading(), sink.gold_end, sink.offset):
             run.remember(made)
         sink.restore(run.tally, summary.after)
     else:
@@ -295,11 +255,24 @@ def _augment(
     _pour(run, sentences, to, sink, summary, total, progress)
 
 
+def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[Sentence]:
+    """The sentences, each written on its way."""
+    dump, dialect = to.format.dump, to.dialect
+    lines: list[str] = []
+    for sentence in sentences:
+        lines.append(dump(sentence, dialect))
+        if len(lines) >= 256:
+            sink.write(lines)
+            lines = []
+        yield sentence
+    sink.write(lines)
+
+
 def _pour(
     run: Run,
     sentences: Iterator[Sentence],
     to: Opened,
-    sink: _Sink,
+    sink: Sink,
     summary: AugmentSummary,
     total: int,
     progress: Progress,
@@ -332,9 +305,7 @@ class _Named(Iterable[Sentence]):
         return self._sentences
 
 
-def _job_key(
-    kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened
-) -> str:
+def _job_key(kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened) -> str:
     """What must be equal for a run to go on where another stopped."""
     with open_bytes(kept) as stream:
         content = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
@@ -342,155 +313,7 @@ def _job_key(
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-class _Sink(contextlib.AbstractContextManager["_Sink"]):
-    """Where augmented text goes."""
-
-    path = Path()
-    sources_done = 0
-    gold_done = False
-    gold_end = 0
-    offset = 0
-
-    def write(self, lines: list[str]) -> None:
-        raise NotImplementedError
-
-    def finish_gold(self) -> None:
-        """All gold sentences are written."""
-
-    def reached(self, done: int, tally: Tally, after: Counts) -> None:
-        """So many sources are done and written."""
-
-    def restore(self, tally: Tally, after: Counts) -> None:
-        """Fill in the counts of the run that is gone on with."""
-
-
-class _StreamSink(_Sink):
-    """Standard output."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-
-    def write(self, lines: list[str]) -> None:
-        self._stream.write("".join(lines).encode("utf-8", "surrogatepass"))
-
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            self._stream.flush()
-
-
-class _PartialSink(_Sink):
-    """A partial file beside the target, and a note beside that of how far it is good.
-
-    The note is rewritten atomically after the text it speaks of has been flushed, so a run that was killed
-    goes on from the last note; what stands after it is cut off and made again, to the same bytes.
-    """
-
-    def __init__(self, output: Path, job: str, *, force: bool) -> None:
-        self.target = output
-        self.path = output.with_name(output.name + ".partial")
-        self._note = output.with_name(output.name + ".partial.json")
-        self._job = job
-        self._last = time.monotonic()
-        self._state: dict[str, Any] = {}
-        if self.path.exists() or self._note.exists():
-            self._take_up(force=force)
-        try:
-            self._stream = self.path.open("r+b" if self.sources_done or self.gold_done else "wb")
-            self._stream.truncate(self.offset)
-            self._stream.seek(self.offset)
-        except OSError as error:
-            raise output_error(self.path, error) from None
-
-    def _take_up(self, *, force: bool) -> None:
-        try:
-            state = orjson.loads(self._note.read_bytes())
-            fits = state["job"] == self._job and self.path.stat().st_size >= state["offset"]
-        except (OSError, ValueError, LookupError, TypeError):
-            state, fits = {}, not self._note.exists()  # no note yet: nothing in it that could be gone on with
-        if fits and state:
-            self._state = state
-            self.gold_done = True
-            self.gold_end, self.offset = state["gold_end"], state["offset"]
-            self.sources_done = state["done"]
-        elif not fits and not force:
-            raise OutputError(
-                "was left by an interrupted run with other input or options",
-                path=str(self.path),
-                remedy="repeat that run, pass --force to drop it, or delete it",
-            )
-
-    def write(self, lines: list[str]) -> None:
-        if not lines:
-            return
-        data = "".join(lines).encode("utf-8", "surrogatepass")
-        try:
-            self._stream.write(data)
-        except OSError as error:
-            raise output_error(self.path, error) from None
-        self.offset += len(data)
-
-    def finish_gold(self) -> None:
-        if not self.gold_done:
-            self.gold_end = self.offset
-            self.gold_done = True
-            self._tally, self._after = Tally(), Counts()
-
-    def reached(self, done: int, tally: Tally, after: Counts) -> None:
-        self._state = {
-            "job": self._job,
-            "done": done,
-            "offset": self.offset,
-            "gold_end": self.gold_end,
-            "tally": (tally.sources, tally.asked, tally.made, dict(tally.missing), dict(tally.rejected)),
-            "after": (after.sentences, after.tokens, dict(after.mentions), after.nested, after.discontinuous),
-        }
-        if time.monotonic() - self._last >= _CHECKPOINT:
-            self._write_note()
-
-    def _write_note(self) -> None:
-        self._last = time.monotonic()
-        self._stream.flush()
-        beside = self._note.with_suffix(".tmp")
-        beside.write_bytes(orjson.dumps(self._state))
-        beside.replace(self._note)
-
-    def restore(self, tally: Tally, after: Counts) -> None:
-        sources, asked, made, missing, rejected = self._state["tally"]
-        tally.sources, tally.asked, tally.made = sources, asked, made
-        tally.missing.update(missing)
-        tally.rejected.update(rejected)
-        after.sentences, after.tokens, mentions, after.nested, after.discontinuous = self._state["after"]
-        after.mentions.update(mentions)
-
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        try:
-            if kind is None:
-                self._stream.close()
-                self._put_in_place()
-            elif self._state and not issubclass(kind, InputError | LossError):
-                self._write_note()
-                self._stream.close()
-            else:
-                self._stream.close()
-                self._remove()
-        except OSError as error:
-            if kind is None:
-                raise output_error(self.target, error) from None
-
-    def _put_in_place(self) -> None:
-        if self.target.suffix == ".gz":
-            with self.path.open("rb") as plain, atomic(self.target) as out:
-                shutil.copyfileobj(plain, out)
-        else:
-            self.path.replace(self.target)
-        self._remove()
-
-    def _remove(self) -> None:
-        self.path.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
-
-
-# ----------------------------------------------------------------------------------------------- check, convert
+# ------------------------------------------------------------------------------------------------------ check, convert
 
 
 def check_file(
@@ -537,6 +360,9 @@ def check_file(
                 add(sentence)
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
+            if error.line is None:
+                _named(error, kept, input)
+                raise
             note(error)
         summary.repaired = reading.repaired
         summary.repeated = summary.counts.sentences - len(seen)
@@ -580,9 +406,7 @@ def convert_file(
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target("stdout" if str(output) == STDIO else output, to_format, source, **(write_options or {}))
-            summary = ConvertSummary(
-                str(input), str(output), source.dialect.describe(), to.dialect.describe()
-            )
+            summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
             out = sys.stdout.buffer if str(output) == STDIO else stack.enter_context(atomic(Path(output)))
             dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
@@ -593,7 +417,7 @@ def convert_file(
                 if not carries.fields and sentence.meta:
                     summary.lost.update(name for name in sentence.meta if name not in keeps)
                 lines.append(dump(sentence, dialect))
-                if len(lines) >= 256:  # noqa: PLR2004
+                if len(lines) >= 256:
                     out.write("".join(lines).encode("utf-8", "surrogatepass"))
                     lines = []
             out.write("".join(lines).encode("utf-8", "surrogatepass"))

@@ -68,7 +68,7 @@ def is_tag(text: str) -> bool:
         >>> [is_tag(t) for t in ("O", "B-PER", "NNP", "-")]
         [True, True, False, False]
     """
-    return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)  # noqa: PLR2004
+    return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)
 
 
 @lru_cache(maxsize=65536)
@@ -86,9 +86,7 @@ class TagFault(Exception):  # noqa: N818 - never leaves the package: readers tur
         self.remedy = remedy
 
 
-def decode(
-    tags: Sequence[str], scheme: str = "IOB2", repaired: Counter[str] | None = None
-) -> tuple[Mention, ...]:
+def decode(tags: Sequence[str], scheme: str = "IOB2", repaired: Counter[str] | None = None) -> tuple[Mention, ...]:
     """The mentions that a tag sequence stands for.
 
     Args:
@@ -278,7 +276,7 @@ def encode(sentence: Sentence, scheme: str = "IOB2", overlap: str = "error") -> 
             tags[start] = f"{single}-{label}"
         else:
             tags[start] = f"{begin}-{label}"
-            if end - start > 2:  # noqa: PLR2004
+            if end - start > 2:
                 tags[start + 1 : end - 1] = [f"{inside}-{label}"] * (end - start - 2)
             tags[end - 1] = f"{close}-{label}"
         if begin == inside and touched == (label, start):  # IOB1 sets off a neighbour of the same label

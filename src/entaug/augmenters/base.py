@@ -117,6 +117,17 @@ class _Draft:
         self.result: Sentence | None = None
         self.reason = ""
 
+    def take(self, result: Sentence) -> Rejection | None:
+        """Keep a result, unless it is nothing new."""
+        content = (result.tokens, result.mentions)
+        if content == (self.source.tokens, self.source.mentions):
+            return UNCHANGED
+        if content in self.siblings:
+            return DUPLICATE
+        self.siblings.add(content)
+        self.result = result
+        return None
+
 
 @dataclass(kw_only=True, eq=False)
 class Augmenter(abc.ABC):
@@ -137,16 +148,16 @@ class Augmenter(abc.ABC):
     facts: ClassVar[Facts]
     _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
 
-    # ------------------------------------------------------------------------------------------ for subclasses
+    # -------------------------------------------------------------------------------------------------- for subclasses
 
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: B027
         """Raise `ParameterError` for parameters of the subclass that cannot be."""
 
-    def _fit(self, corpus: Iterable[Sentence]) -> None:
+    def _fit(self, corpus: Iterable[Sentence]) -> None:  # noqa: B027
         """Learn from the training corpus, in one pass."""
 
-    def _load(self) -> None:
-        """Get backends ready; called before fitting and augmenting."""
+    def _load(self) -> None:  # noqa: B027
+        """Resolve backends, each into an attribute named by its kind and an underscore."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         """Draw one new version of a sentence."""
@@ -157,7 +168,7 @@ class Augmenter(abc.ABC):
         rewrite = self._rewrite
         return [rewrite(sentence, rng) for sentence, rng in asked]
 
-    # ---------------------------------------------------------------------------------------------- for users
+    # ------------------------------------------------------------------------------------------------------- for users
 
     def check(self) -> None:
         """Check the parameters.
@@ -182,9 +193,24 @@ class Augmenter(abc.ABC):
 
     @property
     def signature(self) -> str:
-        """Method, parameters and version, as provenance holds them."""
-        values = "|".join(f"{name}={value}" for name, value in self.params().items())
+        """Method, parameters and version, as provenance holds them; a backend that is loaded says which it really is."""
+        loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in self.facts.needs if hasattr(self, f"{kind}_")}
+        values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
         return f"{self.facts.name}|{values}|entaug={__version__}"
+
+    def load(self) -> Self:
+        """Check the parameters and get backends ready, as `fit` and `augment` do.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has a value it cannot have.
+            MissingModelError: a backend's files are not on this machine.
+        """
+        self.check()
+        self._load()
+        return self
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
         """Learn from the gold training sentences (never give it dev or test sentences).
@@ -199,8 +225,7 @@ class Augmenter(abc.ABC):
             ParameterError: a parameter has a value it cannot have.
             InputError: the corpus has no mention, or nothing the method can use.
         """
-        self.check()
-        self._load()
+        self.load()
         survey = _Survey(corpus)
         self._fit(survey)
         for _ in survey.rest():  # a method that learns nothing has not read it
@@ -232,10 +257,9 @@ class Augmenter(abc.ABC):
 
     def run(self) -> Run:
         """A run, for those who need to know which source each sentence comes from, or to go on with an old one."""
-        self.check()
+        self.load()
         if self.facts.needs_fit and not getattr(self, "_fitted", False):
             raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
-        self._load()
         run = Run(self)
         self.tally_ = run.tally
         return run
@@ -329,18 +353,14 @@ class Run:
             again = []
             for draft, result in zip(pending, results, strict=True):
                 if not isinstance(result, Rejection):
-                    content = (result.tokens, result.mentions)
-                    if content == (draft.source.tokens, draft.source.mentions):
-                        result = UNCHANGED
-                    elif content in draft.siblings:
-                        result = DUPLICATE
-                    else:
-                        draft.siblings.add(content)
-                        draft.result = result
+                    refusal = draft.take(result)
+                    if refusal is None:
                         continue
-                rejected[result.reason] += 1
-                draft.reason = result.reason
-                if not result.final:
+                else:
+                    refusal = result
+                rejected[refusal.reason] += 1
+                draft.reason = refusal.reason
+                if not refusal.final:
                     again.append(draft)
             pending = again
             if not pending:

@@ -35,7 +35,8 @@ class LabelWiseTokenReplacement(Augmenter):
         stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
 
     Example:
-        >>> gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), Sentence(["Bo", "rests"], [Mention("PER", [(0, 1)])])]
+        >>> person = [Mention("PER", [(0, 1)])]
+        >>> gold = [Sentence(["Ada", "sings"], person), Sentence(["Bo", "rests"], person)]
         >>> new = LabelWiseTokenReplacement(p=1.0).fit(gold).augment(gold)
         >>> all(s.iob() == ["B-PER", "O"] for s in new)
         True
@@ -95,7 +96,10 @@ class MentionReplacement(Augmenter):
         p: the probability of each mention to be replaced.
 
     Example:
-        >>> gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), Sentence(["Bo", "Ek", "rests"], [Mention("PER", [(0, 2)])])]
+        >>> gold = [
+        ...     Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]),
+        ...     Sentence(["Bo", "Ek", "rests"], [Mention("PER", [(0, 2)])]),
+        ... ]
         >>> [" ".join(s.tokens) for s in MentionReplacement(p=1.0).fit(gold).augment(gold)]
         ['Bo Ek sings', 'Ada rests']
     """
@@ -119,9 +123,7 @@ class MentionReplacement(Augmenter):
                 if mention.contiguous:
                     distinct[mention.label].add(sentence.words(mention))
         self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
-        self._index = {
-            label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()
-        }
+        self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
         # Types that cannot be replaced, because they have one mention only.
         self.single_ = {label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1}
         if self.pools_ and len(self.single_) == len(self.pools_):
@@ -152,16 +154,14 @@ class MentionReplacement(Augmenter):
             else:
                 drawn = int(rng.random() * (len(pool) - 1))
                 words = pool[drawn + (drawn >= own)]
-            edits.append(
-                Edit(mention.start, mention.end, words, (Mention(mention.label, ((0, len(words)),)),))
-            )
+            edits.append(Edit(mention.start, mention.end, words, (Mention(mention.label, ((0, len(words)),)),)))
         return sentence.edit(edits)
 
 
 def _alone(sentence: Sentence) -> Iterable[Mention]:
     """The contiguous mentions that overlap no other."""
     mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.flat:  # noqa: PLR2004
+    if len(mentions) < 2 or sentence.flat:
         return [mention for mention in mentions if mention.contiguous]
     held = Counter(i for mention in mentions for i in mention.positions())
     return [m for m in mentions if m.contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
@@ -172,12 +172,14 @@ class SynonymReplacement(Augmenter):
     """Replace tokens by synonyms from a lexicon.
 
     A synonym of several words makes the mention around it longer. The reference code takes any sense of any part of
-    speech; what a lexicon offers here is its own matter (see `entaug.backends.wordnet`).
+    speech; what a lexicon offers here is its own matter (see `entaug.backends.wordnet`). Words that look like names are
+    left alone: in English, those with a capital letter inside a mention or within the sentence.
 
     Args:
         p: the probability of each token that has a synonym to be replaced.
         lexicon: a `Lexicon`, or the name of one.
-        stop_words: a language code; its stop words are then not replaced. None to replace them too.
+        stop_words: a language code; its stop words are then not replaced (a path to a word list works too). A lexicon
+            has nothing for the words of closed classes anyway.
         inside_mentions: whether tokens of mentions are replaced.
 
     Example:
@@ -190,7 +192,7 @@ class SynonymReplacement(Augmenter):
 
     p: float = 0.3
     lexicon: Lexicon | str = "wordnet"
-    stop_words: str | None = "en"
+    stop_words: str | None = None
     inside_mentions: bool = True
 
     facts: ClassVar[Facts] = Facts(
@@ -214,15 +216,16 @@ class SynonymReplacement(Augmenter):
         synonyms, stop = self.lexicon_.synonyms, self._stop
         tokens = sentence.tokens
         choices = [
-            (i, found)
-            for i, token in enumerate(tokens)
-            if (found := synonyms(token)) and token.lower() not in stop
+            (i, found) for i, token in enumerate(tokens) if (found := synonyms(token)) and token.lower() not in stop
         ]
-        if not self.inside_mentions:
+        if choices and sentence.mentions:
             free = sentence.free()
-            choices = [choice for choice in choices if free[choice[0]]]
+            if self.inside_mentions:
+                choices = [(i, found) for i, found in choices if free[i] or not tokens[i][:1].isupper()]
+            else:
+                choices = [(i, found) for i, found in choices if free[i]]
         if self.lexicon_.language == "en":
-            choices = [(i, fit) for i, found in choices if (fit := _after_article(tokens[i - 1] if i else "", found))]
+            choices = [(i, fit) for i, found in choices if (fit := _fitting(tokens, i, found))]
         if not choices:
             return NO_CANDIDATE
         edits = []
@@ -233,16 +236,16 @@ class SynonymReplacement(Augmenter):
                 edits.append(Edit(i, i + 1, words))
             else:
                 # A mention of this one token is replaced whole, so it has to be brought along.
-                whole = [
-                    Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)
-                ]
+                whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
                 edits.append(Edit(i, i + 1, words, whole))
         return sentence.edit(edits)
 
 
-def _after_article(before: str, found: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """The synonyms that may follow "a" or "an", if one of these stands before."""
-    article = before.lower()
+def _fitting(tokens: tuple[str, ...], i: int, found: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The synonyms that may stand at a place of an English sentence: none for a name, "an" before vowels only."""
+    if tokens[i][:1].isupper() and (i or tokens[i].isupper()):
+        return ()
+    article = tokens[i - 1].lower() if i else ""
     if article not in ("a", "an"):
         return found
     return tuple(words for words in found if _takes_an(words[0]) == (article == "an"))

@@ -46,9 +46,7 @@ class ShuffleWithinSegments(Augmenter):
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         tokens = sentence.tokens
         open_ = [
-            (start, end)
-            for start, end in sentence.segments()
-            if end - start > 1 and len(set(tokens[start:end])) > 1
+            (start, end) for start, end in sentence.segments() if end - start > 1 and len(set(tokens[start:end])) > 1
         ]
         if not open_:
             return NO_CANDIDATE

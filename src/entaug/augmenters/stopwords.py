@@ -26,7 +26,7 @@ def stop_words(language: str | None) -> frozenset[str]:
     """
     if language is None:
         return frozenset()
-    import stopwordsiso  # noqa: PLC0415 - reads its lists on import, which most runs do not need
+    import stopwordsiso  # reads its lists on import, which most runs do not need
 
     if stopwordsiso.has_lang(language):
         return frozenset(word.lower() for word in stopwordsiso.stopwords(language))

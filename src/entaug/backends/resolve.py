@@ -5,13 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from entaug.backends import protocols
+from entaug.backends.protocols import Lexicon
 from entaug.errors import ParameterError, UnknownNameError
 
 __all__ = ["BACKENDS", "resolve"]
 
 # For each kind: its protocol, and the names that can be given instead of an instance.
-BACKENDS = {"lexicon": (protocols.Lexicon, {"wordnet": "entaug.backends.wordnet:WordNet"})}
+BACKENDS: dict[str, tuple[type, dict[str, str]]] = {
+    "lexicon": (Lexicon, {"wordnet": "entaug.backends.wordnet:WordNet"})
+}
 
 
 def resolve(kind: str, what: Any) -> Any:
@@ -27,7 +29,8 @@ def resolve(kind: str, what: Any) -> Any:
         MissingModelError: the backend's files are not there.
 
     Example:
-        >>> resolve("lexicon", protocols.FakeLexicon({})).name
+        >>> from entaug.backends.protocols import FakeLexicon
+        >>> resolve("lexicon", FakeLexicon({})).name
         'fake'
     """
     protocol, names = BACKENDS[kind]

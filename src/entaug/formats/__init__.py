@@ -112,7 +112,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
-    """Read a labelled file into memory.
+    r"""Read a labelled file into memory.
 
     Args:
         path: the file, ``.gz`` too.

@@ -34,7 +34,7 @@ Block = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class ConllDialect:
-    """How a CoNLL file is laid out.
+    r"""How a CoNLL file is laid out.
 
     Args:
         separator: ``"\\t"``, ``" "``, or None for any run of tabs and spaces.
@@ -67,9 +67,7 @@ def _options(dialect: ConllDialect, given: dict[str, Any]) -> ConllDialect:
     changes = {name: value for name, value in given.items() if value is not None}
     if "separator" in changes:
         if changes["separator"] not in _SEPARATORS:
-            raise ParameterError(
-                f"separator must be one of {', '.join(_SEPARATORS)}, not {changes['separator']!r}"
-            )
+            raise ParameterError(f"separator must be one of {', '.join(_SEPARATORS)}, not {changes['separator']!r}")
         changes["separator"] = _SEPARATORS[changes["separator"]]
     if "scheme" in changes:
         changes["scheme"] = scheme_name(changes["scheme"])
@@ -220,7 +218,7 @@ def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
     return text
 
 
-# ---------------------------------------------------------------------------------------------------- reading
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
 class _RowError(Exception):
@@ -254,13 +252,11 @@ def _is_aside(line: str, separator: str | None = None) -> bool:
         if separator == "\t" or "\t" in line:
             return "\t" not in line
         cells = line.split()
-        return len(cells) < 2 or not is_tag(cells[-1])  # noqa: PLR2004
+        return len(cells) < 2 or not is_tag(cells[-1])
     return line.startswith(_DOCSTART) and line[len(_DOCSTART) : len(_DOCSTART) + 1] in ("", " ", "\t")
 
 
-def _set_asides_apart(
-    first: int, lines: list[str], lead: list[str], separator: str | None
-) -> tuple[int, list[str]]:
+def _set_asides_apart(first: int, lines: list[str], lead: list[str], separator: str | None) -> tuple[int, list[str]]:
     """Move the comments at the head of a block into `lead`; what is left are rows."""
     begin = 0
     while begin < len(lines) and _is_aside(lines[begin], separator):
@@ -284,14 +280,14 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
         raise _RowError from None
     width = len(columns)
     tag_column = dialect.tag_column
-    if width < 2 or tag_column >= width or dialect.token_column >= width:  # noqa: PLR2004
+    if width < 2 or tag_column >= width or dialect.token_column >= width:
         raise _RowError
     tokens = columns[dialect.token_column]
     tags = columns[tag_column]
     if "" in tokens:
         raise TagFault(tokens.index(""), "the token is empty", "give it one, or delete the line")
     mentions = decode_at(tags, dialect.scheme, reading.repaired if reading.repair else None)
-    if width == 2 and not lead:  # noqa: PLR2004
+    if width == 2 and not lead:
         return Sentence(tokens, mentions)
     others = {
         str(i): values
@@ -368,7 +364,7 @@ def _narrowed(rows: list[tuple[int, str]], dialect: ConllDialect) -> list[str] |
     if dialect.token_column != 0 or dialect.tag_column != -1:
         return None
     cells = [_split(line, dialect.separator) for _, line in rows]
-    if any(len(row) < 2 or not is_tag(row[-1]) for row in cells):  # noqa: PLR2004
+    if any(len(row) < 2 or not is_tag(row[-1]) for row in cells):
         return None
     return [f"{row[0]}\t{row[-1]}" for row in cells]
 
@@ -379,7 +375,7 @@ def _ragged(path: str, rows: list[tuple[int, str]], dialect: ConllDialect) -> In
     needed = max(2, dialect.token_column + 1, dialect.tag_column + 1)
     for (number, _), width in zip(rows, widths, strict=True):
         if width != usual or width < needed:
-            wanted = usual if usual >= needed else needed
+            wanted = max(usual, needed)
             return InputError(
                 f"{width} column{'s' * (width != 1)} where {wanted} are expected",
                 path=path,
@@ -389,7 +385,7 @@ def _ragged(path: str, rows: list[tuple[int, str]], dialect: ConllDialect) -> In
     return InputError("rows do not fit", path=path, line=rows[0][0])
 
 
-# ---------------------------------------------------------------------------------------------------- looking
+# ------------------------------------------------------------------------------------------------------------- looking
 
 
 def _find_separator(sample: list[list[tuple[int, str]]]) -> str | None:
@@ -412,14 +408,14 @@ def _find_columns(
 ) -> ConllDialect:
     cells = [row for rows in sentences for row in rows if len(row) == width]
     share = [sum(is_tag(row[i]) for row in cells) / len(cells) for i in range(width)]
-    index_column = width > 2 and sum(_is_numbering([r[0] for r in rows]) for rows in sentences) > 0.9 * len(sentences)  # noqa: PLR2004
+    index_column = width > 2 and sum(_is_numbering([r[0] for r in rows]) for rows in sentences) > 0.9 * len(sentences)
     tag = options.get("tag_column")
     if tag is None:
         for good in (1.0, 0.8):
             columns = [i for i in range(width) if share[i] >= good]
             if columns:
                 break
-        if not columns or width < 2:  # noqa: PLR2004
+        if not columns or width < 2:
             raise InputError(
                 f"no column holds tags (first row: {first_row[1]!r})",
                 path=path,

@@ -94,13 +94,7 @@ class Jsonl:
                 empty = False
                 try:
                     sentence = _sentence(line)
-                    if sentence.id is not None:
-                        if sentence.id in seen:
-                            raise InputError(
-                                f"id {sentence.id!r} is that of line {seen[sentence.id]} too",
-                                remedy="give each sentence an id of its own",
-                            )
-                        seen[sentence.id] = number
+                    _check_id(sentence.id, number, seen)
                 except InputError as error:
                     error.path, error.line = str(path), number
                     reading.fault(error)
@@ -134,6 +128,13 @@ class Jsonl:
             return orjson.dumps(record).decode() + "\n"
         except TypeError as error:
             raise LossError(f"sentence {sentence.key} cannot be written as JSON ({error})") from None
+
+
+def _check_id(name: str | None, number: int, seen: dict[str, int]) -> None:
+    if name is None:
+        return
+    if seen.setdefault(name, number) != number:
+        raise InputError(f"id {name!r} is that of line {seen[name]} too", remedy="give each sentence an id of its own")
 
 
 def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
