@@ -1,10 +1,10 @@
 """How fast the rule-based methods, check and convert are, on one core, beside augmenty in the same run.
 
-Run: make bench   (or: python benchmarks/speed.py [--write FILE] [--quick])
+Run: make bench (or: python benchmarks/speed.py [--write FILE] [--quick])
 
-Sentences: NCBI-disease train where the real corpora are (ENTAUG_DATA, or ../shared/data), else the example corpus repeated.
-Rates are the best of five runs over all sentences, validation and provenance included, start-up and reading not. The large
-file is made by repeating real sentences to a million and goes through the command line, in a process of its own.
+Sentences: NCBI-disease train where the real corpora are (ENTAUG_DATA or ../shared/data), else the example, repeated.
+Rates are the best of five runs over all sentences, validation and provenance included, start-up and reading not. The
+large file is made by repeating real sentences to a million and goes through the command line, in a process of its own.
 """
 
 from __future__ import annotations
@@ -158,10 +158,8 @@ def machine() -> str:
     info = Path("/proc/cpuinfo")
     if info.is_file():
         cpu = next((x.split(": ")[1] for x in info.read_text().split("\n") if x.startswith("model name")), cpu)
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("entaug", "orjson", "augmenty", "spacy"):
-        if importlib.util.find_spec(package):
-            versions.append(f"{package} {importlib.metadata.version(package)}")
+    packages = [name for name in ("entaug", "orjson", "augmenty", "spacy") if importlib.util.find_spec(name)]
+    versions = [f"Python {platform.python_version()}", *(f"{p} {importlib.metadata.version(p)}" for p in packages)]
     return f"{cpu}, one core; {', '.join(versions)}"
 
 

@@ -1,6 +1,6 @@
 """The main job on the example corpus: what `make demo` shows.
 
-Augments the training sentences with every rule-based method, writes the results to ``demo-output/``, checks them with the
+Augments the training sentences with every method, writes the results to ``demo-output/``, checks them with the
 command line, and shows a few sentences before and after, mentions in colour.
 """
 

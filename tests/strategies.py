@@ -15,7 +15,7 @@ WORDS = st.sampled_from(
     "the a of Ada Byron ran fast 's , . New York IL-2 é 東京 👩‍🔬 ﷺ e\u0301 \u200b \xa0x".split(" ")
 )
 # Any text that a file can hold; surrogates cannot be written as UTF-8.
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
 @st.composite

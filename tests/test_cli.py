@@ -325,7 +325,7 @@ def test_full_disk_keeps_what_was_done(
         if self.offset > room:
             stream = self._stream
             self._stream = io.BytesIO()
-            self._stream.write = full  # type: ignore[method-assign]
+            self._stream.write = full  # type: ignore[method-assign, assignment]
             try:
                 write(self, lines)
             finally:

@@ -171,9 +171,9 @@ def test_global_random_states_and_input_are_untouched(name: str) -> None:
     before = [repr(s) for s in gold]
     random.seed(1)
     np.random.seed(1)
-    states = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index, union-attr]
+    states = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]
     list(make(name).fit(gold).augment(gold))
-    assert states == (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index, union-attr]
+    assert states == (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index]
     assert [repr(s) for s in gold] == before
 
 

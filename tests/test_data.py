@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from itertools import groupby
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from entaug.data import FILL, Corpus, Edit, Mention, Sentence
 from entaug.errors import EditError, InputError
 from strategies import edited, sentences
 
+ODD: Any = 1.5
 MANY = settings(max_examples=2000)
 
 
@@ -219,7 +221,7 @@ def test_edit_in_a_gap_keeps_and_joins() -> None:
         (lambda: Sentence([]), "at least one token"),
         (lambda: Sentence(["a", ""]), "token 2 is empty"),
         (lambda: Sentence("abc"), "not one string"),
-        (lambda: Sentence(["a", 3]), "must be a string"),
+        (lambda: Sentence(["a", ODD]), "must be a string"),
         (lambda: Sentence(["a"], [Mention("X", [(0, 2)])]), "out of range: 1 tokens"),
         (lambda: Sentence(["a"], [Mention("X", [(0, 1)])] * 2), "twice"),
         (lambda: Sentence(["a"], columns={"1": ()}), "0 values for 1 tokens"),
@@ -227,9 +229,9 @@ def test_edit_in_a_gap_keeps_and_joins() -> None:
         (lambda: Mention("X", [(2, 1)]), "reversed, empty"),
         (lambda: Mention("X", [(-1, 1)]), "negative"),
         (lambda: Mention("X", [(2, 4), (3, 5)]), "overlaps"),
-        (lambda: Mention("X", [(0, 1.0)]), "whole numbers"),
+        (lambda: Mention("X", [(0, ODD)]), "whole numbers"),
         (lambda: Mention("X", [(True, 2)]), "whole numbers"),
-        (lambda: Mention("X", [3]), "pair"),
+        (lambda: Mention("X", [ODD]), "pair"),
         (lambda: Mention("X", []), "at least one span"),
         (lambda: Mention("", [(0, 1)]), "non-empty string"),
     ],
@@ -241,7 +243,7 @@ def test_what_is_not_valid_cannot_be_made(make: object, message: str) -> None:
 
 def test_touching_spans_are_one() -> None:
     assert Mention("X", [(0, 2), (2, 3)]) == Mention("X", [(0, 3)])
-    assert Mention("X", [[0, 2]]).spans == ((0, 2),)  # type: ignore[list-item]
+    assert Mention("X", [[0, 2]]).spans == ((0, 2),)
 
 
 def test_corpus() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -114,7 +115,7 @@ def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -
             "\n" in t or "\t" in t or "\r" in t or t.startswith(("#", "-DOCSTART-")) for s in corpus for t in s.tokens
         )
         return
-    by_hand = {"separator": "tab", "token_column": 0, "tag_column": -1}
+    by_hand: dict[str, Any] = {"separator": "tab", "token_column": 0, "tag_column": -1}
     assert list(entaug.read(path, scheme=scheme, **by_hand)) == corpus
     if any(s.mentions for s in corpus):
         assert list(open_file(path, **by_hand).sentences()) == corpus, "the scheme is found by looking"
@@ -179,7 +180,7 @@ def test_large_files_are_read_in_pieces(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------------------------------------------------------- bad input
 
-FAULTY = {
+FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "ragged": ("a.conll", "Ada\tB-PER\nleft\nRome\tB-LOC\n", 2, "1 column where 2 are expected"),
     "too many": ("a.conll", "Ada\tB-PER\nleft\tx\tO\nRome\tB-LOC\n", 2, "3 columns where 2 are expected"),
     "unknown tag": ("a.conll", table("Ada/B-PER left/O " * 4) + "x\tQ-PER\n", 9, "unknown tag 'Q-PER'"),

@@ -1,4 +1,4 @@
-"""The lexicon protocol, the WordNet backend on a tiny database written here, preparing and verifying, and the real one."""
+"""The lexicon protocol, the WordNet backend on a tiny database written here, preparing, and the real one."""
 
 from __future__ import annotations
 

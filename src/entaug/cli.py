@@ -17,7 +17,8 @@ from entaug.errors import EntaugError, OutputError
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
-    from entaug.jobs import Counts, Progress
+    from entaug.jobs import Progress
+    from entaug.sinks import Counts
 
 __all__ = ["main"]
 

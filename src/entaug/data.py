@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
@@ -27,11 +27,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _set = object.__setattr__
 
 
-def _nothing() -> Mapping[str, Any]:
-    return _NOTHING
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Mention:
     """One annotated entity: a label and the tokens that carry it.
 
@@ -50,16 +46,14 @@ class Mention:
     label: str
     spans: tuple[Span, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.label, str) or not self.label:
-            raise InputError(f"a mention's label must be a non-empty string, not {self.label!r}")
-        spans = self.spans
+    def __init__(self, label: str, spans: Iterable[Iterable[int]]) -> None:
+        if not isinstance(label, str) or not label:
+            raise InputError(f"a mention's label must be a non-empty string, not {label!r}")
         # The usual case, already canonical, must stay cheap: this runs for every mention of every sentence.
-        if type(spans) is tuple and len(spans) == 1 and type(spans[0]) is tuple and len(spans[0]) == 2:
-            start, end = spans[0]
-            if type(start) is int and type(end) is int and 0 <= start < end:
-                return
-        _set(self, "spans", _canonical(spans))
+        if not (type(spans) is tuple and len(spans) == 1 and _is_span(spans[0])):
+            spans = _canonical(spans)
+        _set(self, "label", label)
+        _set(self, "spans", spans)
 
     @property
     def start(self) -> int:
@@ -83,6 +77,13 @@ class Mention:
     def shifted(self, by: int) -> Mention:
         """The same mention `by` tokens further right (left when negative)."""
         return Mention(self.label, tuple((start + by, end + by) for start, end in self.spans))
+
+
+def _is_span(span: object) -> bool:
+    if type(span) is not tuple or len(span) != 2:
+        return False
+    start, end = span
+    return type(start) is int and type(end) is int and 0 <= start < end
 
 
 def _canonical(spans: Iterable[Iterable[int]]) -> tuple[Span, ...]:
@@ -128,7 +129,20 @@ def _place(mention: Mention) -> tuple[tuple[Span, ...], str]:
     return mention.spans, mention.label
 
 
-@dataclass(frozen=True, slots=True)
+def _settled(mentions: Iterable[Mention], n: int) -> tuple[Mention, ...]:
+    """Mentions in canonical order, checked against the number of tokens."""
+    settled = tuple(sorted(mentions, key=_place))
+    previous = None
+    for mention in settled:
+        if mention.spans[-1][1] > n:
+            raise InputError(f"span {mention.spans[-1]} of {mention.label} is out of range: {n} tokens")
+        if mention == previous:
+            raise InputError(f"mention {mention.label} {list(mention.spans)} is given twice")
+        previous = mention
+    return settled
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Sentence:
     """A tokenised sentence with its mentions.
 
@@ -154,50 +168,46 @@ class Sentence:
     """
 
     tokens: tuple[str, ...]
-    mentions: tuple[Mention, ...] = ()
-    id: str | None = None
-    meta: Mapping[str, Any] = field(default_factory=_nothing)
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
-    spaces: tuple[str, ...] | None = None
+    mentions: tuple[Mention, ...]
+    id: str | None
+    meta: Mapping[str, Any]
+    columns: Mapping[str, Sequence[str]]
+    spaces: tuple[str, ...] | None
 
-    def __post_init__(self) -> None:
-        tokens = self.tokens
+    def __init__(
+        self,
+        tokens: Iterable[str],
+        mentions: Iterable[Mention] = (),
+        id: str | None = None,
+        meta: Mapping[str, Any] = _NOTHING,
+        columns: Mapping[str, Sequence[str]] = _NOTHING,
+        spaces: Sequence[str] | None = None,
+    ) -> None:
         if type(tokens) is not tuple:
             if isinstance(tokens, str):
                 raise InputError("tokens must be a sequence of strings, not one string")
             tokens = tuple(tokens)
-            _set(self, "tokens", tokens)
         if not tokens:
             raise InputError("a sentence needs at least one token")
         if "" in tokens:
             raise InputError(f"token {tokens.index('') + 1} is empty")
         if set(map(type, tokens)) != {str}:
-            odd = next(t for t in tokens if type(t) is not str)
-            if not isinstance(odd, str):
-                raise InputError(f"a token must be a string, not {odd!r}")
-        if self.mentions:
-            self._settle_mentions(len(tokens))
-        elif type(self.mentions) is not tuple:
-            _set(self, "mentions", ())
-        if self.columns:
-            for name, values in self.columns.items():
-                if len(values) != len(tokens):
-                    raise InputError(f"column {name!r} has {len(values)} values for {len(tokens)} tokens")
-        if self.spaces is not None and len(self.spaces) != len(tokens):
-            raise InputError(f"spaces has {len(self.spaces)} values for {len(tokens)} tokens")
-
-    def _settle_mentions(self, n: int) -> None:
-        mentions = self.mentions
-        if len(mentions) > 1 or type(mentions) is not tuple:
-            mentions = tuple(sorted(mentions, key=_place))
-            _set(self, "mentions", mentions)
-        previous = None
-        for mention in mentions:
-            if mention.spans[-1][1] > n:
-                raise InputError(f"span {mention.spans[-1]} of {mention.label} is out of range: {n} tokens")
-            if mention == previous:
-                raise InputError(f"mention {mention.label} {list(mention.spans)} is given twice")
-            previous = mention
+            odd = [token for token in tokens if not isinstance(token, str)]
+            if odd:
+                raise InputError(f"a token must be a string, not {odd[0]!r}")
+        for name, values in columns.items() if columns else ():
+            if len(values) != len(tokens):
+                raise InputError(f"column {name!r} has {len(values)} values for {len(tokens)} tokens")
+        if spaces is not None:
+            spaces = tuple(spaces)
+            if len(spaces) != len(tokens):
+                raise InputError(f"spaces has {len(spaces)} values for {len(tokens)} tokens")
+        _set(self, "tokens", tokens)
+        _set(self, "mentions", _settled(mentions, len(tokens)) if mentions else ())
+        _set(self, "id", id)
+        _set(self, "meta", meta)
+        _set(self, "columns", columns)
+        _set(self, "spaces", spaces)
 
     def __hash__(self) -> int:
         return hash((self.tokens, self.mentions, self.id))

@@ -115,9 +115,10 @@ class UnknownNameError(EntaugError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+        by_lower = {known_name.lower(): known_name for known_name in names}
+        near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
         there_are = f"there are: {', '.join(names)}"
-        remedy = f"did you mean {near[0]!r}? ({there_are})" if near else there_are
+        remedy = f"did you mean {by_lower[near[0]]!r}? ({there_are})" if near else there_are
         super().__init__(f"unknown {kind} {name!r}", remedy=remedy)
 
 

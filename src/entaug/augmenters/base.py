@@ -193,7 +193,7 @@ class Augmenter(abc.ABC):
 
     @property
     def signature(self) -> str:
-        """Method, parameters and version, as provenance holds them; a backend that is loaded says which it really is."""
+        """Method, parameters and version, as provenance holds them; a loaded backend says which it really is."""
         loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in self.facts.needs if hasattr(self, f"{kind}_")}
         values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
         return f"{self.facts.name}|{values}|entaug={__version__}"

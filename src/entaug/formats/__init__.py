@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ class Opened:
 def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
     """The options without those left out; one the format does not know is an error."""
     given = {name: value for name, value in options.items() if value is not None}
-    known = set(type(format_.dialect()).__dataclass_fields__)  # type: ignore[attr-defined]
+    known = set(type(format_.dialect()).__dataclass_fields__)
     for name in given:
         if name not in known:
             raise ParameterError(
@@ -105,9 +105,8 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     found = find(format) if format else _by_extension(path) or (like.format if like else find("conll"))
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
-        base = {name: getattr(like.dialect, name) for name in type(like.dialect).__dataclass_fields__}  # type: ignore[attr-defined]
-        changed = found.dialect(**given)
-        return Opened(path, found, type(changed)(**{**base, **{n: getattr(changed, n) for n in given}}))
+        asked = found.dialect(**given)
+        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
     return Opened(path, found, found.dialect(**given))
 
 
@@ -126,7 +125,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
     Example:
         >>> import tempfile, pathlib
         >>> file = pathlib.Path(tempfile.mkdtemp(), "a.conll")
-        >>> _ = file.write_text("Ada B-PER\\nlaughs O\\n")
+        >>> _ = file.write_text("Ada B-PER\nlaughs O\n")
         >>> read(file).labels
         ('PER',)
     """

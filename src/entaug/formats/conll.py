@@ -133,6 +133,7 @@ class Conll:
                     continue
             else:
                 number, rows = first, lines
+            sentence: Sentence | None = None
             try:
                 sentence = _sentence(rows, dialect, reading, lead)
             except (_RowError, TagFault):
@@ -141,7 +142,6 @@ class Conll:
             except InputError as error:
                 error.path, error.line = str(path), number
                 reading.fault(error)
-                sentence = None
             lead = []
             empty = False
             if sentence is not None:

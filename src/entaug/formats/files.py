@@ -8,7 +8,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, cast
 
 from entaug.errors import InputError, OutputError
 
@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes, through gzip when its name ends in ``.gz``.
 
     Raises:
@@ -27,7 +27,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise InputError("is a directory", path=str(path), remedy="name a file in it")
     try:
-        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+        return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
     except FileNotFoundError:
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
@@ -98,7 +98,7 @@ def _decode(data: bytes, number: int, path: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
+def atomic(path: Path) -> Iterator[BinaryIO]:
     """A stream whose content is at `path` only once it is complete.
 
     Writes beside the target and moves into place; gzipped, without a time stamp, when the name ends in ``.gz``.
@@ -108,13 +108,12 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with contextlib.ExitStack() as stack:
-            raw = stack.enter_context(beside.open("wb"))
-            stream: IO[bytes] = raw
+        with beside.open("wb") as raw:
             if path.suffix == ".gz":
-                zipped = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
-                stream = stack.enter_context(zipped)  # type: ignore[assignment]
-            yield stream
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
+                    yield cast("BinaryIO", zipped)
+            else:
+                yield raw
         beside.replace(path)
     except OSError as error:
         raise output_error(path, error) from None
