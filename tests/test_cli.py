@@ -393,7 +393,7 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     out, err = capsys.readouterr()
     assert [line.split(": ")[0].rpartition(":")[2] for line in out.splitlines()] == ["3", "6", "8"]
     assert "2 good sentences" in err
-    assert "1 sentences occur more than once" in err
+    assert "1 sentence repeated from above" in err
     assert "3 faults" in err
     assert main(["check", str(path), "--repair"]) == 1
     assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err

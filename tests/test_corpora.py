@@ -82,8 +82,10 @@ DISCONTINUOUS = {"train.jsonl.gz": 946, "dev.jsonl": 99, "test.jsonl": 90}
 
 
 def options(name: str) -> dict[str, Any]:
-    """What cannot be found by looking: which of two tag columns is meant."""
-    return {"tag_column": 1} if name.startswith("danplus") else {}
+    """What cannot be found by looking: which of two tag columns is meant, and that columns change half-way."""
+    if name.startswith("danplus"):
+        return {"tag_column": 1}
+    return {"separator": "runs"} if "ru_dev" in name else {}
 
 
 def load(corpora: Path, name: str) -> tuple[list[Sentence], Reading, Any]:

@@ -276,8 +276,8 @@ def _augment(args: argparse.Namespace) -> int:
         say(f"note: {note}\n")
     _say_repairs(summary.repaired)
     if summary.resumed_at:
-        say(f"went on after {summary.resumed_at:,} sentences of an interrupted run\n")
-    say(f"{summary.method}: {summary.before.sentences:,} gold sentences in, {tally.made:,} new, ")
+        say(f"went on after {_n(summary.resumed_at, 'sentence')} of an interrupted run\n")
+    say(f"{summary.method}: {_n(summary.before.sentences, 'gold sentence')} in, {tally.made:,} new, ")
     say(f"{summary.after.sentences:,} written ({summary.seconds:.1f} s)\n")
     for reason, count in tally.missing.most_common():
         say(f"  not made: {count:,} ({reason})\n")
@@ -309,13 +309,15 @@ def _check(args: argparse.Namespace) -> int:
     if summary.format:
         say(f"{args.input}: {summary.format}\n")
     _say_repairs(summary.repaired)
-    say(f"{counts.sentences:,} good sentences, {counts.tokens:,} tokens, {counts.mentions.total():,} mentions")
-    say(f" ({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)\n")
+    say(f"{_n(counts.sentences, 'good sentence')}, {_n(counts.tokens, 'token')}, ")
+    say(
+        f"{_n(counts.mentions.total(), 'mention')} ({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)\n"
+    )
     if summary.repeated:
-        say(f"{summary.repeated:,} sentences occur more than once\n")
+        say(f"{_n(summary.repeated, 'sentence')} repeated from above\n")
     for label, count in sorted(counts.mentions.items()):
         say(f"  {label:<20} {count:>9,}\n")
-    say(f"{len(summary.faults):,} faults\n" if summary.faults else "no faults\n")
+    say(f"{_n(len(summary.faults), 'fault')}\n" if summary.faults else "no faults\n")
     return FAULTS if summary.faults else OK
 
 
@@ -341,7 +343,7 @@ def _convert(args: argparse.Namespace) -> int:
     _say_repairs(summary.repaired)
     for name, count in sorted(summary.lost.items()):
         say(f"note: field {name!r} of {count:,} sentences is not in the output: its format has no place for it\n")
-    say(f"{summary.counts.sentences:,} sentences\n  from {summary.from_format}\n  to   {summary.to_format}\n")
+    say(f"{_n(summary.counts.sentences, 'sentence')}\n  from {summary.from_format}\n  to   {summary.to_format}\n")
     return OK
 
 
@@ -416,6 +418,10 @@ def _models(args: argparse.Namespace) -> int:
 
 
 # ------------------------------------------------------------------------------------------------------------ printing
+
+
+def _n(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _say_line(text: str) -> None:

@@ -25,7 +25,7 @@ from entaug.tags import Evidence, TagFault, decode_at, encode, is_tag, scheme_na
 
 __all__ = ["Conll", "ConllDialect"]
 
-_LOOK = 1000  # sentences looked at to find a file's layout
+_LOOK = 300  # sentences looked at to find a file's layout
 _DOCSTART = "-DOCSTART-"
 _RUNS = re.compile(r"[ \t]+")
 _SEPARATORS = {"tab": "\t", "space": " ", "runs": None}
@@ -87,14 +87,16 @@ class Conll:
         return _options(ConllDialect(), options)
 
     def look(self, path: Path, **options: Any) -> ConllDialect:
-        """Find the layout from the first thousand sentences (more when these have no mention).
+        """Find the layout from the first few hundred sentences (more when these have no mention).
 
         Raises:
             InputError: no sentence in the file, or no column that holds tags.
         """
         blocks = _blocks(path)
         sample = []
+        named = False
         for block in blocks:
+            named = named or any(line.startswith("#") and _sent_id(line) for line in block[1])
             rows = [(block[0] + i, line) for i, line in enumerate(block[1]) if not _is_aside(line)]
             if rows:
                 sample.append(rows)
@@ -110,8 +112,7 @@ class Conll:
         regular = [rows for rows in split if all(len(row) == width for row in rows)]
         dialect = replace(given, separator=separator)
         dialect = _find_columns(dialect, options, regular or split, width, f"{path}", sample[0][0])
-        ids = any("sent_id" in line for line in _first_comments(path))
-        dialect = replace(dialect, ids=ids)
+        dialect = replace(dialect, ids=named)
         if not options.get("scheme"):
             dialect = replace(dialect, scheme=_find_scheme(dialect, split, blocks))
         return dialect
@@ -453,9 +454,3 @@ def _find_scheme(dialect: ConllDialect, sample: list[list[list[str]]], further: 
             break
         add([_split(line, dialect.separator) for line in block[1]])
     return evidence.scheme()
-
-
-def _first_comments(path: Path) -> list[str]:
-    for _, lines in line_chunks(path):
-        return [line for line in lines[:1000] if line.startswith("#")]
-    return []
