@@ -27,6 +27,7 @@ MAY: dict[str, set[str]] = {
     "formats": TEXT | {"formats"},
     "backends.protocols": TEXT,
     "backends.resolve": LOW | {"backends.protocols"},
+    "backends.wordnet": LOW | {"backends.protocols", "backends.wordnet_table", "models"},
     "backends": TEXT | {"backends.protocols", "backends.resolve", "models"},
     "models": LOW,
     "augmenters": TEXT | {"augmenters", "backends.protocols", "backends.resolve"},

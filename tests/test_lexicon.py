@@ -11,6 +11,7 @@ from entaug import models
 from entaug.backends import wordnet
 from entaug.backends.protocols import FakeLexicon, Lexicon, cased_like
 from entaug.backends.resolve import resolve
+from entaug.backends.wordnet_table import compile_table
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
@@ -25,12 +26,26 @@ NOUNS = {
     "00000007": ["review", "critique"],
     "00000008": ["Rome", "Eternal_City"],
     "00000009": ["point", "point_of_view"],
+    "00000020": ["war", "warfare"],
+    "00000021": ["bacteria", "bacterium"],
+    "00000022": ["subunit", "fractional_unit"],
+    "00000023": ["ataxia", "ataxy"],
+    "00000024": ["begin", "start"],
+    "00000025": ["Begin"],
 }
 VERBS = {
     "00000011": ["give", "present"],
     "00000012": ["treat", "handle", "give_in"],
     "00000013": ["review", "reexamine"],
+    "00000014": ["live", "populate"],
+    "00000015": ["happen", "occur", "take_place"],
+    "00000016": ["generate", "bring_forth"],
 }
+ADJECTIVES = {"00000030": ["related", "akin(p)"], "00000031": ["colorful", "colourful"]}
+ADVERBS = {"00000040": ["solely", "alone", "exclusively"], "00000041": ["almost", "nearly"]}
+# 2: somebody ----s; 8: somebody ----s something; 22: somebody ----s PP.
+FRAMES = {"live": "01 + 22 00", "happen": "02 + 02 00 + 22 00", "generate": "01 + 08 00"}
+USUAL = "coating exclusively film fractional movie nearly neoplasm populate"
 SENSES = """
 movie%1:10:00:: 00000001 1 20
 film%1:10:00:: 00000001 1 15
@@ -57,6 +72,33 @@ treat%2:30:00:: 00000012 1 30
 handle%2:30:00:: 00000012 1 20
 give_in%2:30:00:: 00000012 1 20
 slang%1:10:00:: 00000003 1 1
+war%1:04:00:: 00000020 1 30
+warfare%1:04:00:: 00000020 1 9
+bacteria%1:05:00:: 00000021 1 9
+bacterium%1:05:00:: 00000021 1 9
+subunit%1:23:00:: 00000022 1 0
+fractional_unit%1:23:00:: 00000022 1 0
+ataxia%1:26:00:: 00000023 1 0
+ataxy%1:26:00:: 00000023 1 0
+begin%1:04:00:: 00000024 1 30
+start%1:04:00:: 00000024 1 30
+begin%1:18:00:: 00000025 2 0
+live%2:42:00:: 00000014 1 50
+populate%2:42:00:: 00000014 1 20
+happen%2:30:00:: 00000015 1 50
+occur%2:30:00:: 00000015 1 30
+take_place%2:30:00:: 00000015 1 20
+generate%2:36:00:: 00000016 1 20
+bring_forth%2:36:00:: 00000016 1 20
+related%3:00:00:: 00000030 1 20
+akin%3:00:00:: 00000030 1 20
+colorful%3:00:00:: 00000031 1 20
+colourful%3:00:00:: 00000031 1 0
+solely%4:02:00:: 00000040 1 20
+alone%4:02:00:: 00000040 1 20
+exclusively%4:02:00:: 00000040 1 9
+almost%4:02:00:: 00000041 1 90
+nearly%4:02:00:: 00000041 1 30
 """
 
 
@@ -66,7 +108,8 @@ def data_file(synsets: dict[str, list[str]], kind: str) -> str:
         listed = " ".join(f"{word} 0" for word in words)
         # "crib" is the second word of its synset and marked as slang.
         pointers = "001 ;u 00000003 n 0200" if "crib" in words else "000"
-        lines.append(f"{offset} 04 {kind} {len(words):02x} {listed} {pointers} | a gloss; film 0 \n")
+        frames = f" {FRAMES[words[0]]}" if words[0] in FRAMES else ""
+        lines.append(f"{offset} 04 {kind} {len(words):02x} {listed} {pointers}{frames} | {USUAL}; film 0 \n")
     return HEAD + "".join(lines)
 
 
@@ -76,8 +119,8 @@ def source(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "data.noun").write_text(data_file(NOUNS, "n"))
     (folder / "data.verb").write_text(data_file(VERBS, "v"))
-    (folder / "data.adj").write_text(HEAD)
-    (folder / "data.adv").write_text(HEAD)
+    (folder / "data.adj").write_text(data_file(ADJECTIVES, "a"))
+    (folder / "data.adv").write_text(data_file(ADVERBS, "r"))
     (folder / "index.sense").write_text(SENSES.lstrip())
     return folder
 
@@ -89,13 +132,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_table_holds_what_is_safe(source: Path) -> None:
-    table = wordnet.compile_table(source)
+    table = compile_table(source)
     # By hand: film is mostly the movie (15 of 19 uses); Flick is a name; the order is by use.
     assert table["film"] == ["movie", "motion picture"]
     assert table["films"] == ["movies", "motion pictures"]
     # In 4 of 19 uses film means the coating: too few to stand for it.
     assert "coating" not in table
-    # Never counted, but with a single sense each: learned words. An abbreviation does not come in.
+    assert table["almost"] == ["nearly"]
+    # Never counted, but often in glosses and with a single sense each: learned words. An abbreviation does not come in.
     assert table["tumor"] == ["neoplasm"]
     assert table["tumors"] == ["neoplasms"]
     assert "can" not in table, "a closed class"
@@ -109,6 +153,49 @@ def test_the_table_holds_what_is_safe(source: Path) -> None:
     assert table["gave"] == ["presented"]
     assert table["given"] == ["presented"]
     assert "gave" not in table.get("presented", []), "gave or given is not clear"
+
+
+def test_the_table_minds_grammar_and_usage(source: Path) -> None:
+    table = compile_table(source)
+    assert "war" not in table, "nobody says 'a warfare'"
+    assert "bacteria" not in table, "bacterium is the same word"
+    assert "subunit" not in table, "a phrase never counted explains, it does not name"
+    assert "ataxia" not in table, "ataxy is in no gloss and never counted"
+    assert "live" not in table, "people live in Rome, they do not populate in it"
+    assert table["happens"] == ["occurs", "takes place"]
+    assert table["happened"] == ["occurred"], "took or taken is not clear"
+    assert "generated" not in table, "the object of 'bring forth' may stand in the middle"
+    assert "related" not in table, "akin stands only after its noun"
+    assert table["colorful"] == ["colourful"], "a spelling needs no evidence"
+    assert table["solely"] == ["exclusively"], "alone stands elsewhere"
+    assert table["begin"] == ["start"], "the name Begin is never counted"
+
+
+def test_preparing_twice_gives_the_same(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / name))
+        models.prepare(source=source)
+        made.append((tmp_path / name / "wordnet" / "synonyms.json").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models.prepare(source=source)
+    (cache / "wordnet" / "synonyms.json").write_bytes(b'{"name":')
+    with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or damaged; run: entaug models prepare"):
+        wordnet.WordNet()
+    (cache / "wordnet" / "synonyms.json").unlink()
+    with pytest.raises(MissingModelError, match="is missing or damaged"):
+        wordnet.WordNet()
+    with pytest.raises(UnknownNameError, match="unknown model 'wordnot'"):
+        models.path("wordnot")
+    # A damaged archive among NLTK's data is passed over.
+    (cache / "corpora").mkdir()
+    (cache / "corpora" / "wordnet31.zip").write_bytes(b"no archive")
+    monkeypatch.setenv("NLTK_DATA", str(cache))
+    with pytest.raises(MissingModelError, match="offline"):
+        models.prepare(["wordnet"], offline=True)
 
 
 def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> None:
@@ -210,9 +297,14 @@ def test_the_real_wordnet(real: wordnet.WordNet) -> None:
     assert ("Movies",) in real.synonyms("Films")
     assert ("automobile",) in real.synonyms("car")
     assert ("commenced",) in real.synonyms("started")
+    assert ("neoplasms",) in real.synonyms("tumors")
+    assert real.synonyms("happens") == (("occurs",), ("takes", "place"))
+    for unfit in ("lived", "subunit", "facilitate", "ass", "consisted", "messenger", "sex", "plant", "criteria"):
+        synonyms = {" ".join(words) for words in real.synonyms(unfit)}
+        assert not synonyms - {"standards"}, unfit
     for closed in ("a", "in", "can", "will", "he", "it", "was", "who", "may", "John", "us", "does"):
         assert real.synonyms(closed) == (), closed
-    assert len(real._table) > 25_000
+    assert len(real._table) > 8_000
     for word, entry in real._table.items():
         assert entry
         for synonym in entry:

@@ -60,6 +60,7 @@ _ASSETS = {
         "11 MB",
         "sr",
         "entaug.backends.wordnet:prepare",
+        edition=2,
     ),
 }
 
@@ -86,13 +87,13 @@ def path(name: str) -> Path:
     """The folder of an asset.
 
     Raises:
+        UnknownNameError: there is no such asset.
         MissingModelError: it has not been prepared.
     """
+    [asset] = _chosen([name])
     folder = cache_dir() / name
-    if _manifest(folder, _ASSETS[name]) is None:
-        raise MissingModelError(
-            f"{_ASSETS[name].title} is not on this machine", remedy=f"run: entaug models prepare {name}"
-        )
+    if _manifest(folder, asset) is None:
+        raise MissingModelError(f"{asset.title} is not on this machine", remedy=f"run: entaug models prepare {name}")
     return folder
 
 
