@@ -115,7 +115,11 @@ def test_counts_round_trip_and_seqeval(corpora: Path, tmp_path: Path, name: str)
     entaug.write(sentences, tmp_path / "a.jsonl")
     assert list(entaug.stream(tmp_path / "a.jsonl")) == sentences
 
-    # An independent reader sees the same mentions, in every scheme.
+    agree_with_seqeval(sentences)
+
+
+def agree_with_seqeval(sentences: list[Sentence]) -> None:
+    """An independent reader sees the same mentions, in every scheme."""
     flat = [s for s in sentences if s.flat]
     for scheme in SCHEMES:
         tags = [encode(s, scheme) for s in flat]
@@ -148,7 +152,16 @@ def test_low_resource_samples_of_ten_languages(corpora: Path, name: str) -> None
     assert len(files) == 10
     wanted = int(name.rpartition("/")[2])
     for file in files:
-        assert abs(len(entaug.read(file)) - wanted) <= 0.05 * wanted
+        sentences = list(entaug.read(file))
+        assert abs(len(sentences) - wanted) <= 0.05 * wanted
+        agree_with_seqeval(sentences)
+
+
+@pytest.mark.parametrize("genre", ["twitter", "arto"])
+@pytest.mark.parametrize("column", [1, 2])
+def test_both_levels_of_danish_nested_files(corpora: Path, genre: str, column: int) -> None:
+    for file in sorted((corpora / "danplus").glob(f"da_{genre}_*.tsv")):
+        agree_with_seqeval(list(entaug.read(file, tag_column=column, repair=True)))
 
 
 @pytest.mark.parametrize("method", ["lwtr", "mr", "sis"])

@@ -30,6 +30,7 @@ from entaug.sinks import Counts, PartialSink, Sink, StreamSink
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
 
 STDIO = "-"
+_BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being done, how many sentences of it are done, and of how many if known."""
@@ -101,6 +102,18 @@ def _named(error: EntaugError, kept: Path, name: str | Path) -> None:
         error.path = "<stdin>" if str(name) == STDIO else str(name)
 
 
+def _guess(opened: Opened, progress: Progress) -> int | None:
+    """About how many sentences a file has, for the time left; from how many its beginning has."""
+    if progress is _silent or opened.path.suffix == ".gz":
+        return None
+    size = opened.path.stat().st_size
+    beginning = min(size, _BEGINNING)
+    faults: list[InputError] = []  # they are told when the file is really read
+    reading = Reading(repair=True, on_fault=faults.append)
+    found = sum(1 for _ in opened.format.read(opened.path, opened.dialect, reading, 0, beginning))
+    return max(1, round(found * size / beginning))
+
+
 def _watched(
     sentences: Iterable[Sentence], what: str, progress: Progress, total: int | None = None
 ) -> Iterator[Sentence]:
@@ -109,7 +122,7 @@ def _watched(
         if not done % 256:
             progress(what, done, total)
         yield sentence
-    progress(what, done, total if total is not None else done)
+    progress(what, done, done)
 
 
 def check_output(path: str | Path, *, force: bool) -> None:
@@ -225,7 +238,7 @@ def _augment(
     gold_wanted = not only_new and not sink.gold_done
 
     def first_pass() -> Iterator[Sentence]:
-        sentences = _watched(source.sentences(reading), "reading", progress)
+        sentences = _watched(source.sentences(reading), "reading", progress, _guess(source, progress))
         for sentence in _written(sentences, to, sink) if gold_wanted and sink.can_undo else sentences:
             summary.before.add(sentence)
             yield sentence
@@ -356,7 +369,7 @@ def check_file(
             opened = open_file(kept, from_format, **(read_options or {}))
             summary.format = opened.dialect.describe()
             add = summary.counts.add
-            for sentence in _watched(opened.sentences(reading), "checking", progress):
+            for sentence in _watched(opened.sentences(reading), "checking", progress, _guess(opened, progress)):
                 add(sentence)
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
@@ -412,7 +425,7 @@ def convert_file(
             dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
             keeps = ("comments", "entaug")
             lines = []
-            for sentence in _watched(source.sentences(reading), "converting", progress):
+            for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
                 summary.counts.add(sentence)
                 if not carries.fields and sentence.meta:
                     summary.lost.update(name for name in sentence.meta if name not in keeps)

@@ -147,7 +147,7 @@ class Conll:
             empty = False
             if sentence is not None:
                 yield sentence
-        if empty and not start:
+        if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:

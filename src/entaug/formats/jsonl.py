@@ -100,7 +100,7 @@ class Jsonl:
                     reading.fault(error)
                     continue
                 yield sentence
-        if empty and not start:
+        if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
