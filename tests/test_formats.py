@@ -85,6 +85,18 @@ def test_numbered_rows_as_universal_ner_has_them(tmp_path: Path) -> None:
     )
 
 
+def test_numbers_from_zero_and_odd_ones(tmp_path: Path) -> None:
+    zero = put(tmp_path, "a.conll", "0\tAda\tB-PER\n1\tleft\tO\n2\tRome\tB-LOC\n\n")
+    assert list(entaug.read(zero)) == [ADA]
+    # Universal Dependencies number a word of two as 1-2: such a sentence keeps its numbers.
+    text = "".join(f"{i}\tx\tO\n\n" for i in [1] * 20) + "1-2\tdel\tO\n1\tde\tO\n2\tel\tO\n\n"
+    path = put(tmp_path, "b.conllu", text)
+    *_, odd = entaug.read(path)
+    assert odd.columns == {"0": ("1-2", "1", "2")}
+    to = target("c.conllu", like=open_file(path))
+    assert "".join(to.format.dump(s, to.dialect) for s in entaug.read(path)) == text
+
+
 def test_columns_by_hand_and_content_without_extension(tmp_path: Path) -> None:
     path = put(tmp_path, "nested", "x\tAda\tB-PER\tO\nx\tleft\tO\tB-ACT\n")
     assert entaug.read(path, token_column=1, tag_column=2).labels == ("PER",)
@@ -194,6 +206,7 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "blank": ("a.jsonl", "\n \n", None, "no sentence in it"),
     "not UTF-8": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "not UTF-8 (byte 0xe9)"),
     "UTF-16": ("a.conll", "Ada\tO\n".encode("utf-16"), 1, "UTF-16"),
+    "old Mac": ("a.conll", "Ada\tO\rleft\tO\r", 1, "lone carriage returns"),
     "broken gzip": ("a.conll.gz", b"not gzip", None, "broken gzip"),
     "cut gzip": ("a.conll.gz", gzip.compress(b"Ada\tO\n" * 9999)[:-20], None, "broken gzip"),
     "out of range": (
@@ -279,6 +292,7 @@ def test_a_broken_sentence_can_be_left_out(tmp_path: Path) -> None:
     [
         (Sentence(["a\tb"]), "holds a column separator"),
         (Sentence(["a\nb"]), "holds a line end"),
+        (Sentence(["a\r"]), "holds a line end"),
         (Sentence(["-DOCSTART-"]), "read as a comment"),
         (Sentence(["a"], [Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])]), "nested"),
     ],

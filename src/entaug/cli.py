@@ -344,7 +344,7 @@ def _convert(args: argparse.Namespace) -> int:
     say = sys.stderr.write
     _say_repairs(summary.repaired)
     for name, count in sorted(summary.lost.items()):
-        say(f"note: field {name!r} of {count:,} sentences is not in the output: its format has no place for it\n")
+        say(f"note: {name} ({count:,} times) is not in the output, which has no place for it\n")
     say(f"{_n(summary.counts.sentences, 'sentence')}\n  from {summary.from_format}\n  to   {summary.to_format}\n")
     return OK
 

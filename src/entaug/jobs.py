@@ -436,6 +436,7 @@ def convert_file(
             out.write("".join(lines).encode("utf-8", "surrogatepass"))
             out.flush()
             summary.repaired = reading.repaired
+            summary.lost.update(reading.notes)
         except EntaugError as error:
             _named(error, kept, input)
             raise

@@ -41,7 +41,7 @@ class ConllDialect:
         token_column: 0-based.
         tag_column: 0-based; -1 for the last.
         scheme: the tag scheme.
-        index_column: whether column 0 numbers the tokens of a sentence from 1 (it is renumbered on writing).
+        numbered_from: the first number, where column 0 numbers the tokens of a sentence (it is renumbered on writing).
         ids: whether sentences are named by ``# sent_id = ...`` comments.
         overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
         provenance: whether to write the provenance of augmented sentences as a comment.
@@ -51,7 +51,7 @@ class ConllDialect:
     token_column: int = 0
     tag_column: int = -1
     scheme: str = "IOB2"
-    index_column: bool = False
+    numbered_from: int | None = None
     ids: bool = False
     overlap: str = "error"
     provenance: bool = False
@@ -147,6 +147,8 @@ class Conll:
             empty = False
             if sentence is not None:
                 yield sentence
+        if lead:
+            reading.notes["comments after the last sentence"] += len(lead)
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
@@ -162,7 +164,7 @@ class Conll:
             error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
             raise
         separator = dialect.separator or "\t"
-        if not sentence.columns and not dialect.index_column and dialect.token_column == 0:
+        if not sentence.columns and dialect.numbered_from is None and dialect.token_column == 0:
             rows = [f"{token}{separator}{tag}" for token, tag in zip(sentence.tokens, tags, strict=True)]
             width = 2
         else:
@@ -170,7 +172,7 @@ class Conll:
             width = len(cells)
             rows = [separator.join(row) for row in zip(*cells, strict=True)]
         body = "\n".join(rows)
-        if body.count(separator) != (width - 1) * len(rows) or body.count("\n") != len(rows) - 1:
+        if body.count(separator) != (width - 1) * len(rows) or body.count("\n") != len(rows) - 1 or "\r" in body:
             _refuse_token(sentence, separator)
         if rows[0][0] in "#-" and _is_aside(rows[0], dialect.separator):
             raise LossError(
@@ -184,9 +186,9 @@ class Conll:
 def _cells(sentence: Sentence, tags: list[str], dialect: ConllDialect) -> list[Sequence[str]]:
     """All columns of a sentence in the order of the dialect."""
     special: dict[int, Sequence[str]] = {}
-    if dialect.index_column:
-        special[0] = [str(i) for i in range(1, len(tags) + 1)]
-    others = [values for name, values in sentence.columns.items() if not (dialect.index_column and name == "0")]
+    if dialect.numbered_from is not None and "0" not in sentence.columns:
+        special[0] = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + len(tags))]
+    others = list(sentence.columns.values())
     special[dialect.token_column] = sentence.tokens
     # The tag column of a narrower sentence than usual is its last one.
     width = len(others) + len(special) + 1
@@ -197,9 +199,9 @@ def _cells(sentence: Sentence, tags: list[str], dialect: ConllDialect) -> list[S
 
 def _refuse_token(sentence: Sentence, separator: str) -> None:
     for token in sentence.tokens:
-        if separator in token or "\n" in token:
+        if separator in token or "\n" in token or "\r" in token:
             raise LossError(
-                f"token {token!r} holds a {'line end' if chr(10) in token else 'column separator'}",
+                f"token {token!r} holds a {'column separator' if separator in token else 'line end'}",
                 path=sentence.id,
                 remedy="write JSON lines, or choose another --separator",
             )
@@ -294,7 +296,7 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
         str(i): values
         for i, values in enumerate(columns)
         if i not in (dialect.token_column, tag_column % width)
-        and not (i == 0 and dialect.index_column and _is_numbering(values))
+        and not (i == 0 and dialect.numbered_from is not None and _is_numbering(values, dialect.numbered_from))
     }
     if not lead:
         return Sentence(tokens, mentions, columns=others)
@@ -329,8 +331,8 @@ def _sent_id(line: str) -> str | None:
     return None
 
 
-def _is_numbering(values: Sequence[str]) -> bool:
-    return all(value == str(i) for i, value in enumerate(values, start=1))
+def _is_numbering(values: Sequence[str], first: int) -> bool:
+    return all(value == str(i) for i, value in enumerate(values, start=first))
 
 
 def _second_look(
@@ -409,7 +411,10 @@ def _find_columns(
 ) -> ConllDialect:
     cells = [row for rows in sentences for row in rows if len(row) == width]
     share = [sum(is_tag(row[i]) for row in cells) / len(cells) for i in range(width)]
-    index_column = width > 2 and sum(_is_numbering([r[0] for r in rows]) for rows in sentences) > 0.9 * len(sentences)
+    firsts = [[row[0] for row in rows] for rows in sentences] if width > 2 else []
+    numbered_from = next(
+        (n for n in (1, 0) if sum(_is_numbering(first, n) for first in firsts) > 0.9 * max(1, len(firsts))), None
+    )
     tag = options.get("tag_column")
     if tag is None:
         for good in (1.0, 0.8):
@@ -431,11 +436,11 @@ def _find_columns(
         raise ParameterError(f"{path} has {width} columns, counted from 0: there is no such column")
     token = options.get("token_column")
     if token is None:
-        taken = {tag % width} | ({0} if index_column else set())
+        taken = {tag % width} | ({0} if numbered_from is not None else set())
         token = next((i for i in range(width) if i not in taken), 0)
     elif token == 0:
-        index_column = False
-    return replace(dialect, tag_column=tag, token_column=token, index_column=index_column)
+        numbered_from = None
+    return replace(dialect, tag_column=tag, token_column=token, numbered_from=numbered_from)
 
 
 def _find_scheme(dialect: ConllDialect, sample: list[list[list[str]]], further: Iterator[Block]) -> str:

@@ -91,6 +91,9 @@ def _decode(data: bytes, number: int, path: Path) -> list[str]:
         what = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
         remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
         raise InputError(what, path=str(path), line=line, remedy=remedy) from None
+    if b"\r" in data and b"\n" not in data:
+        remedy = "convert it first: tr '\\r' '\\n'"
+        raise InputError("lines end with lone carriage returns", path=str(path), line=number, remedy=remedy)
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
