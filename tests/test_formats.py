@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,21 @@ def test_jsonl_styles_and_extra_fields(tmp_path: Path) -> None:
     with pytest.raises(LossError, match="discontinuous"):
         entaug.write([two], out, entities="offsets")
     assert [orjson.loads(line) for line in out.read_bytes().splitlines()] == written, "a failed write changes nothing"
+
+
+def test_jsonl_keeps_whatever_else_there_is(tmp_path: Path) -> None:
+    lines = [
+        '{"tokens":["a","b"],"entities":[],"columns":3,"comments":"abc"}',
+        '{"tokens":["a"],"entities":[],"columns":{"pos":["x","y"]},"n":123456789012345678901234567890}',
+        '{"tokens":["a"],"entities":[{"spans":[[0,1]],"type":"X"}],"entity_fields":7,"entaug":[1]}',
+    ]
+    path = put(tmp_path, "a.jsonl", "\n".join(lines) + "\n")
+    corpus = list(entaug.read(path))
+    entaug.write(corpus, tmp_path / "b.jsonl", entities="spans")
+    for before, after in zip(lines, (tmp_path / "b.jsonl").read_text().splitlines(), strict=True):
+        assert json.loads(before) == json.loads(after)
+    with pytest.raises(LossError, match="cannot be written as JSON"):
+        entaug.write([corpus[0].with_(meta={"x": object()})], tmp_path / "c.jsonl")
 
 
 def test_gzip_is_read_and_written_without_a_time_stamp(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from entaug.rng import Streams
 __all__ = ["NO_CANDIDATE", "UNCHANGED", "Augmenter", "Facts", "Rejection", "Run", "Tally", "source_of"]
 
 # What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
-_OF_THE_TEXT = frozenset(("comments", "text", "entity_fields"))
+_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields"))
 
 
 @dataclass(frozen=True)

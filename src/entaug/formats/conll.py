@@ -211,7 +211,11 @@ def _refuse_token(sentence: Sentence, separator: str) -> None:
 def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
     text = ""
     named = False
-    for line in sentence.meta.get("comments", ()):
+    comments = sentence.meta.get("comments")
+    # A field of that name may come from elsewhere, as JSON, and be anything.
+    for line in comments if isinstance(comments, list) else ():
+        if not isinstance(line, str) or "\n" in line or not _is_aside(line, dialect.separator):
+            continue
         named = named or _sent_id(line) is not None
         text += f"{line}\n\n" if line.startswith(_DOCSTART) else f"{line}\n"
     if dialect.ids and sentence.id is not None and not named:

@@ -7,10 +7,12 @@ pairs. ``id`` names the sentence; ``text``, where it is the tokens with white sp
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -22,8 +24,9 @@ from entaug.formats.files import line_chunks
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
-_EXTRA = "entity_fields"
+_EXTRA = "_entity_fields"
 _KNOWN = frozenset(("tokens", "entities", "id", "text", "columns"))
+_LONG_NUMBER = re.compile(r"\d{19}")
 _STYLES = ("offsets", "spans", "mixed")
 
 
@@ -126,8 +129,15 @@ class Jsonl:
                 record[name] = value
         try:
             return orjson.dumps(record).decode() + "\n"
-        except TypeError as error:
-            raise LossError(f"sentence {sentence.key} cannot be written as JSON ({error})") from None
+        except TypeError:  # a number of more than 64 bits, or no JSON at all
+            return _dump_slowly(record, sentence.key)
+
+
+def _dump_slowly(record: dict[str, Any], name: str) -> str:
+    try:
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+    except (TypeError, ValueError) as error:
+        raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
 
 
 def _check_id(name: str | None, number: int, seen: dict[str, int]) -> None:
@@ -153,8 +163,9 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
 
 def _sentence(line: str) -> Sentence:
     try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+        # orjson would make a float of a number of more than 64 bits, and lose its last digits.
+        record = json.loads(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
+    except json.JSONDecodeError as error:
         array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
         raise InputError(f"not JSON ({error.args[0].split(':')[0]})", remedy=array or "mend the line") from None
     if type(record) is not dict:
@@ -176,17 +187,26 @@ def _sentence(line: str) -> Sentence:
         name = str(name)
     meta = {field: value for field, value in record.items() if field not in _KNOWN}
     if any(len(entity) > 2 + ("start" in entity) for entity in entities):
-        meta[_EXTRA] = _entity_fields(mentions, entities)
+        extra = _entity_fields(mentions, entities)
+        if any(extra):
+            meta[_EXTRA] = extra
     columns, spaces, text = record.get("columns"), None, record.get("text")
-    if columns is not None:
-        if type(columns) is not dict or any(type(values) is not list for values in columns.values()):
-            raise InputError("'columns' is not an object of lists", remedy="mend the line")
+    if _is_columns(columns, len(tokens)):
         columns = {column: tuple(values) for column, values in columns.items()}
+    elif columns is not None:
+        meta["columns"], columns = columns, None
     if text is not None:
         spaces = spaces_in(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
         if spaces is None:
             meta["text"] = text
     return Sentence(tuple(tokens), tuple(mentions), name, meta, columns or {}, spaces)
+
+
+def _is_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
+    """Whether a field named columns is what `Jsonl.dump` writes; else it is somebody else's."""
+    return type(value) is dict and all(
+        type(values) is list and len(values) == n and all(type(v) is str for v in values) for values in value.values()
+    )
 
 
 _KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}
