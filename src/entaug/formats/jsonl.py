@@ -163,8 +163,7 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
 
 def _sentence(line: str) -> Sentence:
     try:
-        # orjson would make a float of a number of more than 64 bits, and lose its last digits.
-        record = json.loads(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
+        record = orjson.loads(line)
     except json.JSONDecodeError as error:
         array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
         raise InputError(f"not JSON ({error.args[0].split(':')[0]})", remedy=array or "mend the line") from None
@@ -173,6 +172,8 @@ def _sentence(line: str) -> Sentence:
             f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
             remedy='write {"tokens": [...], "entities": [...]}',
         )
+    if len(record) > 2 and _LONG_NUMBER.search(line):
+        record = json.loads(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
     tokens = record.get("tokens")
     if type(tokens) is not list:
         raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')
