@@ -232,18 +232,22 @@ def _field_texts(cls: type) -> dict[str, str]:
     return texts
 
 
-def _read_options(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(args, name) for name in ("token_column", "tag_column", "scheme", "separator")}
+def _reading(args: argparse.Namespace) -> dict[str, Any]:
+    """What a job wants to know of how to read."""
+    layout = {name: getattr(args, name) for name in ("token_column", "tag_column", "scheme", "separator")}
+    return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
-def _write_options(args: argparse.Namespace) -> dict[str, Any]:
-    return {
+def _writing(args: argparse.Namespace) -> dict[str, Any]:
+    """What a job wants to know of how to write."""
+    layout = {
         "scheme": args.to_scheme,
         "separator": args.to_separator,
         "overlap": args.overlap,
         "entities": args.entities,
         "provenance": args.provenance or None,
     }
+    return {"to_format": args.to_format, "write_options": layout}
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -262,11 +266,8 @@ def _augment(args: argparse.Namespace) -> int:
             augmenter,
             only_new=args.only_new,
             force=args.force,
-            repair=args.repair,
-            from_format=args.from_format,
-            to_format=args.to_format,
-            read_options=_read_options(args),
-            write_options=_write_options(args),
+            **_reading(args),
+            **_writing(args),
             progress=progress,
         )
     if args.json:
@@ -297,9 +298,7 @@ def _check(args: argparse.Namespace) -> int:
     with _progress() as progress:
         summary = check_file(
             args.input,
-            repair=args.repair,
-            from_format=args.from_format,
-            read_options=_read_options(args),
+            **_reading(args),
             on_fault=None if args.json else print,
             progress=progress,
         )
@@ -331,11 +330,8 @@ def _convert(args: argparse.Namespace) -> int:
             args.input,
             args.output,
             force=args.force,
-            repair=args.repair,
-            from_format=args.from_format,
-            to_format=args.to_format,
-            read_options=_read_options(args),
-            write_options=_write_options(args),
+            **_reading(args),
+            **_writing(args),
             progress=progress,
         )
     if args.json:

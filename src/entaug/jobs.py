@@ -125,17 +125,19 @@ def _watched(
     progress(what, done, done)
 
 
-def check_output(path: str | Path, *, force: bool) -> None:
+def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
     """Fail early where the output could not be put in place at the end.
 
     Raises:
-        OutputError: it exists and `force` is not given, or its folder cannot be written.
+        OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
     """
-    if str(path) == STDIO:
+    if str(output) == STDIO:
         return
-    path = Path(path)
+    path = Path(output)
     if path.is_dir():
         raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+    if str(input) != STDIO and path.exists() and Path(input).exists() and path.samefile(input):
+        raise OutputError("is the input, which is never changed", path=str(path), remedy="name another file")
     if path.exists() and not force:
         raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
     try:
@@ -143,13 +145,6 @@ def check_output(path: str | Path, *, force: bool) -> None:
             pass
     except OSError as error:
         raise output_error(path, error) from None
-
-
-def same_file(a: str | Path, b: str | Path) -> bool:
-    """Whether two paths name one existing file."""
-    with contextlib.suppress(OSError):
-        return str(a) != STDIO and str(b) != STDIO and Path(a).samefile(b)
-    return False
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -194,9 +189,7 @@ def augment_file(
     """
     begun = time.monotonic()
     augmenter.load()
-    if same_file(input, output):
-        raise OutputError("is the input, which is never changed", path=str(output), remedy="name another file")
-    check_output(output, force=force)
+    _check_output(output, input, force=force)
     with _input(input) as kept:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
@@ -412,9 +405,7 @@ def convert_file(
         LossError: the new format cannot carry what the input holds.
         OutputError: the output exists or cannot be written.
     """
-    if same_file(input, output):
-        raise OutputError("is the input, which is never changed", path=str(output), remedy="name another file")
-    check_output(output, force=force)
+    _check_output(output, input, force=force)
     with _input(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
