@@ -20,6 +20,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import jobs, sinks
 from entaug.cli import main
+from entaug.errors import MissingModelError
 from entaug.registry import create
 
 TRAIN = str(EXAMPLE / "train.conll")
@@ -104,8 +105,12 @@ def test_one_bar_on_a_terminal() -> None:
     assert b"wrote standard output" in seen
 
 
-@pytest.mark.parametrize("method", ["lwtr", "mr", "sis"])
+@pytest.mark.parametrize("method", sorted(entaug.METHODS))
 def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
+    try:
+        create(method).load()
+    except MissingModelError as error:
+        pytest.skip(str(error))
     outputs = []
     for seed in ("0", "1", "random"):
         out = tmp_path / f"{seed}.jsonl"
