@@ -7,7 +7,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-export ENTAUG_CACHE ?= $(CURDIR)/.cache/entaug
 
 help:
 	@echo "make demo   set up, then augment the example corpus and show it"
@@ -21,7 +20,7 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-# Word lists and models that methods need, fetched once into $(ENTAUG_CACHE) and checked by their sums.
+# Word lists and models that methods need, fetched once into the cache folder of the user and checked by their sums.
 setup: $(VENV)/.made
 	$(BIN)/entaug models prepare
 
@@ -50,4 +49,4 @@ bench: setup $(VENV)-bench/.made
 	$(VENV)-bench/bin/python benchmarks/speed.py --write benchmarks/results.md
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench .cache demo-output
+	rm -rf $(VENV) $(VENV)-bench demo-output

@@ -66,6 +66,7 @@ def test_declares_itself(name: str) -> None:
     assert facts.name == name
     assert method(facts.long_name) is cls
     assert getattr(entaug, cls.__name__) is cls, "exported"
+    assert cls.__name__ in entaug.__all__
     assert facts.summary
     assert facts.paper
     doc = inspect.getdoc(cls) or ""

@@ -13,7 +13,7 @@ import pytest
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 import entaug
-from entaug.data import Sentence
+from entaug.data import Mention, Sentence
 from entaug.formats import open_file, target
 from entaug.formats.base import Reading
 from entaug.jobs import augment_file
@@ -162,6 +162,22 @@ def test_low_resource_samples_of_ten_languages(corpora: Path, name: str) -> None
 def test_both_levels_of_danish_nested_files(corpora: Path, genre: str, column: int) -> None:
     for file in sorted((corpora / "danplus").glob(f"da_{genre}_*.tsv")):
         agree_with_seqeval(list(entaug.read(file, tag_column=column, repair=True)))
+
+
+def test_mr_never_brings_a_mention_without_what_it_holds(corpora: Path) -> None:
+    gold = list(entaug.read(corpora / "genia/nested-jsonl/dev.jsonl"))
+
+    def inside(s: Sentence, m: Mention) -> frozenset[Any]:
+        within = [o for o in s.mentions if o != m and m.start <= o.start and o.end <= m.end]
+        return frozenset((o.label, s.words(o)) for o in within)
+
+    known: dict[Any, set[frozenset[Any]]] = {}
+    for s in gold:
+        for m in s.mentions:
+            known.setdefault((m.label, s.words(m)), set()).add(inside(s, m))
+    for s in create("mr", seed=1).fit(gold).augment(gold):
+        # Whatever stands there was seen with just these mentions inside.
+        assert all(inside(s, m) in known[m.label, s.words(m)] for m in s.mentions)
 
 
 @pytest.mark.parametrize("method", ["lwtr", "mr", "sis"])

@@ -49,6 +49,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("entaug_example")
     module.__dict__["__name__"] = "entaug_example"
     monkeypatch.setitem(sys.modules, "entaug_example", module)
+    monkeypatch.setitem(sys.modules, "entaug.augmenters.deletion", module)
     exec(compile(example("class"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     exec(compile(example("test"), "CONTRIBUTING.md", "exec"), module.__dict__)  # noqa: S102
     tests = [name for name in vars(module) if name.startswith("test_")]
@@ -72,7 +73,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_python_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [code] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    code = "".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(code.replace("examples/", f"{ROOT}/examples/"), "README.md", "exec"), {})  # noqa: S102
     assert len(entaug.read("bigger.conll")) > 300

@@ -414,12 +414,11 @@ def convert_file(
             reading = Reading(repair=repair)
             out = sys.stdout.buffer if str(output) == STDIO else stack.enter_context(atomic(Path(output)))
             dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
-            keeps = ("comments", "entaug")
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
                 summary.counts.add(sentence)
                 if not carries.fields and sentence.meta:
-                    summary.lost.update(name for name in sentence.meta if name not in keeps)
+                    summary.lost.update(f"field {name!r}" for name in sentence.meta if name != "comments")
                 lines.append(dump(sentence, dialect))
                 if len(lines) >= 256:
                     out.write("".join(lines).encode("utf-8", "surrogatepass"))

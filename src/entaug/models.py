@@ -60,7 +60,7 @@ _ASSETS = {
         "11 MB",
         "sr",
         "entaug.backends.wordnet:prepare",
-        edition=2,
+        edition=3,
     ),
 }
 

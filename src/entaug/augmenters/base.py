@@ -348,7 +348,9 @@ class Run:
             drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
         rejected = self.tally.rejected
         pending = drafts
-        for _ in range(self._augmenter.max_attempts):
+        # With p = 0 no draw changes anything, however often it is asked for.
+        attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
+        for _ in range(attempts):
             results = self._augmenter._rewrite_many([(d.source, d.rng) for d in pending])  # noqa: SLF001
             again = []
             for draft, result in zip(pending, results, strict=True):

@@ -37,6 +37,10 @@ class OnlineDataset(Sequence[Sentence]):
     def __init__(
         self, corpus: Sequence[Sentence], augmenter: Augmenter, *, keep_gold: bool = True, epoch: int = 0
     ) -> None:
+        if not isinstance(augmenter, Augmenter):
+            raise ParameterError(f"an augmenter is wanted, not {augmenter!r}", remedy="make one: entaug.create(name)")
+        if not isinstance(corpus, Sequence):
+            raise ParameterError("the corpus must lie in memory", remedy="read it with entaug.read, not entaug.stream")
         augmenter.run()  # checks parameters, fitting and backends before the first epoch
         self._corpus = corpus
         self._augmenter = augmenter

@@ -21,6 +21,8 @@ from entaug.tags import position_tags
 
 __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
 
+_NO_MENTION = Rejection("no mention that can be replaced", final=True)
+_NO_SYNONYM = Rejection("no word with a safe synonym", final=True)
 _PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
 
 
@@ -31,7 +33,7 @@ class LabelWiseTokenReplacement(Augmenter):
     With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that hold it.
 
     Args:
-        p: the probability of each token to be replaced.
+        p: the probability of each token to be replaced; one at least always is.
         stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
 
     Example:
@@ -90,10 +92,11 @@ class LabelWiseTokenReplacement(Augmenter):
 class MentionReplacement(Augmenter):
     """Replace mentions by other training mentions of the same type, each distinct one as likely as the other.
 
-    Only contiguous mentions that overlap no other are replaced; the rest stay. A mention is never replaced by itself.
+    Only contiguous mentions that overlap no other are replaced, and only by mentions that hold no other; the rest stay.
+    A mention is never replaced by itself.
 
     Args:
-        p: the probability of each mention to be replaced.
+        p: the probability of each mention to be replaced; one at least always is.
 
     Example:
         >>> gold = [
@@ -120,7 +123,7 @@ class MentionReplacement(Augmenter):
         distinct: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
         for sentence in corpus:
             for mention in sentence.mentions:
-                if mention.contiguous:
+                if mention.contiguous and _whole_by_itself(mention, sentence):
                     distinct[mention.label].add(sentence.words(mention))
         self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
         self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
@@ -143,7 +146,7 @@ class MentionReplacement(Augmenter):
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         places = [m for m in _alone(sentence) if len(self.pools_.get(m.label, ())) > 1]
         if not places:
-            return NO_CANDIDATE
+            return _NO_MENTION
         edits = []
         for place in some_of(rng, len(places), self.p):
             mention = places[place]
@@ -156,6 +159,15 @@ class MentionReplacement(Augmenter):
                 words = pool[drawn + (drawn >= own)]
             edits.append(Edit(mention.start, mention.end, words, (Mention(mention.label, ((0, len(words)),)),)))
         return sentence.edit(edits)
+
+
+def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
+    """Whether a mention's words, put elsewhere, carry all their labels: no other mention ends or begins in them."""
+    if len(sentence.mentions) == 1 or sentence.flat:
+        return True
+    own = set(mention.positions())
+    others = [set(other.positions()) for other in sentence.mentions if other != mention]
+    return all(own.isdisjoint(other) or own < other for other in others)
 
 
 def _alone(sentence: Sentence) -> Iterable[Mention]:
@@ -176,7 +188,7 @@ class SynonymReplacement(Augmenter):
     left alone: in English, those with a capital letter inside a mention or within the sentence.
 
     Args:
-        p: the probability of each token that has a synonym to be replaced.
+        p: the probability of each token that has a synonym to be replaced; one at least always is.
         lexicon: a `Lexicon`, or the name of one.
         stop_words: a language code; its stop words are then not replaced (a path to a word list works too). A lexicon
             has nothing for the words of closed classes anyway.
@@ -198,7 +210,7 @@ class SynonymReplacement(Augmenter):
     facts: ClassVar[Facts] = Facts(
         name="sr",
         long_name="synonym-replacement",
-        summary="words replaced by synonyms in the same form",
+        summary="English words replaced by synonyms in the same form",
         paper=_PAPER,
         keeps_order=True,
         needs=("lexicon",),
@@ -227,7 +239,7 @@ class SynonymReplacement(Augmenter):
         if self.lexicon_.language == "en":
             choices = [(i, fit) for i, found in choices if (fit := _fitting(tokens, i, found))]
         if not choices:
-            return NO_CANDIDATE
+            return _NO_SYNONYM
         edits = []
         for place in some_of(rng, len(choices), self.p):
             i, found = choices[place]

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import NO_CANDIDATE, Augmenter, Facts, Rejection
+from entaug.augmenters.base import Augmenter, Facts, Rejection
 from entaug.data import Sentence
 from entaug.rng import some_of
 
 __all__ = ["ShuffleWithinSegments"]
+
+_NOTHING_TO_PERMUTE = Rejection("no segment of two different words", final=True)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -21,7 +23,7 @@ class ShuffleWithinSegments(Augmenter):
     same mentions.
 
     Args:
-        p: the probability of each segment of two or more different tokens to be permuted.
+        p: the probability of each segment of two or more different tokens to be permuted; one at least always is.
 
     Example:
         >>> from entaug.data import Mention
@@ -49,7 +51,7 @@ class ShuffleWithinSegments(Augmenter):
             (start, end) for start, end in sentence.segments() if end - start > 1 and len(set(tokens[start:end])) > 1
         ]
         if not open_:
-            return NO_CANDIDATE
+            return _NOTHING_TO_PERMUTE
         permutation = list(range(len(tokens)))
         for place in some_of(rng, len(open_), self.p):
             start, end = open_[place]

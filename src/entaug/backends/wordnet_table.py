@@ -80,6 +80,7 @@ _CLOSED = frozenset(
 # (messenger RNA, lean mass, confidence intervals), so they keep their place ...
 _LEFT_ALONE = frozenset(
     """
+    activate defective deficiency expansion family fellow induction restriction say survive swear tell
     amplify antagonist anticipation ass attitude brown candidate central collection comeback complex conclusion
     conduction confidence confuse construct controller copulation coronal court cowboy cross cryptic cultured cum
     damper decision degree depart departing detailed differentiation disc discount disruptive domain ejection elaborate

@@ -139,13 +139,21 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
     return CorpusStream(lambda: opened.sentences(Reading(repair=repair)), str(path))
 
 
-def write(sentences: Iterable[Sentence], path: str | Path, format: str | None = None, **options: Any) -> int:
+def write(
+    sentences: Iterable[Sentence],
+    path: str | Path,
+    format: str | None = None,
+    *,
+    like: str | Path | None = None,
+    **options: Any,
+) -> int:
     """Write sentences to a file, which appears only when it is complete.
 
     Args:
         sentences: what to write.
         path: the file; gzipped when it ends in ``.gz``. One that exists is replaced.
         format: by default that of the extension, else CoNLL.
+        like: a file to take the layout from, as the command line takes that of its input.
         options: layout, as for `read`.
 
     Returns:
@@ -155,7 +163,7 @@ def write(sentences: Iterable[Sentence], path: str | Path, format: str | None = 
         LossError: the format cannot carry a sentence (nested mentions in CoNLL, say).
         OutputError: the file cannot be written.
     """
-    to = target(path, format, **options)
+    to = target(path, format, None if like is None else open_file(like), **options)
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:

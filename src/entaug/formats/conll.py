@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class ConllDialect:
         ids: whether sentences are named by ``# sent_id = ...`` comments.
         overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
         provenance: whether to write the provenance of augmented sentences as a comment.
+        also_tags: other columns that look like tags, for people to know of.
     """
 
     separator: str | None = "\t"
@@ -55,12 +56,14 @@ class ConllDialect:
     ids: bool = False
     overlap: str = "error"
     provenance: bool = False
+    also_tags: tuple[int, ...] = field(default=(), compare=False)
 
     def describe(self) -> str:
         """One line for people."""
         separator = {"\t": "tabs", " ": "spaces", None: "runs of tabs and spaces"}[self.separator]
         tag = "the last" if self.tag_column == -1 else str(self.tag_column)
-        return f"CoNLL columns, {separator}, token in column {self.token_column}, tag in {tag}, {self.scheme}"
+        also = f" (tags in {', '.join(map(str, self.also_tags))} too: --tag-column)" if self.also_tags else ""
+        return f"CoNLL columns, {separator}, token in column {self.token_column}, tag in {tag}{also}, {self.scheme}"
 
 
 def _options(dialect: ConllDialect, given: dict[str, Any]) -> ConllDialect:
@@ -444,7 +447,8 @@ def _find_columns(
         token = next((i for i in range(width) if i not in taken), 0)
     elif token == 0:
         numbered_from = None
-    return replace(dialect, tag_column=tag, token_column=token, numbered_from=numbered_from)
+    others = tuple(i for i in range(width) if share[i] == 1.0 and i not in (tag % width, token))
+    return replace(dialect, tag_column=tag, token_column=token, numbered_from=numbered_from, also_tags=others)
 
 
 def _find_scheme(dialect: ConllDialect, sample: list[list[list[str]]], further: Iterator[Block]) -> str:
