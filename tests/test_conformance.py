@@ -18,7 +18,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.augmenters.base import Augmenter
-from entaug.backends.protocols import FakeLexicon
+from entaug.backends.fakes import FakeLexicon
 from entaug.errors import InputError, ParameterError
 from entaug.registry import METHODS, create, method
 from strategies import sentences

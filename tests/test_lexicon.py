@@ -9,7 +9,8 @@ import pytest
 
 from entaug import models
 from entaug.backends import wordnet
-from entaug.backends.protocols import FakeLexicon, Lexicon, cased_like
+from entaug.backends.fakes import FakeLexicon
+from entaug.backends.protocols import Lexicon, cased_like
 from entaug.backends.resolve import resolve
 from entaug.backends.wordnet_table import compile_table
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError

@@ -18,7 +18,7 @@ from entaug import (
 )
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.stopwords import stop_words
-from entaug.backends.protocols import FakeLexicon
+from entaug.backends.fakes import FakeLexicon
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from strategies import sentences
 

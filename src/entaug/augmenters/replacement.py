@@ -195,7 +195,7 @@ class SynonymReplacement(Augmenter):
         inside_mentions: whether tokens of mentions are replaced.
 
     Example:
-        >>> from entaug.backends.protocols import FakeLexicon
+        >>> from entaug.backends.fakes import FakeLexicon
         >>> gold = [Sentence("a fine film".split(), [Mention("WORK", [(2, 3)])])]
         >>> [new] = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"film": ["motion picture"]})).augment(gold)
         >>> new.tokens, new.iob()

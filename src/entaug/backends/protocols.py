@@ -1,14 +1,239 @@
-"""What methods ask of a backend, and a small deterministic fake of each for tests.
+"""What methods ask of models, parsers, translators and word lists. A deterministic fake of each is in `fakes`.
 
-Plain Python at the boundary. Everything that costs is batched or cached behind it.
+Plain Python or NumPy at the boundary, many texts a call: whoever stands behind a protocol sorts, batches and removes
+repetitions, and gives answers in the order of the questions. No answer depends on what else was asked in the same call.
+
+Text for a language model is running text, spaced as in print: `entaug.align.running_text` makes it from tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["FakeLexicon", "Lexicon", "cased_like"]
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+__all__ = [
+    "CausalLM",
+    "ConstituencyParser",
+    "Constituent",
+    "DependencyParser",
+    "Encoder",
+    "Gapped",
+    "Lexicon",
+    "MaskedLM",
+    "Parse",
+    "Translator",
+    "WordVectors",
+    "cased_like",
+]
+
+Gapped = Sequence[str | None]
+"""A text with gaps: stretches of running text in order, and None for each gap. ``["It is ", None, "."]``"""
+
+
+@runtime_checkable
+class MaskedLM(Protocol):
+    """A language model that sees both sides: BERT and its like (Devlin et al. 2019)."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance: which model, by name and content."""
+        ...
+
+    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+        """The likeliest whole words for each gap, all gaps of a text hidden at once.
+
+        Args:
+            texts: texts with one or more gaps each.
+            top: how many words to give for a gap.
+
+        Returns:
+            For each text, for each gap, at most `top` pairs of a word and its log-probability, the likeliest first.
+            Only whole words made of letters; never a piece of one, never punctuation.
+        """
+        ...
+
+    def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
+        """Log-probability of sub-words, each hidden alone and the others shown.
+
+        Args:
+            asked: each a text and which of its sub-words, counted from 0 without special ones; None for all.
+
+        Returns:
+            For each text one natural logarithm per sub-word asked for, in that order.
+        """
+        ...
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """How many sub-words each text has, without special ones."""
+        ...
+
+
+@runtime_checkable
+class CausalLM(Protocol):
+    """A language model that reads from left to right."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """Log-probability of every sub-word of each text, given those before it."""
+        ...
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[int] | None = None,
+        *,
+        longest: int = 64,
+        temperature: float = 1.0,
+        top_k: int = 50,
+    ) -> list[str]:
+        """What follows each prompt.
+
+        Args:
+            prompts: any texts.
+            seeds: one a prompt, to sample; None for the likeliest word at every step.
+            longest: how many sub-words to generate at most.
+            temperature: above 1 for more variety, below for less.
+            top_k: how many words a draw is among.
+
+        Returns:
+            The new text alone, one for each prompt.
+        """
+        ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A model that turns text into vectors."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
+        """One vector per sub-word, special ones included, of one layer.
+
+        Args:
+            texts: running texts.
+            layer: which; 0 is the embeddings, None the last.
+
+        Returns:
+            For each text an array of sub-words x size, not normalised.
+        """
+        ...
+
+    def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
+        """One vector of length 1 per text: an array of texts x size."""
+        ...
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
+        """How much the words of a sentence attend to each other.
+
+        Args:
+            sentences: tokens of each sentence.
+            layers: how many of the last layers to sum over.
+
+        Returns:
+            For each sentence an array of words x words: row i holds what word i gives to each word, summed over the
+            layers' heads and over sub-words.
+        """
+        ...
+
+
+@runtime_checkable
+class Translator(Protocol):
+    """Translation in one direction."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    @property
+    def samples(self) -> bool:
+        """Whether it can draw at random; if not, it always gives the same for the same text."""
+        ...
+
+    def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
+        """A translation of each text.
+
+        Args:
+            texts: running texts.
+            seeds: one a text, to sample; None for the best found. Ignored by one that cannot sample.
+        """
+        ...
+
+
+class Parse(NamedTuple):
+    """A dependency tree over the tokens of a sentence.
+
+    Args:
+        heads: for each token the position of its head; a root is its own head.
+        relations: for each token the relation to its head, as the parser names it.
+        tags: for each token its universal part of speech.
+    """
+
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+@runtime_checkable
+class DependencyParser(Protocol):
+    """Dependency trees of tokenised sentences."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
+        """The tree of each sentence, over exactly the tokens given."""
+        ...
+
+
+class Constituent(NamedTuple):
+    """A phrase: its category and its half-open range of tokens."""
+
+    category: str
+    start: int
+    end: int
+
+
+@runtime_checkable
+class ConstituencyParser(Protocol):
+    """Phrases of tokenised sentences."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
+        """The phrases of each sentence, outer before inner, left before right; no two cross."""
+        ...
+
+
+@runtime_checkable
+class WordVectors(Protocol):
+    """Static vectors of words."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        """The cosine of each pair of words; None where a word has no vector."""
+        ...
 
 
 @runtime_checkable
@@ -47,26 +272,3 @@ def cased_like(words: Iterable[str], model: str) -> tuple[str, ...]:
     if model[:1].isupper():
         return (words[0][:1].upper() + words[0][1:], *words[1:])
     return words
-
-
-class FakeLexicon:
-    """A lexicon from a dictionary.
-
-    Args:
-        entries: for each lower-cased word its synonyms, words of one separated by a space.
-        language: ISO 639-1 code.
-
-    Example:
-        >>> FakeLexicon({"film": ["movie"]}).synonyms("Film")
-        (('Movie',),)
-    """
-
-    def __init__(self, entries: Mapping[str, Iterable[str]], language: str = "en") -> None:
-        self._entries = {word: [synonym.split() for synonym in synonyms] for word, synonyms in entries.items()}
-        self.language = language
-        self.name = "fake"
-
-    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """See `Lexicon.synonyms`."""
-        found = (cased_like(words, word) for words in self._entries.get(word.lower(), ()))
-        return tuple(words for words in found if words != (word,))

@@ -1,18 +1,61 @@
-"""Names of backends to instances, without importing any until it is asked for."""
+"""Names of backends to instances, without importing any until it is asked for.
+
+A name is a folder on this machine, an alias of the starter set, or a model's name on the hub.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from entaug.backends.protocols import Lexicon
+from entaug import models
+from entaug.backends import protocols
 from entaug.errors import ParameterError, UnknownNameError
 
-__all__ = ["BACKENDS", "resolve"]
+__all__ = ["BACKENDS", "Kind", "resolve"]
 
-# For each kind: its protocol, and the names that can be given instead of an instance.
-BACKENDS: dict[str, tuple[type, dict[str, str]]] = {
-    "lexicon": (Lexicon, {"wordnet": "entaug.backends.wordnet:WordNet"})
+
+class Kind(NamedTuple):
+    """A kind of backend.
+
+    Args:
+        protocol: what it must do.
+        aliases: short names, each with ``"module:Class"`` and the asset whose folder the class is given, or None.
+        opener: ``"module:Class"`` that is given the name of any other, a folder or a name on the hub; None where there
+            are aliases only.
+    """
+
+    protocol: type
+    aliases: dict[str, tuple[str, str | None]]
+    opener: str | None = None
+
+
+_MASKED = "entaug.backends.masked_lm:TransformersMaskedLM"
+_CAUSAL = "entaug.backends.causal_lm:TransformersCausalLM"
+_ENCODER = "entaug.backends.encoder:TransformersEncoder"
+_SPACY = "entaug.backends.spacy_parser:SpacyParser"
+_PACKAGED = "entaug.backends.packaged_translator:"
+
+BACKENDS: dict[str, Kind] = {
+    "masked_lm": Kind(
+        protocols.MaskedLM, {"mpnet-mlm": (_MASKED, "mpnet-mlm"), "tiny-bert": (_MASKED, "tiny-bert")}, _MASKED
+    ),
+    "causal_lm": Kind(protocols.CausalLM, {"smollm2": (_CAUSAL, "smollm2")}, _CAUSAL),
+    "encoder": Kind(protocols.Encoder, {"minilm": (_ENCODER, "minilm"), "mpnet": (_ENCODER, "mpnet-mlm")}, _ENCODER),
+    "translator": Kind(
+        protocols.Translator,
+        {"en-pt": (_PACKAGED + "EnglishPortuguese", None), "pt-en": (_PACKAGED + "PortugueseEnglish", None)},
+        "entaug.backends.translation:open_translator",
+    ),
+    "dependency_parser": Kind(protocols.DependencyParser, {"en_core_web_sm": (_SPACY, "en_core_web_sm")}, _SPACY),
+    "constituency_parser": Kind(protocols.ConstituencyParser, {}),
+    "word_vectors": Kind(
+        protocols.WordVectors,
+        {"glove": ("entaug.backends.word_vectors:VectorFolder", "glove")},
+        "entaug.backends.word_vectors:VectorFolder",
+    ),
+    "lexicon": Kind(protocols.Lexicon, {"wordnet": ("entaug.backends.wordnet:WordNet", None)}),
 }
 
 
@@ -21,24 +64,34 @@ def resolve(kind: str, what: Any) -> Any:
 
     Args:
         kind: a key of `BACKENDS`.
-        what: an instance, returned as it is, or a name.
+        what: an instance, returned as it is; or an alias, a folder, or a name on the hub.
 
     Raises:
         UnknownNameError: no backend has that name.
         ParameterError: an instance that does not do what the kind asks.
-        MissingModelError: the backend's files are not there.
+        MissingExtraError: the library behind it is not installed.
+        MissingModelError: its files are not there.
 
     Example:
-        >>> from entaug.backends.protocols import FakeLexicon
+        >>> from entaug.backends.fakes import FakeLexicon
         >>> resolve("lexicon", FakeLexicon({})).name
         'fake'
     """
-    protocol, names = BACKENDS[kind]
-    if not isinstance(what, str):
+    protocol, aliases, opener = BACKENDS[kind]
+    if not isinstance(what, str | Path):
         if not isinstance(what, protocol):
             raise ParameterError(f"{what!r} is not a {kind}: it lacks a method of {protocol.__name__}")
         return what
-    if what not in names:
-        raise UnknownNameError(kind, what, names)
-    module, _, cls = names[what].partition(":")
-    return getattr(import_module(module), cls)()
+    name = str(what)
+    if name in aliases:
+        where, asset = aliases[name]
+        return _load(where)(models.path(asset)) if asset else _load(where)()
+    # What has no slash and is no folder can hardly be meant for anything but an alias, mistyped.
+    if opener is None or not ("/" in name or Path(name).exists() or kind == "dependency_parser"):
+        raise UnknownNameError(kind, name, [*aliases, *(["a folder", "a name on the hub"] if opener else [])])
+    return _load(opener)(name)
+
+
+def _load(where: str) -> Any:
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,281 @@
+"""A small deterministic fake of each protocol: what tests, examples and people who write methods use.
+
+They are functions of their input alone, take no time, and mean nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from entaug.backends.protocols import Constituent, Gapped, Parse, cased_like
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+__all__ = [
+    "FakeCausalLM",
+    "FakeConstituencyParser",
+    "FakeDependencyParser",
+    "FakeEncoder",
+    "FakeLexicon",
+    "FakeMaskedLM",
+    "FakeTranslator",
+    "FakeWordVectors",
+]
+
+
+def _number(text: str) -> float:
+    """A number in [0, 1) that is always the same for a text."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass")) / 2**32
+
+
+def _array(values: Sequence[object]) -> NDArray[float32]:
+    import numpy as np  # only fakes of what gives arrays need it
+
+    return np.array(values, dtype=np.float32)
+
+
+class FakeMaskedLM:
+    """A masked language model whose probabilities come from the spelling.
+
+    Args:
+        words: what gaps are filled with; which is likeliest depends on the text.
+
+    Example:
+        >>> lm = FakeMaskedLM(["red", "blue"])
+        >>> sorted(word for word, _ in lm.fill([["A ", None, " car"]], 5)[0][0])
+        ['blue', 'red']
+        >>> lm.lengths(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
+        ([3], 2)
+    """
+
+    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
+        self._words = tuple(words)
+        self.name = "fake"
+
+    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+        """See `MaskedLM.fill`."""
+        return [[self._candidates(f"{i}{text!r}")[:top] for i, gap in enumerate(text) if gap is None] for text in texts]
+
+    def _candidates(self, key: str) -> list[tuple[str, float]]:
+        scored = [(word, -1.0 - 9 * _number(word + key)) for word in self._words]
+        return sorted(scored, key=lambda pair: -pair[1])
+
+    def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
+        """See `MaskedLM.token_log_probs`; sub-words are what white space separates."""
+        found = []
+        for text, places in asked:
+            words = text.split()
+            chosen = range(len(words)) if places is None else places
+            found.append(_array([-10 * _number(f"{words[i]} {i} {text}") for i in chosen]))
+        return found
+
+    def lengths(self, texts: Sequence[str]) -> list[int]:
+        """See `MaskedLM.lengths`."""
+        return [len(text.split()) for text in texts]
+
+
+class FakeCausalLM:
+    """A causal language model whose probabilities come from the spelling.
+
+    Example:
+        >>> lm = FakeCausalLM(["tea", "sea"])
+        >>> lm.generate(["I see the"], longest=2) == lm.generate(["I see the"], longest=2)
+        True
+    """
+
+    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
+        self._words = tuple(words)
+        self.name = "fake"
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """See `CausalLM.token_log_probs`."""
+        return [
+            _array([-10 * _number(" ".join(words[: i + 1])) for i in range(len(words))])
+            for words in map(str.split, texts)
+        ]
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[int] | None = None,
+        *,
+        longest: int = 64,
+        temperature: float = 1.0,
+        top_k: int = 50,
+    ) -> list[str]:
+        """See `CausalLM.generate`; temperature is ignored."""
+        del temperature
+        words = self._words[:top_k]
+        made = []
+        for i, prompt in enumerate(prompts):
+            rng = Random(f"{seeds[i] if seeds else None} {prompt}")
+            made.append(" ".join(rng.choice(words) for _ in range(longest)))
+        return made
+
+
+class FakeEncoder:
+    """An encoder whose vectors come from the spelling.
+
+    Args:
+        size: numbers a vector.
+
+    Example:
+        >>> FakeEncoder(4).token_vectors(["a red car"])[0].shape
+        (3, 4)
+    """
+
+    def __init__(self, size: int = 8) -> None:
+        self.size = size
+        self.name = "fake"
+
+    def _vector(self, word: str) -> list[float]:
+        rng = Random(word)
+        return [rng.gauss(0, 1) for _ in range(self.size)]
+
+    def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
+        """See `Encoder.token_vectors`; all layers are the same."""
+        del layer
+        return [_array([self._vector(word) for word in text.split()]).reshape(-1, self.size) for text in texts]
+
+    def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
+        """See `Encoder.sentence_vectors`."""
+        rows = []
+        for vectors in self.token_vectors(texts):
+            total = vectors.sum(axis=0)
+            rows.append(total / max(1e-9, float((total**2).sum()) ** 0.5))
+        return _array(rows).reshape(-1, self.size)
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
+        """See `Encoder.attentions`."""
+        found = []
+        for words in sentences:
+            rows = [[_number(f"{a} {b}") for b in words] for a in words]
+            found.append(_array([[layers * x / sum(row) for x in row] for row in rows]))
+        return found
+
+
+class FakeTranslator:
+    """A translator that replaces words from a dictionary, and when it samples swaps two.
+
+    Args:
+        entries: for each lower-cased word what stands for it.
+        samples: whether it can draw at random.
+
+    Example:
+        >>> FakeTranslator({"car": "carro"}).translate(["A red car."])
+        ['A red carro.']
+    """
+
+    def __init__(self, entries: Mapping[str, str] | None = None, *, samples: bool = False) -> None:
+        self._entries = dict(entries or {})
+        self.samples = samples
+        self.name = "fake"
+
+    def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
+        """See `Translator.translate`."""
+        return [self._one(text, seeds[i] if seeds and self.samples else None) for i, text in enumerate(texts)]
+
+    def _one(self, text: str, seed: int | None) -> str:
+        words = text.split(" ")
+        if seed is not None and len(words) > 1:
+            place = Random(seed).randrange(len(words) - 1)
+            words[place], words[place + 1] = words[place + 1], words[place]
+        translated = []
+        for word in words:
+            core = word.strip(".,;:!?()")
+            new = self._entries.get(core.lower(), core)
+            translated.append(word.replace(core, cased_like([new], core)[0]) if core else word)
+        return " ".join(translated)
+
+
+class FakeDependencyParser:
+    """A parser for which every token hangs on the one before it.
+
+    Example:
+        >>> FakeDependencyParser().parse([["He", "sings"]])
+        [Parse(heads=(0, 0), relations=('ROOT', 'dep'), tags=('X', 'X'))]
+    """
+
+    name = "fake"
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
+        """See `DependencyParser.parse`."""
+        return [
+            Parse(
+                tuple(max(0, i - 1) for i in range(len(words))),
+                tuple("dep" if i else "ROOT" for i in range(len(words))),
+                ("X",) * len(words),
+            )
+            for words in sentences
+        ]
+
+
+class FakeConstituencyParser:
+    """A parser for which a sentence is a noun phrase (the first word) and a verb phrase (all others).
+
+    Example:
+        >>> [c.category for c in FakeConstituencyParser().parse([["He", "sings"]])[0]]
+        ['S', 'NP', 'VP']
+    """
+
+    name = "fake"
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
+        """See `ConstituencyParser.parse`."""
+        return [
+            (
+                Constituent("S", 0, len(words)),
+                Constituent("NP", 0, 1),
+                *([Constituent("VP", 1, len(words))] if len(words) > 1 else []),
+            )
+            for words in sentences
+        ]
+
+
+class FakeWordVectors:
+    """Word vectors from groups of like words: 1 within a group, 0 across.
+
+    Args:
+        groups: words that are alike.
+
+    Example:
+        >>> FakeWordVectors([["red", "blue"], ["car"]]).similarities([("red", "blue"), ("red", "car"), ("red", "x")])
+        [1.0, 0.0, None]
+    """
+
+    def __init__(self, groups: Iterable[Iterable[str]]) -> None:
+        self._group = {word: i for i, words in enumerate(groups) for word in words}
+        self.name = "fake"
+
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        """See `WordVectors.similarities`."""
+        group = self._group
+        return [float(group[a] == group[b]) if a in group and b in group else None for a, b in pairs]
+
+
+class FakeLexicon:
+    """A lexicon from a dictionary.
+
+    Args:
+        entries: for each lower-cased word its synonyms, words of one separated by a space.
+        language: ISO 639-1 code.
+
+    Example:
+        >>> FakeLexicon({"film": ["movie"]}).synonyms("Film")
+        (('Movie',),)
+    """
+
+    def __init__(self, entries: Mapping[str, Iterable[str]], language: str = "en") -> None:
+        self._entries = {word: [synonym.split() for synonym in synonyms] for word, synonyms in entries.items()}
+        self.language = language
+        self.name = "fake"
+
+    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
+        """See `Lexicon.synonyms`."""
+        found = (cased_like(words, word) for words in self._entries.get(word.lower(), ()))
+        return tuple(words for words in found if words != (word,))
