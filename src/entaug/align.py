@@ -1,10 +1,18 @@
-"""Characters and tokens."""
+"""Characters and tokens: the spaces between tokens, running text from tokens, and tokens from running text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-__all__ = ["spaces_in"]
+__all__ = ["CorpusTokenizer", "gapped", "running_text", "spaces_in", "spacing"]
+
+# What brackets and quotes are called in treebanks, and what they look like in print.
+_IN_PRINT = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"'}
+_CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001
+_OPENING = frozenset(("(", "[", "{", "$", "£", "€", "«", "“", "‘", "``", "¿", "¡"))  # noqa: RUF001
+_CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF001
 
 
 def spaces_in(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
@@ -35,3 +43,183 @@ def spaces_in(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
         spaces.append(gap)
         place = following
     return tuple(spaces)
+
+
+def spacing(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The white space after each token as a printer would set it, where the corpus does not say.
+
+    Punctuation is attached to the word it belongs to, clitics to the word before; straight quotes open and close in
+    turn. Nothing follows the last token.
+
+    Example:
+        >>> spacing(["Do", "n't", "(", "ever", ")", "!"])
+        ('', ' ', '', '', '', '')
+    """
+    spaces = [" "] * len(tokens)
+    quoted = {'"': False, "'": False}
+    for i, token in enumerate(tokens):
+        printed = _IN_PRINT.get(token, token)
+        if printed in quoted:
+            quoted[printed] = {"``": True, "''": False}.get(token, not quoted[printed])
+            if quoted[printed]:
+                spaces[i] = ""
+            elif i:
+                spaces[i - 1] = ""
+        elif printed in _OPENING:
+            spaces[i] = ""
+        elif i and (printed in _CLOSING or _CLITIC.fullmatch(token)):
+            spaces[i - 1] = ""
+    if spaces:
+        spaces[-1] = ""
+    return tuple(spaces)
+
+
+def running_text(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> str:
+    """Tokens as text for a language model, spaced as in print.
+
+    Args:
+        tokens: the tokens.
+        spaces: the white space after each, where it is known.
+
+    Example:
+        >>> running_text("He said , `` No . ''".split())
+        'He said, "No."'
+    """
+    spaces = spacing(tokens) if spaces is None else spaces
+    return "".join(_IN_PRINT.get(token, token) + space for token, space in zip(tokens, spaces, strict=True)).strip()
+
+
+def gapped(tokens: Sequence[str], gaps: Iterable[int], spaces: Sequence[str] | None = None) -> list[str | None]:
+    """Running text with some tokens left out, as `entaug.backends.protocols.MaskedLM.fill` takes it.
+
+    Args:
+        tokens: the tokens.
+        gaps: the positions of those left out.
+        spaces: the white space after each token, where it is known.
+
+    Example:
+        >>> gapped(["It", "is", "late", "."], [2])
+        ['It is ', None, '.']
+    """
+    spaces = spacing(tokens) if spaces is None else spaces
+    left_out = set(gaps)
+    parts: list[str | None] = []
+    text = ""
+    for i, (token, space) in enumerate(zip(tokens, spaces, strict=True)):
+        if i in left_out:
+            if text:
+                parts.append(text)
+            parts.append(None)
+            text = space
+        else:
+            text += _IN_PRINT.get(token, token) + space
+    if text:
+        parts.append(text)
+    return parts
+
+
+class CorpusTokenizer:
+    """Tokenises running text as a corpus is tokenised, by the corpus's own habits.
+
+    Text is cut at white space; a piece that the corpus knows as a token stays whole; of any other, punctuation at its
+    ends and clitics are split off. A mark within a word (a hyphen, an apostrophe, a slash, a full stop) splits it where
+    the corpus more often has the mark as a token of its own between words than within a word.
+
+    Args:
+        sentences: tokens of each sentence of the corpus.
+
+    Example:
+        >>> ours = CorpusTokenizer([["It", "is", "n't", "a", "well-known", "song", "."]])
+        >>> ours("This isn't a well-made song, he said.")
+        ['This', 'is', "n't", 'a', 'well-made', 'song', ',', 'he', 'said', '.']
+        >>> theirs = CorpusTokenizer([["It", "isn't", "a", "well", "-", "known", "song."]])
+        >>> theirs("This isn't a well-made song.")
+        ['This', "isn't", 'a', 'well', '-', 'made', 'song.']
+    """
+
+    _INNER = "-/'’."  # noqa: RUF001
+
+    def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
+        self._known: set[str] = set()
+        within: Counter[str] = Counter()
+        alone: Counter[str] = Counter()
+        ends: Counter[str] = Counter()
+        clitics = contractions = 0
+        for tokens in sentences:
+            self._known.update(token for token in tokens if len(token) > 1)
+            for i, token in enumerate(tokens):
+                if len(token) == 1:
+                    if 0 < i < len(tokens) - 1 and tokens[i - 1][-1].isalnum() and tokens[i + 1][0].isalnum():
+                        alone[token] += 1
+                    continue
+                inner = token[1:-1]
+                if not inner.isalnum():
+                    within.update({mark for mark in self._INNER if mark in inner})
+                if token[-1] in ",;:!?)" and token[0].isalnum():
+                    ends[token[-1]] += 1
+                if _CLITIC.fullmatch(token):
+                    clitics += 1
+                elif len(token) > 2 and _CLITIC.search(token) and token[0].isalpha():
+                    contractions += 1
+            if tokens and len(tokens[-1]) > 1 and tokens[-1][-1] == "." and tokens[-1][0].isalpha():
+                ends["."] += 1
+            elif tokens and tokens[-1] == ".":
+                alone["."] += 1
+        self._splits_inside = {mark for mark in self._INNER if alone[mark] > within[mark] and mark != "."}
+        self._keeps_at_end = {mark for mark in ".,;:!?)" if ends[mark] > alone[mark] and ends[mark]}
+        # The joints of contractions as the corpus has them: "do n't", or "don't".
+        self._splits_clitics = clitics >= contractions and clitics > 0
+        if not clitics and not contractions:
+            self._splits_clitics = True
+
+    def __call__(self, text: str) -> list[str]:
+        """The tokens of a text."""
+        return [token for piece in text.split() for token in self._split(piece)]
+
+    def _split(self, piece: str) -> list[str]:
+        front: list[str] = []
+        back: list[str] = []
+        while len(piece) > 1 and piece not in self._known:
+            if not (piece[0].isalnum() or piece[0] in "@#&_$" or (piece[0] in "-+.'’" and piece[1].isdigit())):  # noqa: RUF001
+                if piece.startswith("...") and piece != "...":
+                    front.append("...")
+                    piece = piece[3:]
+                    continue
+                if piece == "...":
+                    break
+                clitic = _CLITIC.fullmatch(piece)
+                if clitic:
+                    break
+                front.append(piece[0])
+                piece = piece[1:]
+                continue
+            last = piece[-1]
+            if piece.endswith("...") and len(piece) > 3:
+                back.append("...")
+                piece = piece[:-3]
+            elif not last.isalnum() and last not in self._keeps_at_end and last not in "+*_" and not _initials(piece):
+                back.append(last)
+                piece = piece[:-1]
+            else:
+                break
+        middle = [piece] if piece else []
+        if piece and piece not in self._known and len(piece) > 1:
+            middle = self._split_inside(piece)
+        return [*front, *middle, *reversed(back)]
+
+    def _split_inside(self, piece: str) -> list[str]:
+        if self._splits_clitics:
+            clitic = _CLITIC.search(piece)
+            if clitic and clitic.end() == len(piece) and clitic.start() > 0:
+                return [*self._split(piece[: clitic.start()]), piece[clitic.start() :]]
+        for mark in self._splits_inside:
+            if mark in piece[1:-1]:
+                parts = re.split(f"({re.escape(mark)})", piece)
+                if all(parts):
+                    return parts
+        return [piece]
+
+
+def _initials(piece: str) -> bool:
+    """Whether a full stop at the end belongs to the word: ``U.S.``, ``J.``."""
+    return bool(re.fullmatch(r"(?:[^\W\d_]\.)+", piece))

@@ -205,13 +205,21 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
         if isinstance(default, bool):
             group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
-            kind = type(default) if isinstance(default, int | float) else _text_or_none
+            kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
             group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
     parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
 
 
 def _text_or_none(text: str) -> str | None:
     return None if text.lower() == "none" else text
+
+
+def _number_or_none(text: str) -> float | None:
+    return None if text.lower() == "none" else float(text)
+
+
+# Annotations are strings here, so optional numbers are known by how they are written.
+_KINDS: dict[str, Any] = {"float | None": _number_or_none}
 
 
 def _field_texts(cls: type) -> dict[str, str]:

@@ -11,6 +11,8 @@ from entaug.errors import UnknownNameError
 __all__ = ["METHODS", "create", "method"]
 
 METHODS = {
+    "bt": "entaug.augmenters.backtranslation:Backtranslation",
+    "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
     "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
     "mr": "entaug.augmenters.replacement:MentionReplacement",
     "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",

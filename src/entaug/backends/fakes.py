@@ -129,6 +129,8 @@ class FakeEncoder:
         (3, 4)
     """
 
+    around = (0, 0)
+
     def __init__(self, size: int = 8) -> None:
         self.size = size
         self.name = "fake"

@@ -25,6 +25,7 @@ __all__ = [
     "Lexicon",
     "MaskedLM",
     "Parse",
+    "RoundTrip",
     "Translator",
     "WordVectors",
     "cased_like",
@@ -118,6 +119,11 @@ class Encoder(Protocol):
         """What stands in provenance."""
         ...
 
+    @property
+    def around(self) -> tuple[int, int]:
+        """How many special sub-words stand before and after those of a text."""
+        ...
+
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
         """One vector per sub-word, special ones included, of one layer.
 
@@ -170,6 +176,23 @@ class Translator(Protocol):
             seeds: one a text, to sample; None for the best found. Ignored by one that cannot sample.
         """
         ...
+
+
+class RoundTrip(NamedTuple):
+    """A way into another language and back.
+
+    Args:
+        there: from the corpus's language.
+        back: into it again.
+    """
+
+    there: Translator
+    back: Translator
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        return f"{self.there.name}>{self.back.name}"
 
 
 class Parse(NamedTuple):

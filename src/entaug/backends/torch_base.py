@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(error.name or "torch", "models") from None
 
-__all__ = ["Batcher", "TorchBackend", "choose", "find", "load"]
+__all__ = ["Batcher", "TorchBackend", "choose", "find", "load", "torch", "transformers"]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
@@ -266,6 +266,7 @@ class TorchBackend:
         short = {dtype: name for name, dtype in _PRECISIONS.items()}[self.dtype]
         self.name = f"{content_name(self.folder)}/{short}"
         self.batcher = Batcher(budget or (32768 if self.device.type == "cuda" else 4096))
+        self.before, self.after = self._around()
         self.shortened = 0
         """How many texts were longer than the model can take and were handled in parts."""
 
@@ -284,6 +285,12 @@ class TorchBackend:
         if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"):
             by_config -= 2
         return int(min(by_config, self.tokenizer.model_max_length))
+
+    def _around(self) -> tuple[list[int], list[int]]:
+        """The special ids that the tokenizer puts before and after a text."""
+        plain, whole = self.encode(["a"])[0], self.encode(["a"], special=True)[0]
+        start = next((i for i in range(len(whole)) if whole[i : i + len(plain)] == plain), 0)
+        return whole[:start], whole[start + len(plain) :]
 
     def encode(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
         """Sub-words of each text, never truncated; markers such as ``[MASK]`` that stand in a text are plain text."""
