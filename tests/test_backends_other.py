@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import sys
@@ -48,10 +49,10 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_parser_gives_trees_over_the_tokens_given(pipeline: Path) -> None:
     parser = resolve("dependency_parser", pipeline)
-    assert isinstance(parser, protocols.DependencyParser)
     assert parser.name == "en_tiny-1.2"
     assert "ner" not in parser._nlp.pipe_names
     assert "sentencizer" not in parser._nlp.pipe_names
+    assert isinstance(parser, protocols.DependencyParser)
     odd = [("Dr.", " ", "said", "\n", "", "no . no"), ("\u00a0",), (), ("a",) * 3000]
     for words, parse in zip([*SENTENCES, *odd], parser.parse([*SENTENCES, *odd]), strict=True):
         assert {len(column) for column in parse} == {len(words)}
@@ -136,7 +137,6 @@ def test_similarities(tmp_path: Path) -> None:
     words = ["north", "up", "east", "nil", "a\u2028b", "Up"]
     folder = vectors_in(tmp_path / "v", words, [[0, 2], [1, 1], [3, 0], [0, 0], [-1, 0], [0, -5]])
     vectors = resolve("word_vectors", folder)
-    assert isinstance(vectors, protocols.WordVectors)
     assert len(vectors) == 6
     pairs = [("north", "up"), ("North", "EAST"), ("Up", "north"), ("nil", "up"), ("up", "xx"), ("a\u2028b", "east")]
     assert vectors.similarities(pairs) == [pytest.approx(0.5**0.5), 0.0, -1.0, None, None, -1.0]
@@ -144,6 +144,7 @@ def test_similarities(tmp_path: Path) -> None:
     assert vectors.similarities([]) == []
     assert isinstance(vectors._vectors, np.memmap)
     assert vectors.name.startswith("v@")
+    assert isinstance(vectors, protocols.WordVectors)
 
 
 @pytest.mark.parametrize("head", ["", "3 2\n"])
@@ -269,10 +270,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of tiny models of each kind, with a tokenizer trained on the example corpus; they babble."""
     import sentencepiece
     import torch
-    import transformers as hf
 
     from entaug.backends.torch_base import quiet
 
+    hf: Any = importlib.import_module("transformers")
+    torch.manual_seed(5)
     root = tmp_path_factory.mktemp("translators")
     words = iter(" ".join(tokens) for tokens in SENTENCES)
     trained = root / "sp.model"
@@ -285,10 +287,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pieces = [piece for piece, _ in scored]
 
     def saved(name: str, tokenizer: Any, model: Any, end: int, boost: float) -> None:
-        torch.manual_seed(5)
-        model.init_weights()
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias[0, end] = boost  # so that translations end
+        # As in trained models of Marian, where decoding starts from it.
+        model.get_input_embeddings().weight.data[model.config.pad_token_id] = 0
         model.save_pretrained(root / name)
         tokenizer.save_pretrained(root / name)
 
@@ -303,7 +305,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
         last = len(vocabulary) - 1
         ids = {"pad_token_id": last, "eos_token_id": 0, "decoder_start_token_id": last, "forced_eos_token_id": 0}
         config = hf.MarianConfig(vocab_size=len(vocabulary), scale_embedding=True, **ids, **SMALL)
-        saved("marian", hf.MarianTokenizer(*files, model_max_length=128), hf.MarianMTModel(config), 0, 3.0)
+        model = hf.MarianMTModel(config)
+        model.generation_config.bad_words_ids = [[last]]
+        saved("marian", hf.MarianTokenizer(*files, model_max_length=128), model, 0, 5.0)
 
         (root / "m2m.json").write_text(
             json.dumps({piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])})
@@ -394,6 +398,40 @@ def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> 
     assert told("t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5").prefix == (
         "translate English to French: "
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "pair", "token", "starts"),
+    [
+        ("NllbTokenizer", ("eng", "deu-latn"), "deu_Latn", False),
+        ("MBartTokenizer", ("en", "ro_RO"), "ro_RO", True),
+        ("MBart50Tokenizer", ("pt", "zh"), "zh_CN", False),
+    ],
+)
+def test_codes_of_multilingual_models(kind: str, pair: tuple[str, str], token: str, starts: bool) -> None:
+    from entaug.backends.languages import told
+
+    hf: Any = importlib.import_module("transformers")
+    tokenizer = getattr(hf, kind)()
+    how = told("t", tokenizer, pair)
+    assert (how.prefix, how.token, how.starts) == ("", token, starts)
+    assert tokenizer.src_lang.startswith(pair[0])
+    assert {tokenizer.src_lang, token} <= how.languages
+    with pytest.raises(ParameterError, match="does not know the language 'qq'; it knows "):
+        told("t", tokenizer, ("qq", pair[1]))
+
+
+def test_codes_of_marian_models_with_several_targets() -> None:
+    from types import SimpleNamespace
+
+    from entaug.backends.languages import told
+
+    tokenizer = SimpleNamespace(supported_language_codes=[">>por<<", ">>pob<<"])
+    assert told("t", tokenizer, ("en", "por")).prefix == ">>por<< "
+    with pytest.raises(ParameterError, match="is multilingual"):
+        told("t", tokenizer, None)
+    tokenizer.supported_language_codes = [">>deu<<"]
+    assert told("t", tokenizer, None).prefix == ""
 
 
 def _part(text: str) -> Any:
@@ -498,12 +536,14 @@ def test_converted_models_translate(converted: Path, name: str) -> None:
 
 
 def test_converted_model_gives_what_the_original_gives(converted: Path) -> None:
-    original, fast, plain = (
-        resolve("translator", converted / name).translate(TEXTS) for name in ("marian", "marian-ct2", "plain-ct2")
-    )
-    # The libraries rank finished candidates a little differently, and SentencePiece alone knows no bound of positions.
-    assert sum(a == b for a, b in zip(original, fast, strict=True)) >= 16
-    assert sum(a == b for a, b in zip(plain, fast, strict=True)) >= 16
+    from entaug.backends.ctranslate2_translator import CTranslate2Translator
+    from entaug.backends.transformers_translator import TransformersTranslator
+
+    original = TransformersTranslator(converted / "marian", beams=1).translate(TEXTS)
+    for name in ("marian-ct2", "plain-ct2"):
+        fast = CTranslate2Translator(converted / name, beams=1).translate(TEXTS)
+        # The libraries count the bound on the length differently, and CTranslate2 never gives nothing.
+        assert all(a.startswith(b) or b.startswith(a) for a, b in zip(original, fast, strict=True))
 
 
 def test_converted_long_texts(converted: Path) -> None:

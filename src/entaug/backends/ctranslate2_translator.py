@@ -21,7 +21,8 @@ __all__ = ["CTranslate2Translator"]
 
 _LONGEST = 512
 _STEP = 8
-_BUDGET = 4096
+_BUDGET = 2048
+_WORKERS = 8
 _COPY = "tokenizer_config.json and the tokenizer's other files"
 
 
@@ -69,7 +70,7 @@ class CTranslate2Translator:
         self._sub_words = _sub_words(folder, pair)
         device = device or os.environ.get("ENTAUG_DEVICE") or "auto"
         try:
-            self._model: Any = ctranslate2.Translator(str(folder), device=device, intra_threads=os.cpu_count() or 1)
+            self._model: Any = ctranslate2.Translator(str(folder), device=device, **_threads(device))
         except (RuntimeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise MissingModelError(
@@ -95,28 +96,43 @@ class CTranslate2Translator:
         by_width: dict[int, list[int]] = {}
         for i, row in enumerate(rows):
             by_width.setdefault(-(-len(row) // _STEP) * _STEP, []).append(i)
+        # All are asked for before any is waited for, so that workers never idle.
+        begun = [(batch, self._begin([rows[i] for i in batch], width)) for width, batch in sorted(by_width.items())]
         done = [""] * len(asked)
-        for width, batch in sorted(by_width.items()):
-            prefixes = None if ours.told.token is None else [[ours.told.token]] * len(batch)
-            try:
-                results = self._model.translate_batch(
-                    [rows[i] for i in batch],
-                    target_prefix=prefixes,
-                    beam_size=self.beams,
-                    max_batch_size=max(_BUDGET, width),
-                    batch_type="tokens",
-                    max_input_length=0,
-                    # One bound for all of a width: so it depends on the text alone. Beyond `room` the model may have
-                    # no positions.
-                    max_decoding_length=min(2 * width + 20, ours.room),
-                )
-            except (RuntimeError, ValueError) as error:
-                reason = " ".join(str(error).split())[:200]
-                raise EntaugError(f"CTranslate2 failed ({reason})", remedy="convert the model anew") from None
+        for batch, results in begun:
             for i, result in zip(batch, results, strict=True):
-                tokens = [token for token in result.hypotheses[0] if token not in ours.told.languages]
-                done[i] = " ".join(ours.join(tokens).split())
+                try:
+                    tokens = result.result().hypotheses[0]
+                except (RuntimeError, ValueError) as error:
+                    reason = " ".join(str(error).split())[:200]
+                    raise EntaugError(f"CTranslate2 failed ({reason})", remedy="convert the model anew") from None
+                words = [token for token in tokens if token not in ours.told.languages]
+                done[i] = " ".join(ours.join(words).split())
         return done
+
+    def _begin(self, rows: list[list[str]], width: int) -> list[Any]:
+        ours = self._sub_words
+        results: list[Any] = self._model.translate_batch(
+            rows,
+            target_prefix=None if ours.told.token is None else [[ours.told.token]] * len(rows),
+            beam_size=self.beams,
+            max_batch_size=max(_BUDGET, width),
+            batch_type="tokens",
+            max_input_length=0,
+            # One bound for all of a width: so it depends on the text alone. Beyond `room` there may be no positions.
+            max_decoding_length=min(2 * width + 20, ours.room),
+            asynchronous=True,
+        )
+        return results
+
+
+def _threads(device: str) -> dict[str, int]:
+    """Workers with a batch each; threads that share one wait for each other at every step, long on a busy machine."""
+    if device == "cuda" or (device == "auto" and ctranslate2.get_cuda_device_count()):
+        return {}
+    cores = os.cpu_count() or 1
+    workers = min(cores, _WORKERS)
+    return {"inter_threads": workers, "intra_threads": cores // workers}
 
 
 def _sub_words(folder: Path, pair: tuple[str, str] | None) -> _SubWords:
