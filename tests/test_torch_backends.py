@@ -165,7 +165,7 @@ def test_the_best_are_found_without_computing_all(folder: Callable[[str], Path])
         asked += sum(map(len, found))
         return found
 
-    lm.token_log_probs = counted  # type: ignore[method-assign]
+    lm.token_log_probs = counted  # type: ignore[method-assign,assignment]
     rng = random.Random(4)
     for _ in range(8):
         base = rng.choice(list(entaug.read(EXAMPLE / "train.conll"))).tokens

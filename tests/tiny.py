@@ -29,7 +29,7 @@ def lines() -> list[str]:
     return [sentence.text for sentence in entaug.read(EXAMPLE / "train.conll")]
 
 
-def wordpiece() -> PreTrainedTokenizerFast:
+def wordpiece() -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -39,7 +39,8 @@ def wordpiece() -> PreTrainedTokenizerFast:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer.decoder = decoders.WordPiece()
-    return PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast
+    return fast(
         tokenizer_object=tokenizer,
         unk_token="[UNK]",
         pad_token="[PAD]",
@@ -50,7 +51,7 @@ def wordpiece() -> PreTrainedTokenizerFast:
     )
 
 
-def byte_level(*, causal: bool = False) -> PreTrainedTokenizerFast:
+def byte_level(*, causal: bool = False) -> Any:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -60,14 +61,15 @@ def byte_level(*, causal: bool = False) -> PreTrainedTokenizerFast:
     )
     tokenizer.train_from_iterator(lines(), trainer)
     if causal:
-        return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=64)
+        fast: Any = PreTrainedTokenizerFast
+    return fast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=64)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     return _roberta_like(tokenizer)
 
 
-def unigram() -> PreTrainedTokenizerFast:
+def unigram() -> Any:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -81,8 +83,9 @@ def unigram() -> PreTrainedTokenizerFast:
     return _roberta_like(tokenizer)
 
 
-def _roberta_like(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
-    return PreTrainedTokenizerFast(
+def _roberta_like(tokenizer: Tokenizer) -> Any:
+    fast: Any = PreTrainedTokenizerFast
+    return fast(
         tokenizer_object=tokenizer,
         bos_token="<s>",
         eos_token="</s>",

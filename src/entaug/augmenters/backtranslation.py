@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.align import CorpusTokenizer, running_text
+from entaug.align import CorpusTokenizer, in_word, running_text
 from entaug.augmenters.base import UNCHANGED, Augmenter, Facts, Rejection
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
@@ -263,9 +263,9 @@ def _named(name: str) -> RoundTrip:
 
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
     """A run without the punctuation at its ends; None where fewer than two words are left."""
-    while start < end and not tokens[start][0].isalnum():
+    while start < end and not in_word(tokens[start][0]):
         start += 1
-    while start < end and not tokens[end - 1][-1].isalnum():
+    while start < end and not in_word(tokens[end - 1][-1]):
         end -= 1
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
 
@@ -300,6 +300,6 @@ def _cased(word: str, model: str) -> str:
 def _without_end(words: tuple[str, ...]) -> tuple[str, ...]:
     """Words without the punctuation that a translator puts at the end of a sentence: the original's own is kept."""
     end = len(words)
-    while end and not words[end - 1][-1].isalnum():
+    while end and not in_word(words[end - 1][-1]):
         end -= 1
     return words[:end]

@@ -9,7 +9,7 @@ from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
-from entaug.align import gapped
+from entaug.align import gapped, in_word
 from entaug.augmenters.base import Augmenter, Facts, Rejection
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
@@ -180,4 +180,6 @@ class _Filling:
 
 def _is_word(token: str) -> bool:
     """Whether a token is a word of letters, hyphens inside it allowed; apostrophes mark clitics, which are none."""
-    return token[0].isalpha() and token[-1].isalpha() and all(c.isalpha() or c == "-" for c in token)
+    if not token[0].isalpha() or not in_word(token[-1]):
+        return False
+    return all((in_word(c) and not c.isdigit()) or c == "-" for c in token)
