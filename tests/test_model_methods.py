@@ -85,6 +85,28 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
     assert method.facts.keeps_length
 
 
+def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
+    class Sure(FakeMaskedLM):
+        def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+            # Sure of "of", and open to anything else.
+            return [
+                [
+                    [("of", -0.01), ("in", -5.0)] if str(text[i - 1]).endswith("top ") else [("new", -1.0)]
+                    for i, part in enumerate(text)
+                    if part is None
+                ]
+                for text in texts
+            ]
+
+    gold = [Sentence("top of Oslo here".split(), [Mention("LOC", [(2, 3)])], id=str(i)) for i in range(20)]
+    for joint in (False, True):
+        method = MaskedLMReplacement(n=1, masked_lm=Sure(), joint=joint)
+        made = {new.tokens for one in gold for new in method.augment([one])}
+        assert made == {("new", "of", "Oslo", "here"), ("top", "of", "Oslo", "new")}
+        any_fill = MaskedLMReplacement(n=1, masked_lm=Sure(), joint=joint, plausible=0)
+        assert ("top", "in", "Oslo", "here") in {new.tokens for one in gold for new in any_fill.augment([one])}
+
+
 def test_lm_chooses_words_outside_mentions_alone() -> None:
     lm = Scripted([("new", -0.1)])
     tokens = "In 1990 Ada 's friend , well-known , left Oslo in 3rd gear .".split()
@@ -102,8 +124,23 @@ def test_lm_chooses_words_outside_mentions_alone() -> None:
     assert made.mentions == gapped_[0].mentions
 
 
+@pytest.mark.parametrize(
+    ("tokens", "wanted"),
+    [
+        ("the DNA of Oslo", "new new new Oslo"),
+        ("DNA seen in Oslo", "New new new Oslo"),
+        ("THE END OF Oslo", "NEW NEW NEW Oslo"),
+        ("The State of Oslo", "New New new Oslo"),
+    ],
+)
+def test_lm_follows_the_casing(tokens: str, wanted: str) -> None:
+    gold = [Sentence(tokens.split(), [Mention("LOC", [(3, 4)])])]
+    [made] = MaskedLMReplacement(n=9, masked_lm=Scripted([("new", -0.1)])).augment(gold)
+    assert " ".join(made.tokens) == wanted
+
+
 def test_lm_filtered_takes_near_words_alone() -> None:
-    lm = Scripted([("banana", -0.1), ("blue", -3.0)])
+    lm = Scripted([("banana", -0.7), ("blue", -0.9)])
     vectors = FakeWordVectors([["red", "blue"], ["banana"]])
     gold = [Sentence(["red", "Oslo"], [Mention("LOC", [(1, 2)])])]
     method = MaskedLMReplacement(n=1, masked_lm=lm, filtered=0.5, word_vectors=vectors)
