@@ -207,6 +207,20 @@ def test_bt_leaves_out_what_cannot_stand(answer: str) -> None:
     assert translated("We all love our Oslo .", {"We all love our": answer}, [Mention("LOC", [(4, 5)])]) == []
 
 
+def test_bt_keeps_figures_and_leaves_no_foreign_word() -> None:
+    oslo = [Mention("LOC", [(0, 1)])]
+    kept = translated("Oslo had 5 large parks", {"had 5 large parks": "was home to 5 big parks"}, oslo)
+    assert kept == ["Oslo was home to 5 big parks"]
+    for lost in ("had large parks", "had 6 large parks", "had 5 5 big parks"):
+        assert translated("Oslo had 5 large parks", {"had 5 large parks": lost}, oslo) == []
+    assert translated("Oslo saw @ann go by", {"saw @ann go by": "saw ann pass by"}, oslo) == []
+    gold = [Sentence("Oslo had very large parks".split(), oslo), Sentence(["total"])]
+    for word, count in (("parques", 0), ("total", 1)):
+        there = Says({"had very large parks": f"tinha {word}"})
+        trip = RoundTrip(there, Says({f"tinha {word}": f"had large {word}"}))
+        assert len(list(Backtranslation(translator=trip).fit(gold).augment(gold))) == count
+
+
 def test_bt_leaves_gaps_of_mentions_alone() -> None:
     mention = Mention("D", [(0, 1), (4, 5)])
     answers = {"of the whole": "x y z", "was seen in him": "was found in him"}

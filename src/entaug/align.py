@@ -147,6 +147,7 @@ class CorpusTokenizer:
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         self._known: set[str] = set()
+        self._vocabulary: set[str] = set()
         within: Counter[str] = Counter()
         alone: Counter[str] = Counter()
         ends: Counter[str] = Counter()
@@ -155,6 +156,7 @@ class CorpusTokenizer:
         clitics = contractions = 0
         for tokens in sentences:
             self._known.update(token for token in tokens if len(token) > 1)
+            self._vocabulary.update(map(str.lower, tokens))
             for i, token in enumerate(tokens):
                 if len(token) == 1:
                     standing[token] += 1
@@ -181,6 +183,10 @@ class CorpusTokenizer:
         self._splits_clitics = clitics >= contractions and clitics > 0
         if not clitics and not contractions:
             self._splits_clitics = True
+
+    def knows(self, word: str) -> bool:
+        """Whether the corpus has a word, in any casing."""
+        return word.lower() in self._vocabulary
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of a text."""
