@@ -117,6 +117,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     _add_reading(augment)
     _add_writing(augment)
+    _add_computing(augment)
     if argv[:1] == ["augment"]:
         _add_method_options(augment, argv)
     augment.set_defaults(run=_augment)
@@ -177,6 +178,13 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
     )
+
+
+def _add_computing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how models compute (the best there is, unless given)")
+    group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
+    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
+    group.add_argument("--offline", action="store_true", help="fetch no model from the hub")
 
 
 def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
@@ -265,6 +273,10 @@ def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
     from entaug.jobs import augment_file
 
+    # Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
+    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
+        if value:
+            os.environ[f"ENTAUG_{name}"] = value
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     augmenter = build(args.method_class, params)
     with _progress() as progress:
