@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
-from entaug.errors import EntaugError, OutputError
+from entaug.errors import EntaugError, OutputError, ParameterError
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
     from entaug.jobs import Progress
+    from entaug.models import Asset
     from entaug.sinks import Counts
 
 __all__ = ["main"]
@@ -146,10 +147,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
     models = commands.add_parser("models", help="list, prepare and verify word lists and models")
     models.add_argument("action", choices=("list", "prepare", "verify"))
-    models.add_argument("names", nargs="*", help="which (default: all)")
-    models.add_argument("--source", metavar="DIR", help="prepare: take the files from this folder")
+    models.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are here)")
+    models.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
+    models.add_argument("--source", metavar="DIR", help="prepare: take packages or prepared folders from this folder")
     models.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
-    models.add_argument("--json", action="store_true", help="print JSON")
+    models.add_argument("--json", action="store_true", help="list: print JSON")
     models.set_defaults(run=_models)
     return parser
 
@@ -418,21 +420,52 @@ def _print_method(cls: type[Augmenter]) -> None:
 def _models(args: argparse.Namespace) -> int:
     from entaug import models
 
+    if args.method and args.action != "prepare":
+        raise ParameterError("--for goes with prepare alone")
     if args.action == "prepare":
-        models.prepare(args.names or None, offline=args.offline, source=args.source, progress=_say_line)
+        names = list(args.names)
+        if args.method:
+            from entaug.registry import method
+
+            wanted = method(args.method).facts.name
+            names += [asset.name for asset in models.assets() if wanted in _used_by(asset.name)]
+            if not names:
+                _say_line(f"{wanted}: needs no model")
+                return OK
+        models.prepare(names, offline=args.offline, source=args.source, progress=_say_line)
     elif args.action == "verify":
-        models.verify(args.names or None)
-        _say_line("all files are as they were prepared")
+        models.verify(args.names, progress=_say_line)
     else:
-        found = models.assets()
+        found = models.assets(args.names)
         if args.json:
-            _print_json([dataclasses.asdict(asset) for asset in found])
+            told = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
+            _print_json([{f: getattr(asset, f) for f in told} | {"used_by": _used_by(asset.name)} for asset in found])
         else:
-            for asset in found:
-                state = "installed" if asset.installed else "not installed"
-                facts = f"{asset.title}; {asset.licence}; {asset.size}; used by {asset.used_by}"
-                print(f"{asset.name:<12} {state:<14} {facts}")
+            _print_models(found)
     return OK
+
+
+def _print_models(found: list[Asset]) -> None:
+    rows = [("name", "", "size", "licence", "used by", "what")]
+    for asset in found:
+        state = "installed" if asset.installed else "not installed"
+        used_by = ", ".join(_used_by(asset.name)) or "-"
+        rows.append((asset.name, state, asset.size, asset.licence, used_by, asset.title))
+    wide = [max(len(row[i]) for row in rows) for i in range(5)]
+    for row in rows:
+        print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=False)), row[-1]]))
+
+
+def _used_by(name: str) -> list[str]:
+    """The methods that take a model unless they are given another: the first of its kind serves."""
+    from entaug import models
+    from entaug.registry import METHODS, method
+
+    of_kind: dict[str, str] = {}
+    for asset in models.assets():
+        of_kind.setdefault(asset.kind, asset.name)
+    kinds = {kind for kind, first in of_kind.items() if first == name}
+    return [short for short in METHODS if kinds & set(method(short).facts.needs)]
 
 
 # ------------------------------------------------------------------------------------------------------------ printing

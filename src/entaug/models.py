@@ -188,11 +188,11 @@ def cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("entaug"))
 
 
-def assets() -> list[Asset]:
-    """All assets, and whether they are installed; no file is read through for it."""
+def assets(names: Iterable[str] | None = None) -> list[Asset]:
+    """Assets, all by default, and whether they are installed; no large file is read for it."""
     return [
         dataclasses.replace(asset, installed=_fault(cache_dir() / asset.name, asset) is None)
-        for asset in _ASSETS.values()
+        for asset in _chosen(names or _ASSETS)
     ]
 
 

