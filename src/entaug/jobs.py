@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
 import sys
 import tempfile
 import time
@@ -22,14 +21,14 @@ from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, OutputError
-from entaug.formats import Opened, open_file, target
+from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.files import atomic, open_bytes, output_error
-from entaug.sinks import Counts, PartialSink, Sink, StreamSink
+from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
+from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
 
-STDIO = "-"
+STDOUT = ("-", "/dev/stdout")
 _BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
 
 Progress = Callable[[str, int, int | None], None]
@@ -83,25 +82,6 @@ def _silent(what: str, done: int, total: int | None) -> None:
     """No progress."""
 
 
-@contextlib.contextmanager
-def _input(path: str | Path) -> Iterator[Path]:
-    """A path to read as often as needed: standard input is kept in a temporary file for the while."""
-    if str(path) != STDIO:
-        yield Path(path)
-        return
-    with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
-        kept = Path(folder, "stdin")
-        with kept.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield kept
-
-
-def _named(error: EntaugError, kept: Path, name: str | Path) -> None:
-    """Let an error speak of standard input, not of its temporary copy."""
-    if error.path == str(kept):
-        error.path = "<stdin>" if str(name) == STDIO else str(name)
-
-
 def _guess(opened: Opened, progress: Progress) -> int | None:
     """About how many sentences a file has, for the time left; from how many its beginning has."""
     if progress is _silent or opened.path.suffix == ".gz":
@@ -125,23 +105,33 @@ def _watched(
     progress(what, done, done)
 
 
+def _name(output: str | Path) -> str | Path:
+    """What the output's format is told by; standard output has no extension."""
+    return "stdout" if str(output) in STDOUT else output
+
+
 def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
     """Fail early where the output could not be put in place at the end.
 
     Raises:
         OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
     """
-    if str(output) == STDIO:
-        return
     path = Path(output)
-    if path.is_dir():
-        raise OutputError("is a directory", path=str(path), remedy="name a file in it")
-    if str(input) != STDIO and path.exists() and Path(input).exists() and path.samefile(input):
-        raise OutputError("is the input, which is never changed", path=str(path), remedy="name another file")
-    if path.exists() and not force:
-        raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
+    if str(output) in STDOUT:
+        return
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        if path.is_dir():
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+        for written in (path, *left_by(path)):
+            if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
+                raise OutputError(
+                    "is the input, which is never changed", path=str(written), remedy="name another output"
+                )
+        if is_special(path):
+            return
+        if path.exists() and not force:
+            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
+        with tempfile.TemporaryFile(dir=followed(path).parent):
             pass
     except OSError as error:
         raise output_error(path, error) from None
@@ -190,14 +180,15 @@ def augment_file(
     begun = time.monotonic()
     augmenter.load()
     _check_output(output, input, force=force)
-    with _input(input) as kept:
+    with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            if str(output) == STDIO:
-                to = target("stdout", to_format or source.format.name, source, **(write_options or {}))
+            to = target(_name(output), to_format, source, **(write_options or {}))
+            if str(output) in STDOUT:
                 sink: Sink = StreamSink(sys.stdout.buffer)
+            elif is_special(Path(output)):
+                sink = StreamSink(stack.enter_context(atomic(Path(output))))
             else:
-                to = target(output, to_format, source, **(write_options or {}))
                 job = _job_key(kept, augmenter, only_new, repair, source, to)
                 sink = PartialSink(Path(output), job, force=force)
             summary = AugmentSummary(
@@ -211,7 +202,7 @@ def augment_file(
             with sink:
                 _augment(source, to, sink, augmenter, summary, only_new, repair, progress)
         except EntaugError as error:
-            _named(error, kept, input)
+            named(error, kept, input)
             raise
     summary.seconds = time.monotonic() - begun
     return summary
@@ -348,10 +339,10 @@ def check_file(
         InputError: the file cannot be read at all.
     """
     summary = CheckSummary(str(input))
-    with _input(input) as kept:
+    with rereadable(input) as kept:
 
         def note(error: InputError) -> None:
-            _named(error, kept, input)
+            named(error, kept, input)
             summary.faults.append(str(error))
             if on_fault:
                 on_fault(str(error))
@@ -367,7 +358,7 @@ def check_file(
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
             if error.line is None:
-                _named(error, kept, input)
+                named(error, kept, input)
                 raise
             note(error)
         summary.repaired = reading.repaired
@@ -406,13 +397,13 @@ def convert_file(
         OutputError: the output exists or cannot be written.
     """
     _check_output(output, input, force=force)
-    with _input(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            to = target("stdout" if str(output) == STDIO else output, to_format, source, **(write_options or {}))
+            to = target(_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            out = sys.stdout.buffer if str(output) == STDIO else stack.enter_context(atomic(Path(output)))
+            out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
             dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
@@ -428,6 +419,6 @@ def convert_file(
             summary.repaired = reading.repaired
             summary.lost.update(reading.notes)
         except EntaugError as error:
-            _named(error, kept, input)
+            named(error, kept, input)
             raise
     return summary
