@@ -9,8 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 
 import entaug
@@ -221,3 +224,71 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
     if length == 300:
         assert "cannot be read (File name too long)" in failure(capsys, 2, "check", str(long))
         assert "choose a shorter name" in failure(capsys, 3, "convert", str(TRAIN), str(long))
+
+
+# --------------------------------------------------------------------------------------------------- going on, and ids
+
+
+def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> jobs.AugmentSummary:
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what == "augmenting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.augment_file(gold, out, create(method), progress=progress, **options)
+    return jobs.augment_file(gold, out, create(method), **options)
+
+
+def records(count: int, inner: str) -> Iterator[bytes]:
+    for i in range(count):
+        entities = [{"start": 2, "end": 4, "type": "PER"}, {"start": 2, "end": 3, "type": inner}]
+        yield orjson.dumps({"tokens": [f"w{i}", f"v{i}", "Ada", "Byron"], "entities": entities})
+
+
+@pytest.mark.parametrize("second", ["X", "Y"])
+def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, second: str) -> None:
+    gold = tmp_path / "gold.jsonl"
+    # The second half gives the same sentences as the first: always, or once the inner mentions are gone.
+    gold.write_bytes(b"\n".join([*records(300, "X"), *records(300, second)]))
+    flat: dict[str, Any] = {"to_format": "conll", "write_options": {"overlap": "outermost"}, "only_new": True}
+    summary = stopped_and_gone_on(gold, tmp_path / "out.conll", "sis", **flat)
+    jobs.augment_file(gold, tmp_path / "whole.conll", create("sis"), **flat)
+    assert summary.resumed_at >= 256
+    assert summary.tally.missing["made before"] >= 299  # one draw may have been unlucky ten times
+    assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["out.conll", "out.jsonl"])
+def test_going_on_when_nothing_was_made_yet(tmp_path: Path, name: str) -> None:
+    gold = tmp_path / "gold.conll"
+    gold.write_text("same\tO\n\n" * 300 + "Ada\tB-PER\nsings\tO\nwell\tO\n\n")
+    jobs.augment_file(gold, tmp_path / f"whole-{name}", create("sis"), only_new=True)
+    summary = stopped_and_gone_on(gold, tmp_path / name, "sis", only_new=True)
+    assert summary.resumed_at >= 256
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes() != b""
+
+
+def test_a_new_sentence_that_cannot_be_written_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text('{"tokens": ["-DOCSTART-x", "a"]}\n{"tokens": ["a", "-DOCSTART-"]}\n')
+    out = tmp_path / "out.conll"
+    assert main(["augment", str(gold), "-m", "sis", "-o", str(out)]) == 0
+    assert "not made: 1 (the output format cannot carry it)" in capsys.readouterr().err
+    assert [s.tokens for s in entaug.read(out, tag_column=1)] == [
+        ("-DOCSTART-x", "a"),
+        ("a", "-DOCSTART-"),
+        ("a", "-DOCSTART-x"),
+    ]
+    # What cannot be written of the gold sentence either is no accident of a draw.
+    gold.write_bytes(b"\n".join(records(1, "X")))
+    for only_new in ([], ["--only-new"]):
+        argv = ["augment", str(gold), "-m", "sis", "--to", "conll", "-o", str(out), "--force", *only_new]
+        assert "cannot be written as tags" in failure(capsys, 2, *argv)
+
+
+def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) -> None:
+    gold = EXAMPLE / "nested.jsonl"
+    for name in ("once", "twice", "thrice"):
+        jobs.augment_file(gold, tmp_path / f"{name}.jsonl", create("sis"))
+        gold = tmp_path / f"{name}.jsonl"
+    assert not jobs.check_file(gold).faults

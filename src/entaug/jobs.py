@@ -20,7 +20,7 @@ from typing import Any
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, OutputError
+from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
@@ -234,7 +234,8 @@ def _augment(
         for _ in _written(source.sentences(Reading(repair=repair)), to, sink):
             pass
     sink.finish_gold()
-    run = augmenter.run()
+    lines: list[str] = []
+    run = augmenter.run(lambda sentence: to.format.carried(sentence, to.dialect), _putting(to, lines, summary))
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
     if sink.sources_done:
@@ -249,7 +250,23 @@ def _augment(
         if not only_new:
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
-    _pour(run, sentences, to, sink, summary, total, progress)
+    _pour(run, sentences, lines, sink, summary, total, progress)
+
+
+def _putting(to: Opened, lines: list[str], summary: AugmentSummary) -> Callable[[Sentence, Sentence], bool]:
+    """What puts augmented sentences into `lines` and counts them."""
+    dump, dialect = to.format.dump, to.dialect
+
+    def put(made: Sentence, source: Sentence) -> bool:
+        try:
+            lines.append(dump(made, dialect))
+        except LossError:
+            dump(source, dialect)  # raises where the source is no better: then another layout must be chosen
+            return False
+        summary.after.add(made)
+        return True
+
+    return put
 
 
 def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[Sentence]:
@@ -268,22 +285,18 @@ def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[
 def _pour(
     run: Run,
     sentences: Iterator[Sentence],
-    to: Opened,
+    lines: list[str],
     sink: Sink,
     summary: AugmentSummary,
     total: int,
     progress: Progress,
 ) -> None:
-    dump, dialect = to.format.dump, to.dialect
-    lines: list[str] = []
+    """Write what the run puts into `lines`, from time to time."""
     done = run.tally.sources
-    for done, (_, made) in enumerate(run.each(sentences), start=run.tally.sources + 1):
-        for sentence in made:
-            lines.append(dump(sentence, dialect))
-            summary.after.add(sentence)
+    for done, _ in enumerate(run.each(sentences), start=run.tally.sources + 1):
         if not done % 64:
             sink.write(lines)
-            lines = []
+            lines.clear()
             sink.reached(done, run.tally, summary.after)
             if not done % 256:
                 progress("augmenting", done, total)

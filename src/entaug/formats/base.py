@@ -78,6 +78,10 @@ class Format(Protocol):
         """The sentences of a file (of a byte range of it)."""
         ...
 
+    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+        """The sentence with those mentions that the dialect keeps: what will be read where it was written."""
+        ...
+
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         """The text of one sentence, ready to be appended to a file."""
         ...

@@ -21,7 +21,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats.base import Carries, Reading
 from entaug.formats.files import line_chunks
-from entaug.tags import Evidence, TagFault, decode_at, encode, is_tag, scheme_name
+from entaug.tags import Evidence, TagFault, decode_at, encode, flatten, is_tag, scheme_name
 
 __all__ = ["Conll", "ConllDialect"]
 
@@ -154,6 +154,12 @@ class Conll:
             reading.notes["comments after the last sentence"] += len(lead)
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
+
+    def carried(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
+        """The sentence without the mentions that `overlap` leaves out."""
+        if dialect.overlap == "error" or sentence.flat:
+            return sentence
+        return sentence.with_(mentions=flatten(sentence.mentions, dialect.overlap))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """The rows of one sentence, comments before, an empty line after.

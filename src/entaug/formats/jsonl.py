@@ -106,6 +106,11 @@ class Jsonl:
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
+    def carried(self, sentence: Sentence, dialect: JsonlDialect) -> Sentence:
+        """The sentence itself."""
+        del dialect
+        return sentence
+
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
         """One line with the sentence as a JSON object.
 
