@@ -223,7 +223,8 @@ def _augment(
 
     def first_pass() -> Iterator[Sentence]:
         sentences = _watched(source.sentences(reading), "reading", progress, _guess(source, progress))
-        for sentence in _written(sentences, to, sink) if gold_wanted and sink.can_undo else sentences:
+        written = _written(sentences, source, reading, to, sink) if gold_wanted and sink.can_undo else sentences
+        for sentence in written:
             summary.before.add(sentence)
             yield sentence
 
@@ -231,7 +232,8 @@ def _augment(
     summary.repaired = reading.repaired
     summary.notes += getattr(augmenter, "notes", list)()
     if gold_wanted and not sink.can_undo:
-        for _ in _written(source.sentences(Reading(repair=repair)), to, sink):
+        again = Reading(repair=repair)
+        for _ in _written(source.sentences(again), source, again, to, sink):
             pass
     sink.finish_gold()
     lines: list[str] = []
@@ -269,12 +271,25 @@ def _putting(to: Opened, lines: list[str], summary: AugmentSummary) -> Callable[
     return put
 
 
-def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[Sentence]:
+def _dumped(
+    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: Opened, reading: Reading
+) -> str:
+    """The text of a sentence that was just read; where it cannot be written, its line is named."""
+    try:
+        return dump(sentence, dialect)
+    except LossError as error:
+        error.path, error.line = str(source.path), reading.line
+        raise
+
+
+def _written(
+    sentences: Iterable[Sentence], source: Opened, reading: Reading, to: Opened, sink: Sink
+) -> Iterator[Sentence]:
     """The sentences, each written on its way."""
     dump, dialect = to.format.dump, to.dialect
     lines: list[str] = []
     for sentence in sentences:
-        lines.append(dump(sentence, dialect))
+        lines.append(_dumped(sentence, dump, dialect, source, reading))
         if len(lines) >= 256:
             sink.write(lines)
             lines = []
@@ -417,13 +432,12 @@ def convert_file(
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
             out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
-            dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
+            dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
                 summary.counts.add(sentence)
-                if not carries.fields and sentence.meta:
-                    summary.lost.update(f"field {name!r}" for name in sentence.meta if name != "comments")
-                lines.append(dump(sentence, dialect))
+                summary.lost.update(lost(sentence, dialect))
+                lines.append(_dumped(sentence, dump, dialect, source, reading))
                 if len(lines) >= 256:
                     out.write("".join(lines).encode("utf-8", "surrogatepass"))
                     lines = []

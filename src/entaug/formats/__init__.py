@@ -117,7 +117,10 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
-    return Opened(path, found, found.dialect(**given))
+    # A format that names sentences only where they have names does so when those it is written from have.
+    known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
+    shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    return Opened(path, found, found.dialect(**given, **shared))
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
