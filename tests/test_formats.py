@@ -146,8 +146,8 @@ def test_a_document_mark_needs_no_empty_lines(tmp_path: Path, mark: str) -> None
 
 def test_the_scheme_is_not_told_by_comments(tmp_path: Path) -> None:
     plain = table(*["so/O it/O goes/O"] * 400)
-    path = put(tmp_path, "a.conll", (plain + "\n# by I-X\n").replace("\t", " ") + "Ada B-PER\nleft O\n")
-    assert open_file(path).dialect.describe().endswith("IOB2")
+    path = put(tmp_path, "a.conll", (plain + "\n# a comment\nso O\n\n").replace("\t", " ") + "Ada S-PER\nleft O\n")
+    assert open_file(path).dialect.describe().endswith("IOBES")
 
 
 def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:

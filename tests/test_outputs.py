@@ -289,3 +289,19 @@ def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) ->
         jobs.augment_file(gold, tmp_path / f"{name}.jsonl", create("sis"))
         gold = tmp_path / f"{name}.jsonl"
     assert not jobs.check_file(gold).faults
+
+
+# ---------------------------------------------------------------------------------------------------- other columns
+
+
+@pytest.mark.parametrize("method", ["lwtr", "sis", "mr"])
+def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> None:
+    gold = tmp_path / "gold.conll"
+    rows = "Ada\tNNP\tB-NP\tB-PER\nByron\tNNP\tI-NP\tI-PER\nsings\tVB\tB-VP\tO\nwell\tRB\tO\tO\n\n"
+    gold.write_text(rows + rows.replace("Ada", "Bo").replace("well", "loud"))
+    out = tmp_path / "out.conll"
+    first, *others = jobs.augment_file(gold, out, create(method, p=1.0)).notes
+    assert first.startswith("column 2 looks like tags too: its values go with their words")
+    assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
+    gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
+    assert jobs.augment_file(gold, out, create("sis"), force=True).notes == []

@@ -19,7 +19,7 @@ from typing import Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
-from entaug.data import Sentence
+from entaug.data import FILL, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Reading
@@ -230,14 +230,15 @@ def _augment(
 
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
-    summary.notes += getattr(augmenter, "notes", list)()
+    summary.notes += [*getattr(augmenter, "notes", list)(), *_other_tags(source)]
     if gold_wanted and not sink.can_undo:
         again = Reading(repair=repair)
         for _ in _written(source.sentences(again), source, again, to, sink):
             pass
     sink.finish_gold()
     lines: list[str] = []
-    run = augmenter.run(lambda sentence: to.format.carried(sentence, to.dialect), _putting(to, lines, summary))
+    filled: set[str] = set()
+    run = augmenter.run(lambda sentence: to.format.carried(sentence, to.dialect), _putting(to, lines, summary, filled))
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
     if sink.sources_done:
@@ -253,10 +254,23 @@ def _augment(
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
     _pour(run, sentences, lines, sink, summary, total, progress)
+    if filled:
+        summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
 
 
-def _putting(to: Opened, lines: list[str], summary: AugmentSummary) -> Callable[[Sentence, Sentence], bool]:
-    """What puts augmented sentences into `lines` and counts them."""
+def _other_tags(source: Opened) -> list[str]:
+    """What a user should know of columns that look like tags and are not the one that is kept right."""
+    return [
+        f"column {column} looks like tags too: its values go with their words and may be no valid tags in new sentences; "
+        "only the tag column is kept right (another one: --tag-column)"
+        for column in getattr(source.dialect, "also_tags", ())
+    ]
+
+
+def _putting(
+    to: Opened, lines: list[str], summary: AugmentSummary, filled: set[str]
+) -> Callable[[Sentence, Sentence], bool]:
+    """What puts augmented sentences into `lines` and counts them, and notes in which columns words lack a value."""
     dump, dialect = to.format.dump, to.dialect
 
     def put(made: Sentence, source: Sentence) -> bool:
@@ -266,6 +280,12 @@ def _putting(to: Opened, lines: list[str], summary: AugmentSummary) -> Callable[
             dump(source, dialect)  # raises where the source is no better: then another layout must be chosen
             return False
         summary.after.add(made)
+        if made.columns:
+            filled.update(
+                name
+                for name, values in made.columns.items()
+                if name not in filled and FILL in values and FILL not in source.columns[name]
+            )
         return True
 
     return put
