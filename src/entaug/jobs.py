@@ -261,8 +261,8 @@ def _augment(
 def _other_tags(source: Opened) -> list[str]:
     """What a user should know of columns that look like tags and are not the one that is kept right."""
     return [
-        f"column {column} looks like tags too: its values go with their words and may be no valid tags in new sentences; "
-        "only the tag column is kept right (another one: --tag-column)"
+        f"column {column} looks like tags too: its values go with their words and may be no valid tags in new "
+        "sentences; only the tag column is kept right (another one: --tag-column)"
         for column in getattr(source.dialect, "also_tags", ())
     ]
 
