@@ -305,3 +305,16 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
     assert jobs.augment_file(gold, out, create("sis"), force=True).notes == []
+
+
+def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
+    gold, out = tmp_path / "gold.jsonl", tmp_path / "out.conll"
+    gold.write_text('{"tokens": ["\\ufeffAda", "sings", "well"]}\n' * 2)
+    wanted = list(entaug.read(gold))
+    by_hand: dict[str, Any] = {"token_column": 0, "tag_column": 1}
+    jobs.convert_file(gold, out)
+    assert list(entaug.read(out, **by_hand)) == wanted
+    entaug.write(wanted, out)
+    assert list(entaug.read(out, **by_hand)) == wanted
+    jobs.augment_file(gold, out, create("sis"), force=True)
+    assert list(entaug.read(out, **by_hand)[:2]) == wanted

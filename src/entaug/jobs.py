@@ -452,6 +452,7 @@ def convert_file(
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
             out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
+            sink = StreamSink(out)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
@@ -459,9 +460,9 @@ def convert_file(
                 summary.lost.update(lost(sentence, dialect))
                 lines.append(_dumped(sentence, dump, dialect, source, reading))
                 if len(lines) >= 256:
-                    out.write("".join(lines).encode("utf-8", "surrogatepass"))
+                    sink.write(lines)
                     lines = []
-            out.write("".join(lines).encode("utf-8", "surrogatepass"))
+            sink.write(lines)
             out.flush()
             summary.repaired = reading.repaired
             summary.lost.update(reading.notes)

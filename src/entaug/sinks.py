@@ -15,7 +15,7 @@ import orjson
 from entaug.augmenters.base import Tally
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
-from entaug.formats.files import atomic, followed, output_error
+from entaug.formats.files import atomic, encoded, followed, output_error
 
 __all__ = ["Counts", "PartialSink", "Sink", "StreamSink", "left_by"]
 
@@ -95,7 +95,9 @@ class StreamSink(Sink):
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
-        self._stream.write("".join(lines).encode("utf-8", "surrogatepass"))
+        data = encoded("".join(lines), first=not self.offset)
+        self._stream.write(data)
+        self.offset += len(data)
 
     def __exit__(self, *exc: object) -> None:
         if exc[0] is None:
@@ -166,7 +168,7 @@ class PartialSink(Sink):
         """See `Sink`."""
         if not lines:
             return
-        data = "".join(lines).encode("utf-8", "surrogatepass")
+        data = encoded("".join(lines), first=not self.offset)
         try:
             self._stream.write(data)
         except OSError as error:

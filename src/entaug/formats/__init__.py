@@ -11,7 +11,7 @@ from typing import Any
 from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.files import STDIN, atomic, is_special, line_chunks, rereadable
+from entaug.formats.files import STDIN, atomic, encoded, is_special, line_chunks, rereadable
 
 __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", "target", "write"]
 
@@ -191,6 +191,6 @@ def write(
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:
-            out.write(to.format.dump(sentence, to.dialect).encode("utf-8", "surrogatepass"))
+            out.write(encoded(to.format.dump(sentence, to.dialect), first=not count))
             count += 1
     return count

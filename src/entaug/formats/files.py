@@ -16,7 +16,17 @@ from typing import BinaryIO, cast
 
 from entaug.errors import InputError, OutputError
 
-__all__ = ["STDIN", "atomic", "followed", "is_special", "line_chunks", "open_bytes", "output_error", "rereadable"]
+__all__ = [
+    "STDIN",
+    "atomic",
+    "encoded",
+    "followed",
+    "is_special",
+    "line_chunks",
+    "open_bytes",
+    "output_error",
+    "rereadable",
+]
 
 STDIN = "-"
 _CHUNK = 1 << 20
@@ -129,6 +139,16 @@ def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
                 number += len(lines)
             if not block:
                 return
+
+
+def encoded(text: str, *, first: bool) -> bytes:
+    """The bytes of a text, which may be the first of its file.
+
+    A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
+    when it is read; else the character would be.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    return _BOM + data if first and data.startswith(_BOM) else data
 
 
 def _decode(data: bytes, number: int, path: Path) -> list[str]:
