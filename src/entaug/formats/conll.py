@@ -313,7 +313,7 @@ def _blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Blo
                 held = []
             elif blank > begin:
                 yield first + begin, lines[begin:blank]
-            if _is_document(lines[blank]):
+            if lines[blank] and _is_document(lines[blank]):
                 yield first + blank, [lines[blank]]
             begin = blank + 1
         if begin < len(lines):
