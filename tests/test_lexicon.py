@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from entaug import models
+from entaug.augmenters.replacement import SynonymReplacement
 from entaug.backends import wordnet
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.protocols import Lexicon, cased_like
 from entaug.backends.resolve import resolve
 from entaug.backends.wordnet_table import compile_table
+from entaug.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
@@ -327,3 +329,14 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
         # Names stay names: in this corpus all mentions are.
         assert [s.words(m) for m in s.mentions] == [source.words(m) for m in source.mentions]
     assert f"lexicon={real.name}" in made[0].meta["entaug"]["signature"]
+
+
+@pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])
+def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
+    words = [f"w{'x' * i}" for i in range(600)]
+    lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
+    method = SynonymReplacement(lexicon=lexicon)
+    told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
+    assert len(told) == notes
+    assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
+    assert not method.fit([Sentence(words[300:])]).notes(), "too few words to tell"

@@ -73,9 +73,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        # Files name themselves in their own errors; what is left is standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _fail(OutputError(f"standard output: cannot be written ({error.strerror})"), BAD_OUTPUT)
+        # Files name themselves in their own errors; what is left has no name and is standard output.
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
+        return _fail(OutputError(f"{what} ({error.strerror})"), BAD_OUTPUT)
     return code
 
 
@@ -273,7 +275,7 @@ def _writing(args: argparse.Namespace) -> dict[str, Any]:
 
 def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
-    from entaug.jobs import augment_file
+    from entaug.jobs import STDOUT, augment_file
 
     # Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
     for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
@@ -293,7 +295,7 @@ def _augment(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output == "-")
+        _print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     tally = summary.tally
     say = sys.stderr.write
@@ -345,7 +347,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from entaug.jobs import convert_file
+    from entaug.jobs import STDOUT, convert_file
 
     with _progress() as progress:
         summary = convert_file(
@@ -357,7 +359,7 @@ def _convert(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output == "-")
+        _print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     say = sys.stderr.write
     _say_repairs(summary.repaired)
