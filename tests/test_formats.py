@@ -203,6 +203,8 @@ def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -
 def test_jsonl_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
     path = tmp_path / f"a{extension}"
     corpus = [s.with_(id=f"s{i}", meta={"doc": i, "more": {"x": [1.5, None]}}) for i, s in enumerate(corpus)]
+    # A text does not tell the white space of a token from that between tokens.
+    corpus = [s.with_(spaces=None) if any(t != t.strip() for t in s.tokens) else s for s in corpus]
     entaug.write(corpus, path)
     assert list(entaug.read(path)) == corpus
     assert list(entaug.stream(path)) == corpus
