@@ -22,6 +22,7 @@ from transformers import (
 import entaug
 from conftest import EXAMPLE
 
+FAST: Any = PreTrainedTokenizerFast  # its constructor has no types
 SHAPE: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
@@ -39,8 +40,7 @@ def wordpiece() -> Any:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer.decoder = decoders.WordPiece()
-    fast: Any = PreTrainedTokenizerFast
-    return fast(
+    return FAST(
         tokenizer_object=tokenizer,
         unk_token="[UNK]",
         pad_token="[PAD]",
@@ -61,8 +61,7 @@ def byte_level(*, causal: bool = False) -> Any:
     )
     tokenizer.train_from_iterator(lines(), trainer)
     if causal:
-        fast: Any = PreTrainedTokenizerFast
-    return fast(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=64)
+        return FAST(tokenizer_object=tokenizer, eos_token="<|endoftext|>", model_max_length=64)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
@@ -84,8 +83,7 @@ def unigram() -> Any:
 
 
 def _roberta_like(tokenizer: Tokenizer) -> Any:
-    fast: Any = PreTrainedTokenizerFast
-    return fast(
+    return FAST(
         tokenizer_object=tokenizer,
         bos_token="<s>",
         eos_token="</s>",

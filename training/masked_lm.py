@@ -2,7 +2,7 @@
 
 The starter set's best encoder for filling masks, all-mpnet-base-v2, comes without a language-model head. This script
 learns a low-rank adapter for every linear layer of the body, and the head's own layer, with the embeddings frozen and
-tied. What is stored is a few megabytes; `entaug models prepare mlm` merges it into the body.
+tied. What is stored is a few megabytes; `entaug models prepare mpnet-mlm` merges it into the body.
 
 Data, both fetched from the npm registry at pinned versions:
 

@@ -35,7 +35,10 @@ _EXIT_CODES = """exit codes:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with errors of one line."""
+    """argparse with errors of one line, and without abbreviations: they would change meaning with the method."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
