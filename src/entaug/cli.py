@@ -402,8 +402,13 @@ def _methods(args: argparse.Namespace) -> int:
 def _facts_line(cls: type[Augmenter]) -> str:
     facts = cls.facts
     kinds = ["flat"] + ["nested"] * facts.nested + ["discontinuous"] * facts.discontinuous
-    needs = ["the corpus first"] * facts.needs_fit + [f"a {kind}" for kind in facts.needs]
+    needs = ["the corpus first"] * facts.needs_fit + [f"a {_in_words(kind)}" for kind in facts.needs]
     return f"{', '.join(kinds)}; needs {' and '.join(needs) or 'nothing'}; {facts.cost}"
+
+
+def _in_words(kind: str) -> str:
+    """A kind of backend as people say it: ``masked_lm`` is a masked LM."""
+    return kind.replace("_", " ").replace(" lm", " LM")
 
 
 def _print_method(cls: type[Augmenter]) -> None:
@@ -470,7 +475,7 @@ def _used_by(name: str) -> list[str]:
     for asset in models.assets():
         of_kind.setdefault(asset.kind, asset.name)
     kinds = {kind for kind, first in of_kind.items() if first == name}
-    return [short for short in METHODS if kinds & set(method(short).facts.needs)]
+    return [short for short in METHODS if kinds & {*method(short).facts.needs, *method(short).facts.may_need}]
 
 
 # ------------------------------------------------------------------------------------------------------------ printing

@@ -47,6 +47,7 @@ class Facts:
         needs_fit: must see the training corpus first.
         needs_mentions: can do nothing on a corpus without mentions.
         needs: the kinds of backend it uses.
+        may_need: those that it uses with some of its options only.
         cost: what it costs, in words.
     """
 
@@ -64,6 +65,7 @@ class Facts:
     needs_fit: bool = False
     needs_mentions: bool = False
     needs: tuple[str, ...] = ()
+    may_need: tuple[str, ...] = ()
     cost: str = "rules: tens of thousands of sentences a second"
 
 
@@ -195,7 +197,8 @@ class Augmenter(abc.ABC):
     @property
     def signature(self) -> str:
         """Method, parameters and version, as provenance holds them; a loaded backend says which it really is."""
-        loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in self.facts.needs if hasattr(self, f"{kind}_")}
+        kinds = (*self.facts.needs, *self.facts.may_need)
+        loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in kinds if hasattr(self, f"{kind}_")}
         values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
         return f"{self.facts.name}|{values}|entaug={__version__}"
 

@@ -75,7 +75,8 @@ class MaskedLMReplacement(Augmenter):
         keeps_length=True,
         keeps_order=True,
         keeps_mention_words=True,
-        needs=("masked_lm", "word_vectors"),
+        needs=("masked_lm",),
+        may_need=("word_vectors",),
         cost="one pass of a masked language model per replaced word",
     )
 
