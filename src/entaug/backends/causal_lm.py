@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.sampling import SeededSampling
+from entaug.backends.sampling import GumbelTopK
 from entaug.backends.torch_base import Batcher, TorchBackend, load, torch, transformers
 from entaug.errors import ParameterError
 
@@ -118,7 +118,7 @@ class TransformersCausalLM(TorchBackend):
             for line, i in enumerate(batch):
                 ids[line, width - len(rows[i]) :] = torch.tensor(rows[i])
                 mask[line, width - len(rows[i]) :] = 1
-            drawing = [SeededSampling([seeds[i] for i in batch], temperature, top_k)] if seeds is not None else []
+            drawing = [] if seeds is None else [GumbelTopK([[seeds[i]] for i in batch], top_k, temperature)]
             with torch.inference_mode():
                 out = self.model.generate(
                     input_ids=ids.to(self.device),
