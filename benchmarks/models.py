@@ -279,12 +279,12 @@ def asked(method: entaug.Backtranslation, gold: list[Sentence]) -> list[str]:
 def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row]:
     """A Marian model built on the spot, through transformers on both sides, greedy."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from entaug.backends.translation import open_translator
 
-    import tiny  # type: ignore[import-not-found,unused-ignore]
+    import tiny_translators
+    from entaug.backends.transformers_translator import TransformersTranslator
 
-    tiny.save(folder, "marian")
-    translator = open_translator(str(folder), num_beams=1)
+    tiny_translators.make(folder, [s.tokens for s in gold])
+    translator: Any = TransformersTranslator(folder / "marian", beams=1, precision="fp32")
     trip = entaug.RoundTrip(translator, translator)
     runs = asked(entaug.Backtranslation(translator=trip, p=0.5, copies=3, max_attempts=1).fit(gold), gold)
     model, tokenizer = translator.model, translator.tokenizer
