@@ -28,6 +28,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -122,12 +123,13 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         added = functional.linear(functional.linear(x, self.down.to(x.dtype)), self.up.to(x.dtype))
-        return self.layer(x) + SCALE * added
+        total: Tensor = self.layer(x) + SCALE * added
+        return total
 
 
-def build(body: Path) -> tuple[MPNetForMaskedLM, dict[str, nn.Parameter]]:
+def build(body: Path) -> tuple[Any, dict[str, nn.Parameter]]:
     """The body in bf16 with an adapter at every linear layer and an identity head, and what is to be learned."""
-    model = MPNetForMaskedLM.from_pretrained(body, dtype=torch.bfloat16)
+    model: Any = MPNetForMaskedLM.from_pretrained(body, dtype=torch.bfloat16)
     model.requires_grad_(requires_grad=False)
     learned: dict[str, nn.Parameter] = {}
     for name, module in list(model.mpnet.encoder.named_modules()):
@@ -156,13 +158,14 @@ def build(body: Path) -> tuple[MPNetForMaskedLM, dict[str, nn.Parameter]]:
     return model, learned
 
 
-def logits_at(model: MPNetForMaskedLM, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+def logits_at(model: Any, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
     """The head's output at some places only: the rest of the vocabulary's product is never needed."""
     hidden = model.mpnet(input_ids=ids, attention_mask=mask).last_hidden_state[places].float()
     head = model.lm_head
     hidden = head.layer_norm(functional.gelu(head.dense(hidden)))
     words = model.mpnet.embeddings.word_embeddings.weight
-    return functional.linear(hidden.to(words.dtype), words).float() + head.bias
+    logits: Tensor = functional.linear(hidden.to(words.dtype), words).float() + head.bias
+    return logits
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -172,7 +175,8 @@ def batches(rows: list[list[int]], rng: random.Random) -> Iterator[list[list[int
     """Batches of rows of like length, `TOKENS` sub-words each, in random order; without end."""
     while True:
         order = sorted(rows, key=lambda row: (len(row), rng.random()))
-        made, batch = [], []
+        made: list[list[list[int]]] = []
+        batch: list[list[int]] = []
         for row in order:
             if (len(batch) + 1) * len(row) > TOKENS:
                 made.append(batch)
@@ -183,7 +187,7 @@ def batches(rows: list[list[int]], rng: random.Random) -> Iterator[list[list[int
 
 
 def masked(
-    batch: list[list[int]], share: float, tokenizer: AutoTokenizer, generator: torch.Generator
+    batch: list[list[int]], share: float, tokenizer: Any, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Ids with some hidden, the attention mask, the hidden places, and what stood there."""
     width = max(map(len, batch))
@@ -201,7 +205,7 @@ def masked(
 
 
 @torch.no_grad()
-def measure(model: MPNetForMaskedLM, tokenizer: AutoTokenizer, held_out: list[str], most: int) -> dict[str, float]:
+def measure(model: Any, tokenizer: Any, held_out: list[str], most: int) -> dict[str, float]:
     """Loss, top-1 and top-5 at masked sub-words of texts held out."""
     model.eval()
     rows = tokenizer(held_out[:most], truncation=True, max_length=LONGEST)["input_ids"]
@@ -227,7 +231,7 @@ def train(args: argparse.Namespace) -> None:
     """Learn the adapter; write it now and then, whole."""
     torch.manual_seed(SEED)
     found = texts(args.data)
-    tokenizer = AutoTokenizer.from_pretrained(args.body)
+    tokenizer: Any = AutoTokenizer.from_pretrained(args.body)
     rng = random.Random(SEED)
     rows = []
     for name, of_source in found.items():
@@ -257,7 +261,7 @@ def train(args: argparse.Namespace) -> None:
             continue
         ids, attention, chosen, wanted = masked(batch, MASKED_IN_TRAINING, tokenizer, generator)
         loss = functional.cross_entropy(logits_at(model, ids, attention, chosen), wanted)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(learned.values(), 1.0)
         optimizer.step()
         schedule.step()
@@ -285,7 +289,7 @@ def save(learned: dict[str, nn.Parameter], out: Path) -> None:
     beside.replace(out)
 
 
-def report(model: MPNetForMaskedLM, tokenizer: AutoTokenizer, found: dict[str, dict[bool, list[str]]]) -> None:
+def report(model: Any, tokenizer: Any, found: dict[str, dict[bool, list[str]]]) -> None:
     """Print what is measured on all that is held out."""
     both = []
     for name, of_source in found.items():
