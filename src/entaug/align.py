@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["CorpusTokenizer", "gapped", "running_text", "spaces_in", "spacing"]
+__all__ = ["CorpusTokenizer", "gapped", "in_word", "running_text", "spaces_in", "spacing"]
 
 # What brackets and quotes are called in treebanks, and what they look like in print.
 _IN_PRINT = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"'}
@@ -72,6 +73,11 @@ def spacing(tokens: Sequence[str]) -> tuple[str, ...]:
     if spaces:
         spaces[-1] = ""
     return tuple(spaces)
+
+
+def in_word(character: str) -> bool:
+    """Whether a character belongs to words: letters, digits, and the marks that some scripts write vowels with."""
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 def running_text(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> str:
@@ -141,36 +147,46 @@ class CorpusTokenizer:
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         self._known: set[str] = set()
+        self._vocabulary: set[str] = set()
         within: Counter[str] = Counter()
         alone: Counter[str] = Counter()
         ends: Counter[str] = Counter()
+        starts: Counter[str] = Counter()
+        standing: Counter[str] = Counter()
         clitics = contractions = 0
         for tokens in sentences:
             self._known.update(token for token in tokens if len(token) > 1)
+            self._vocabulary.update(map(str.lower, tokens))
             for i, token in enumerate(tokens):
                 if len(token) == 1:
+                    standing[token] += 1
                     if 0 < i < len(tokens) - 1 and tokens[i - 1][-1].isalnum() and tokens[i + 1][0].isalnum():
                         alone[token] += 1
                     continue
                 inner = token[1:-1]
                 if not inner.isalnum():
                     within.update({mark for mark in self._INNER if mark in inner})
-                if token[-1] in ",;:!?)" and token[0].isalnum():
+                if token[-1] in ",;:!?)]" and in_word(token[0]):
                     ends[token[-1]] += 1
+                if token[0] in "([" and in_word(token[-1]):
+                    starts[token[0]] += 1
                 if _CLITIC.fullmatch(token):
                     clitics += 1
                 elif len(token) > 2 and _CLITIC.search(token) and token[0].isalpha():
                     contractions += 1
             if tokens and len(tokens[-1]) > 1 and tokens[-1][-1] == "." and tokens[-1][0].isalpha():
                 ends["."] += 1
-            elif tokens and tokens[-1] == ".":
-                alone["."] += 1
         self._splits_inside = {mark for mark in self._INNER if alone[mark] > within[mark] and mark != "."}
-        self._keeps_at_end = {mark for mark in ".,;:!?)" if ends[mark] > alone[mark] and ends[mark]}
+        self._keeps_at_end = {mark for mark, count in ends.items() if count > standing[mark]}
+        self._keeps_at_start = {mark for mark, count in starts.items() if count > standing[mark]}
         # The joints of contractions as the corpus has them: "do n't", or "don't".
         self._splits_clitics = clitics >= contractions and clitics > 0
         if not clitics and not contractions:
             self._splits_clitics = True
+
+    def knows(self, word: str) -> bool:
+        """Whether the corpus has a word, in any casing."""
+        return word.lower() in self._vocabulary
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of a text."""
@@ -180,7 +196,13 @@ class CorpusTokenizer:
         front: list[str] = []
         back: list[str] = []
         while len(piece) > 1 and piece not in self._known:
-            if not (piece[0].isalnum() or piece[0] in "@#&_$" or (piece[0] in "-+.'’" and piece[1].isdigit())):  # noqa: RUF001
+            first = piece[0]
+            if not (
+                in_word(first)
+                or first in "@#&_$"
+                or first in self._keeps_at_start
+                or (first in "-+.'’" and piece[1].isdigit())  # noqa: RUF001
+            ):
                 if piece.startswith("...") and piece != "...":
                     front.append("...")
                     piece = piece[3:]
@@ -197,7 +219,7 @@ class CorpusTokenizer:
             if piece.endswith("...") and len(piece) > 3:
                 back.append("...")
                 piece = piece[:-3]
-            elif not last.isalnum() and last not in self._keeps_at_end and last not in "+*_" and not _initials(piece):
+            elif not in_word(last) and last not in self._keeps_at_end and last not in "+*_" and not _initials(piece):
                 back.append(last)
                 piece = piece[:-1]
             else:

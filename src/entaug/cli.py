@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
-from entaug.errors import EntaugError, OutputError
+from entaug.errors import EntaugError, OutputError, ParameterError
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
     from entaug.jobs import Progress
+    from entaug.models import Asset
     from entaug.sinks import Counts
 
 __all__ = ["main"]
@@ -34,7 +35,10 @@ _EXIT_CODES = """exit codes:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with errors of one line."""
+    """argparse with errors of one line, and without abbreviations: they would change meaning with the method."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message}; see {self.prog} --help\n")
@@ -72,9 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        # Files name themselves in their own errors; what is left is standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _fail(OutputError(f"standard output: cannot be written ({error.strerror})"), BAD_OUTPUT)
+        # Files name themselves in their own errors; what is left has no name and is standard output.
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
+        return _fail(OutputError(f"{what} ({error.strerror})"), BAD_OUTPUT)
     return code
 
 
@@ -117,6 +123,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     _add_reading(augment)
     _add_writing(augment)
+    _add_computing(augment)
     if argv[:1] == ["augment"]:
         _add_method_options(augment, argv)
     augment.set_defaults(run=_augment)
@@ -145,10 +152,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
     models = commands.add_parser("models", help="list, prepare and verify word lists and models")
     models.add_argument("action", choices=("list", "prepare", "verify"))
-    models.add_argument("names", nargs="*", help="which (default: all)")
-    models.add_argument("--source", metavar="DIR", help="prepare: take the files from this folder")
+    models.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are here)")
+    models.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
+    models.add_argument("--source", metavar="DIR", help="prepare: take packages or prepared folders from this folder")
     models.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
-    models.add_argument("--json", action="store_true", help="print JSON")
+    models.add_argument("--json", action="store_true", help="list: print JSON")
     models.set_defaults(run=_models)
     return parser
 
@@ -177,6 +185,13 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
     )
+
+
+def _add_computing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how models compute (the best there is, unless given)")
+    group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
+    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
+    group.add_argument("--offline", action="store_true", help="fetch no model from the hub")
 
 
 def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
@@ -263,8 +278,12 @@ def _writing(args: argparse.Namespace) -> dict[str, Any]:
 
 def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
-    from entaug.jobs import augment_file
+    from entaug.jobs import STDOUT, augment_file
 
+    # Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
+    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
+        if value:
+            os.environ[f"ENTAUG_{name}"] = value
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     augmenter = build(args.method_class, params)
     with _progress() as progress:
@@ -279,7 +298,7 @@ def _augment(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output == "-")
+        _print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     tally = summary.tally
     say = sys.stderr.write
@@ -331,7 +350,7 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from entaug.jobs import convert_file
+    from entaug.jobs import STDOUT, convert_file
 
     with _progress() as progress:
         summary = convert_file(
@@ -343,7 +362,7 @@ def _convert(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output == "-")
+        _print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     say = sys.stderr.write
     _say_repairs(summary.repaired)
@@ -383,8 +402,13 @@ def _methods(args: argparse.Namespace) -> int:
 def _facts_line(cls: type[Augmenter]) -> str:
     facts = cls.facts
     kinds = ["flat"] + ["nested"] * facts.nested + ["discontinuous"] * facts.discontinuous
-    needs = ["the corpus first"] * facts.needs_fit + [f"a {kind}" for kind in facts.needs]
+    needs = ["the corpus first"] * facts.needs_fit + [f"a {_in_words(kind)}" for kind in facts.needs]
     return f"{', '.join(kinds)}; needs {' and '.join(needs) or 'nothing'}; {facts.cost}"
+
+
+def _in_words(kind: str) -> str:
+    """A kind of backend as people say it: ``masked_lm`` is a masked LM."""
+    return kind.replace("_", " ").replace(" lm", " LM")
 
 
 def _print_method(cls: type[Augmenter]) -> None:
@@ -406,21 +430,52 @@ def _print_method(cls: type[Augmenter]) -> None:
 def _models(args: argparse.Namespace) -> int:
     from entaug import models
 
+    if args.method and args.action != "prepare":
+        raise ParameterError("--for goes with prepare alone")
     if args.action == "prepare":
-        models.prepare(args.names or None, offline=args.offline, source=args.source, progress=_say_line)
+        names = list(args.names)
+        if args.method:
+            from entaug.registry import method
+
+            wanted = method(args.method).facts.name
+            names += [asset.name for asset in models.assets() if wanted in _used_by(asset.name)]
+            if not names:
+                _say_line(f"{wanted}: needs no model")
+                return OK
+        models.prepare(names, offline=args.offline, source=args.source, progress=_say_line)
     elif args.action == "verify":
-        models.verify(args.names or None)
-        _say_line("all files are as they were prepared")
+        models.verify(args.names, progress=_say_line)
     else:
-        found = models.assets()
+        found = models.assets(args.names)
         if args.json:
-            _print_json([dataclasses.asdict(asset) for asset in found])
+            told = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
+            _print_json([{f: getattr(asset, f) for f in told} | {"used_by": _used_by(asset.name)} for asset in found])
         else:
-            for asset in found:
-                state = "installed" if asset.installed else "not installed"
-                facts = f"{asset.title}; {asset.licence}; {asset.size}; used by {asset.used_by}"
-                print(f"{asset.name:<12} {state:<14} {facts}")
+            _print_models(found)
     return OK
+
+
+def _print_models(found: list[Asset]) -> None:
+    rows = [("name", "", "size", "licence", "used by", "what")]
+    for asset in found:
+        state = "installed" if asset.installed else "not installed"
+        used_by = ", ".join(_used_by(asset.name)) or "-"
+        rows.append((asset.name, state, asset.size, asset.licence, used_by, asset.title))
+    wide = [max(len(row[i]) for row in rows) for i in range(5)]
+    for row in rows:
+        print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=False)), row[-1]]))
+
+
+def _used_by(name: str) -> list[str]:
+    """The methods that take a model unless they are given another: the first of its kind serves."""
+    from entaug import models
+    from entaug.registry import METHODS, method
+
+    of_kind: dict[str, str] = {}
+    for asset in models.assets():
+        of_kind.setdefault(asset.kind, asset.name)
+    kinds = {kind for kind, first in of_kind.items() if first == name}
+    return [short for short in METHODS if kinds & {*method(short).facts.needs, *method(short).facts.may_need}]
 
 
 # ------------------------------------------------------------------------------------------------------------ printing

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import shutil
 import sys
 import tempfile
 import time
@@ -20,16 +19,16 @@ from typing import Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
-from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, OutputError
-from entaug.formats import Opened, open_file, target
+from entaug.data import FILL, Sentence
+from entaug.errors import EntaugError, InputError, LossError, OutputError
+from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.files import atomic, open_bytes, output_error
-from entaug.sinks import Counts, PartialSink, Sink, StreamSink
+from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
+from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
 
-STDIO = "-"
+STDOUT = ("-", "/dev/stdout")
 _BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
 
 Progress = Callable[[str, int, int | None], None]
@@ -83,25 +82,6 @@ def _silent(what: str, done: int, total: int | None) -> None:
     """No progress."""
 
 
-@contextlib.contextmanager
-def _input(path: str | Path) -> Iterator[Path]:
-    """A path to read as often as needed: standard input is kept in a temporary file for the while."""
-    if str(path) != STDIO:
-        yield Path(path)
-        return
-    with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
-        kept = Path(folder, "stdin")
-        with kept.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield kept
-
-
-def _named(error: EntaugError, kept: Path, name: str | Path) -> None:
-    """Let an error speak of standard input, not of its temporary copy."""
-    if error.path == str(kept):
-        error.path = "<stdin>" if str(name) == STDIO else str(name)
-
-
 def _guess(opened: Opened, progress: Progress) -> int | None:
     """About how many sentences a file has, for the time left; from how many its beginning has."""
     if progress is _silent or opened.path.suffix == ".gz":
@@ -125,23 +105,33 @@ def _watched(
     progress(what, done, done)
 
 
+def _name(output: str | Path) -> str | Path:
+    """What the output's format is told by; standard output has no extension."""
+    return "stdout" if str(output) in STDOUT else output
+
+
 def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
     """Fail early where the output could not be put in place at the end.
 
     Raises:
         OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
     """
-    if str(output) == STDIO:
-        return
     path = Path(output)
-    if path.is_dir():
-        raise OutputError("is a directory", path=str(path), remedy="name a file in it")
-    if str(input) != STDIO and path.exists() and Path(input).exists() and path.samefile(input):
-        raise OutputError("is the input, which is never changed", path=str(path), remedy="name another file")
-    if path.exists() and not force:
-        raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
+    if str(output) in STDOUT:
+        return
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        if path.is_dir():
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+        for written in (path, *left_by(path)):
+            if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
+                raise OutputError(
+                    "is the input, which is never changed", path=str(written), remedy="name another output"
+                )
+        if is_special(path):
+            return
+        if path.exists() and not force:
+            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
+        with tempfile.TemporaryFile(dir=followed(path).parent):
             pass
     except OSError as error:
         raise output_error(path, error) from None
@@ -190,14 +180,15 @@ def augment_file(
     begun = time.monotonic()
     augmenter.load()
     _check_output(output, input, force=force)
-    with _input(input) as kept:
+    with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            if str(output) == STDIO:
-                to = target("stdout", to_format or source.format.name, source, **(write_options or {}))
+            to = target(_name(output), to_format, source, **(write_options or {}))
+            if str(output) in STDOUT:
                 sink: Sink = StreamSink(sys.stdout.buffer)
+            elif is_special(Path(output)):
+                sink = StreamSink(stack.enter_context(atomic(Path(output))))
             else:
-                to = target(output, to_format, source, **(write_options or {}))
                 job = _job_key(kept, augmenter, only_new, repair, source, to)
                 sink = PartialSink(Path(output), job, force=force)
             summary = AugmentSummary(
@@ -211,7 +202,7 @@ def augment_file(
             with sink:
                 _augment(source, to, sink, augmenter, summary, only_new, repair, progress)
         except EntaugError as error:
-            _named(error, kept, input)
+            named(error, kept, input)
             raise
     summary.seconds = time.monotonic() - begun
     return summary
@@ -232,18 +223,22 @@ def _augment(
 
     def first_pass() -> Iterator[Sentence]:
         sentences = _watched(source.sentences(reading), "reading", progress, _guess(source, progress))
-        for sentence in _written(sentences, to, sink) if gold_wanted and sink.can_undo else sentences:
+        written = _written(sentences, source, reading, to, sink) if gold_wanted and sink.can_undo else sentences
+        for sentence in written:
             summary.before.add(sentence)
             yield sentence
 
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
-    summary.notes += getattr(augmenter, "notes", list)()
+    summary.notes += [*getattr(augmenter, "notes", list)(), *_other_tags(source)]
     if gold_wanted and not sink.can_undo:
-        for _ in _written(source.sentences(Reading(repair=repair)), to, sink):
+        again = Reading(repair=repair)
+        for _ in _written(source.sentences(again), source, again, to, sink):
             pass
     sink.finish_gold()
-    run = augmenter.run()
+    lines: list[str] = []
+    filled: set[str] = set()
+    run = augmenter.run(lambda sentence: to.format.carried(sentence, to.dialect), _putting(to, lines, summary, filled))
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
     if sink.sources_done:
@@ -258,15 +253,63 @@ def _augment(
         if not only_new:
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
-    _pour(run, sentences, to, sink, summary, total, progress)
+    _pour(run, sentences, lines, sink, summary, total, progress)
+    if filled:
+        summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
 
 
-def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[Sentence]:
+def _other_tags(source: Opened) -> list[str]:
+    """What a user should know of columns that look like tags and are not the one that is kept right."""
+    return [
+        f"column {column} looks like tags too: its values go with their words and may be no valid tags in new "
+        "sentences; only the tag column is kept right (another one: --tag-column)"
+        for column in getattr(source.dialect, "also_tags", ())
+    ]
+
+
+def _putting(
+    to: Opened, lines: list[str], summary: AugmentSummary, filled: set[str]
+) -> Callable[[Sentence, Sentence], bool]:
+    """What puts augmented sentences into `lines` and counts them, and notes in which columns words lack a value."""
+    dump, dialect = to.format.dump, to.dialect
+
+    def put(made: Sentence, source: Sentence) -> bool:
+        try:
+            lines.append(dump(made, dialect))
+        except LossError:
+            dump(source, dialect)  # raises where the source is no better: then another layout must be chosen
+            return False
+        summary.after.add(made)
+        if made.columns:
+            filled.update(
+                name
+                for name, values in made.columns.items()
+                if name not in filled and FILL in values and FILL not in source.columns[name]
+            )
+        return True
+
+    return put
+
+
+def _dumped(
+    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: Opened, reading: Reading
+) -> str:
+    """The text of a sentence that was just read; where it cannot be written, its line is named."""
+    try:
+        return dump(sentence, dialect)
+    except LossError as error:
+        error.path, error.line = str(source.path), reading.line
+        raise
+
+
+def _written(
+    sentences: Iterable[Sentence], source: Opened, reading: Reading, to: Opened, sink: Sink
+) -> Iterator[Sentence]:
     """The sentences, each written on its way."""
     dump, dialect = to.format.dump, to.dialect
     lines: list[str] = []
     for sentence in sentences:
-        lines.append(dump(sentence, dialect))
+        lines.append(_dumped(sentence, dump, dialect, source, reading))
         if len(lines) >= 256:
             sink.write(lines)
             lines = []
@@ -277,22 +320,18 @@ def _written(sentences: Iterable[Sentence], to: Opened, sink: Sink) -> Iterator[
 def _pour(
     run: Run,
     sentences: Iterator[Sentence],
-    to: Opened,
+    lines: list[str],
     sink: Sink,
     summary: AugmentSummary,
     total: int,
     progress: Progress,
 ) -> None:
-    dump, dialect = to.format.dump, to.dialect
-    lines: list[str] = []
+    """Write what the run puts into `lines`, from time to time."""
     done = run.tally.sources
-    for done, (_, made) in enumerate(run.each(sentences), start=run.tally.sources + 1):
-        for sentence in made:
-            lines.append(dump(sentence, dialect))
-            summary.after.add(sentence)
+    for done, _ in enumerate(run.each(sentences), start=run.tally.sources + 1):
         if not done % 64:
             sink.write(lines)
-            lines = []
+            lines.clear()
             sink.reached(done, run.tally, summary.after)
             if not done % 256:
                 progress("augmenting", done, total)
@@ -348,10 +387,10 @@ def check_file(
         InputError: the file cannot be read at all.
     """
     summary = CheckSummary(str(input))
-    with _input(input) as kept:
+    with rereadable(input) as kept:
 
         def note(error: InputError) -> None:
-            _named(error, kept, input)
+            named(error, kept, input)
             summary.faults.append(str(error))
             if on_fault:
                 on_fault(str(error))
@@ -367,7 +406,7 @@ def check_file(
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
             if error.line is None:
-                _named(error, kept, input)
+                named(error, kept, input)
                 raise
             note(error)
         summary.repaired = reading.repaired
@@ -406,28 +445,28 @@ def convert_file(
         OutputError: the output exists or cannot be written.
     """
     _check_output(output, input, force=force)
-    with _input(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            to = target("stdout" if str(output) == STDIO else output, to_format, source, **(write_options or {}))
+            to = target(_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            out = sys.stdout.buffer if str(output) == STDIO else stack.enter_context(atomic(Path(output)))
-            dump, dialect, carries = to.format.dump, to.dialect, to.format.carries
+            out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
+            sink = StreamSink(out)
+            dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
                 summary.counts.add(sentence)
-                if not carries.fields and sentence.meta:
-                    summary.lost.update(f"field {name!r}" for name in sentence.meta if name != "comments")
-                lines.append(dump(sentence, dialect))
+                summary.lost.update(lost(sentence, dialect))
+                lines.append(_dumped(sentence, dump, dialect, source, reading))
                 if len(lines) >= 256:
-                    out.write("".join(lines).encode("utf-8", "surrogatepass"))
+                    sink.write(lines)
                     lines = []
-            out.write("".join(lines).encode("utf-8", "surrogatepass"))
+            sink.write(lines)
             out.flush()
             summary.repaired = reading.repaired
             summary.lost.update(reading.notes)
         except EntaugError as error:
-            _named(error, kept, input)
+            named(error, kept, input)
             raise
     return summary

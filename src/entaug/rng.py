@@ -78,6 +78,9 @@ def some_of(rng: Random, n: int, p: float) -> list[int]:
     random, log1p = rng.random, math.log1p
     while position < n:
         drawn.append(position)
-        position += 1 + int(log1p(-random()) / log_miss)
+        gap = log1p(-random()) / log_miss
+        if gap >= n:  # with a tiny p it may be infinite, which is no whole number
+            break
+        position += 1 + int(gap)
     # Rounding may push the very last value of the first draw to n itself.
     return drawn or [n - 1]

@@ -15,9 +15,9 @@ import orjson
 from entaug.augmenters.base import Tally
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
-from entaug.formats.files import atomic, output_error
+from entaug.formats.files import atomic, encoded, followed, output_error
 
-__all__ = ["Counts", "PartialSink", "Sink", "StreamSink"]
+__all__ = ["Counts", "PartialSink", "Sink", "StreamSink", "left_by"]
 
 _CHECKPOINT = 2.0  # seconds between notes of how far a run has come
 
@@ -88,14 +88,16 @@ class Sink(contextlib.AbstractContextManager["Sink"]):
 
 
 class StreamSink(Sink):
-    """Standard output."""
+    """Standard output, a pipe or a device."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
-        self._stream.write("".join(lines).encode("utf-8", "surrogatepass"))
+        data = encoded("".join(lines), first=not self.offset)
+        self._stream.write(data)
+        self.offset += len(data)
 
     def __exit__(self, *exc: object) -> None:
         if exc[0] is None:
@@ -105,51 +107,68 @@ class StreamSink(Sink):
 class PartialSink(Sink):
     """A partial file beside the target, and a note beside that of how far it is good.
 
-    The note is rewritten atomically after the text it speaks of has been flushed, so a run that was killed
-    goes on from the last note; what stands after it is cut off and made again, to the same bytes.
+    The note is there before the partial file is, and tells whose it is. It is rewritten atomically after the text it
+    speaks of has been flushed, so a run that was killed goes on from the last note; what stands after it is cut off
+    and made again, to the same bytes.
     """
 
     can_undo = True
 
     def __init__(self, output: Path, job: str, *, force: bool) -> None:
-        self.target = output
-        self.path = output.with_name(output.name + ".partial")
-        self._note = output.with_name(output.name + ".partial.json")
+        self._output = output
+        self.target = followed(output)
+        self.path, self._note = left_by(output)
         self._job = job
         self._last = time.monotonic()
         self._state: dict[str, Any] = {}
-        if self.path.exists() or self._note.exists():
-            self._take_up(force=force)
+        self._stream: IO[bytes]
         try:
-            self._stream = self.path.open("r+b" if self.sources_done or self.gold_done else "wb")
-            self._stream.truncate(self.offset)
-            self._stream.seek(self.offset)
+            if _there(self.path) or _there(self._note):
+                self._take_up(force=force)
+            if self.gold_done:
+                self._stream = self.path.open("r+b")
+                self._stream.truncate(self.offset)
+                self._stream.seek(self.offset)
+            else:
+                # Never into what is there: it could be a link to something else. The note comes first, so that a
+                # partial file without one is known to be somebody else's.
+                self._remove()
+                self._note_down({"job": job})
+                self._stream = self.path.open("xb")
         except OSError as error:
             raise output_error(self.path, error) from None
 
     def _take_up(self, *, force: bool) -> None:
+        """Go on from what is there, when it is of this job.
+
+        Raises:
+            OutputError: it is another's, and `force` is not given.
+        """
         try:
             state = orjson.loads(self._note.read_bytes())
-            fits = state["job"] == self._job and self.path.stat().st_size >= state["offset"]
+            job = state["job"]
         except (OSError, ValueError, LookupError, TypeError):
-            state, fits = {}, not self._note.exists()  # no note yet: nothing in it that could be gone on with
-        if fits and state:
-            self._state = state
-            self.gold_done = True
-            self.gold_end, self.offset = state["gold_end"], state["offset"]
-            self.sources_done = state["done"]
-        elif not fits and not force:
+            state, job = {}, None
+        if job == self._job:
+            # With no progress noted yet, or the text gone, it begins anew.
+            if "offset" in state and self.path.is_file() and self.path.stat().st_size >= state["offset"]:
+                self._state = state
+                self.gold_done = True
+                self.gold_end, self.offset = state["gold_end"], state["offset"]
+                self.sources_done = state["done"]
+        elif not force:
+            there = self.path if _there(self.path) else self._note
             raise OutputError(
-                "was left by an interrupted run with other input or options",
-                path=str(self.path),
-                remedy="repeat that run, pass --force to drop it, or delete it",
+                "was left by an interrupted run with other input or options" if job else "exists, and is of no run",
+                path=str(there),
+                remedy=f"{'repeat that run, ' if job else ''}pass --force to drop it, or move it away",
             )
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
         if not lines:
             return
-        data = "".join(lines).encode("utf-8", "surrogatepass")
+        data = encoded("".join(lines), first=not self.offset)
         try:
             self._stream.write(data)
         except OSError as error:
@@ -174,14 +193,19 @@ class PartialSink(Sink):
             "after": (after.sentences, after.tokens, dict(after.mentions), after.nested, after.discontinuous),
         }
         if time.monotonic() - self._last >= _CHECKPOINT:
-            self._write_note()
+            self._checkpoint()
 
-    def _write_note(self) -> None:
+    def _checkpoint(self) -> None:
         self._last = time.monotonic()
-        self._stream.flush()
-        beside = self._note.with_suffix(".tmp")
-        beside.write_bytes(orjson.dumps(self._state))
-        beside.replace(self._note)
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise output_error(self.path, error) from None
+        self._note_down(self._state)
+
+    def _note_down(self, state: dict[str, Any]) -> None:
+        with atomic(self._note) as out:
+            out.write(orjson.dumps(state))
 
     def restore(self, tally: Tally, after: Counts) -> None:
         """See `Sink`."""
@@ -193,23 +217,26 @@ class PartialSink(Sink):
         after.mentions.update(mentions)
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        try:
-            if kind is None:
+        if kind is None:
+            try:
                 self._stream.close()
                 self._put_in_place()
-            elif self._state and not issubclass(kind, InputError | LossError):
-                self._write_note()
-                self._stream.close()
-            else:
-                self._stream.close()
-                self._remove()
-        except OSError as error:
-            if kind is None:
+            except OSError as error:
                 raise output_error(self.target, error) from None
+            return
+        keep = self._state and not issubclass(kind, InputError | LossError)
+        with contextlib.suppress(OSError, OutputError):  # what went wrong first is what counts
+            if keep:
+                self._checkpoint()
+        with contextlib.suppress(OSError):
+            self._stream.close()
+        with contextlib.suppress(OSError):
+            if not keep:
+                self._remove()
 
     def _put_in_place(self) -> None:
-        if self.target.suffix == ".gz":
-            with self.path.open("rb") as plain, atomic(self.target) as out:
+        if self._output.suffix == ".gz":
+            with self.path.open("rb") as plain, atomic(self._output) as out:
                 shutil.copyfileobj(plain, out)
         else:
             self.path.replace(self.target)
@@ -218,3 +245,13 @@ class PartialSink(Sink):
     def _remove(self) -> None:
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
+
+
+def left_by(output: Path) -> tuple[Path, Path]:
+    """Where a run that was stopped leaves its text and its note: beside what is written in the end."""
+    real = followed(output)
+    return real.with_name(real.name + ".partial"), real.with_name(real.name + ".partial.json")
+
+
+def _there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.align import CorpusTokenizer, running_text
+from entaug.align import CorpusTokenizer, in_word, running_text
 from entaug.augmenters.base import UNCHANGED, Augmenter, Facts, Rejection
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
@@ -25,6 +25,8 @@ _STARTER = {"pt": ("en-pt", "pt-en")}
 _REMEMBERED = 50_000  # translations kept; segments repeat within a corpus and between copies
 # What a model must never leave in a text: pieces of words, hidden places, unknown words, detached apostrophes.
 _LEAKS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
+# What a translation has to leave as it is: figures, brackets, names and addresses of the web.
+_FIXED = re.compile(r"\d|^[@#]\w|://|^www\.|[()\[\]]")
 _LONE = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 
 
@@ -81,7 +83,7 @@ class Backtranslation(Augmenter):
 
     def _load(self) -> None:
         self.translator_ = _Pivots(self.translator)
-        self._known: dict[_Question, str] = {}
+        self._answers: dict[_Question, tuple[str, str]] = {}
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
@@ -109,9 +111,9 @@ class Backtranslation(Augmenter):
 
     def _translate(self, questions: Iterable[_Question]) -> None:
         """Answer all questions that are new, each pivot's in one call."""
-        if len(self._known) > _REMEMBERED:
-            self._known.clear()
-        new = [question for question in dict.fromkeys(questions) if question not in self._known]
+        if len(self._answers) > _REMEMBERED:
+            self._answers.clear()
+        new = [question for question in dict.fromkeys(questions) if question not in self._answers]
         for pivot, trip in enumerate(self.translator_.trips):
             of_pivot = [question for question in new if question.pivot == pivot]
             if not of_pivot:
@@ -119,7 +121,7 @@ class Backtranslation(Augmenter):
             seeds = [question.seed for question in of_pivot if question.seed is not None] or None
             there = trip.there.translate([question.text for question in of_pivot], seeds)
             back = trip.back.translate(there, seeds)
-            self._known.update(zip(of_pivot, back, strict=True))
+            self._answers.update(zip(of_pivot, zip(there, back, strict=True), strict=True))
 
     # ------------------------------------------------------------------------------------------------- run by run
 
@@ -150,7 +152,7 @@ class Backtranslation(Augmenter):
         edits = []
         odd = False
         for (start, end), question in plan:
-            words = self._fitted_to(sentence.tokens[start:end], self._known[question])
+            words = self._fitted_to(sentence.tokens[start:end], *self._answers[question])
             odd = odd or words is None
             if words is not None and words != sentence.tokens[start:end]:
                 edits.append(Edit(start, end, words))
@@ -158,19 +160,14 @@ class Backtranslation(Augmenter):
             return _ODD if odd else UNCHANGED
         return sentence.edit(edits)
 
-    def _fitted_to(self, original: tuple[str, ...], text: str) -> tuple[str, ...] | None:
+    def _fitted_to(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
         """A translation as tokens that can stand where the original stood; None where it cannot."""
-        if _LEAKS.search(text):
-            return None
         words = self.tokenizer_(text)
         ends = _core(words, 0, len(words))
         if ends is None:
             return None
         words = words[ends[0] : ends[1]]
-        # A translation that runs away or breaks off is no paraphrase.
-        if len(words) > 2 * len(original) + 3 or 2 * len(words) + 1 < len(original):
-            return None
-        if not _LONE.isdisjoint(words) and _LONE.isdisjoint(original):
+        if _LEAKS.search(text) or not self._sound(original, words, pivot):
             return None
         first = words[0]
         if original[0][0].islower() and first[0].isupper() and first[1:].islower() and first not in original:
@@ -178,6 +175,18 @@ class Backtranslation(Augmenter):
         elif original[0][0].isupper() and first[0].islower():
             words[0] = first[0].upper() + first[1:]
         return tuple(words)
+
+    def _sound(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
+        """Whether a translation is one: nothing of the machinery, of the other language or of the figures is amiss."""
+        if len(words) > 2 * len(original) + 3 or 2 * len(words) + 1 < len(original):
+            return False  # it runs away or breaks off
+        if not _LONE.isdisjoint(words) and _LONE.isdisjoint(original):
+            return False
+        if sorted(filter(_FIXED.search, words)) != sorted(filter(_FIXED.search, original)):
+            return False
+        # A word that stands in the other language's text, and neither in the original nor in the corpus, is a leftover.
+        foreign = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", pivot)} - {word.lower() for word in original}
+        return all(self.tokenizer_.knows(word) for word in words if word.lower() in foreign)
 
     # ------------------------------------------------------------------------------------------------ whole sentences
 
@@ -198,9 +207,7 @@ class Backtranslation(Augmenter):
         if not plan:
             return _NO_SEGMENT
         [((first, last), question)] = plan
-        text = self._known[question]
-        if _LEAKS.search(text):
-            return _ODD
+        pivot, text = self._answers[question]
         units = _units(sentence)
         pieces = _split_at([_placeholder(number) for number in range(len(units))], text)
         if pieces is None:
@@ -214,14 +221,10 @@ class Backtranslation(Augmenter):
                 words = (_cased(words[0], sentence.tokens[start]), *words[1:])
             if number == len(pieces) - 1:
                 words = _without_end(words)
-            if not _LONE.isdisjoint(words) and _LONE.isdisjoint(sentence.tokens[start:end]):
-                return _ODD
             if words != sentence.tokens[start:end]:
                 edits.append(Edit(start, end, words))
         made = sentence.edit(edits)
-        if len(made) > 2 * len(sentence) + 3 or 2 * len(made) + 1 < len(sentence):
-            return _ODD
-        return made
+        return _ODD if _LEAKS.search(text) or not self._sound(sentence.tokens, made.tokens, pivot) else made
 
 
 class _Question(NamedTuple):
@@ -263,9 +266,9 @@ def _named(name: str) -> RoundTrip:
 
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
     """A run without the punctuation at its ends; None where fewer than two words are left."""
-    while start < end and not tokens[start][0].isalnum():
+    while start < end and not in_word(tokens[start][0]):
         start += 1
-    while start < end and not tokens[end - 1][-1].isalnum():
+    while start < end and not in_word(tokens[end - 1][-1]):
         end -= 1
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
 
@@ -300,6 +303,6 @@ def _cased(word: str, model: str) -> str:
 def _without_end(words: tuple[str, ...]) -> tuple[str, ...]:
     """Words without the punctuation that a translator puts at the end of a sentence: the original's own is kept."""
     end = len(words)
-    while end and not words[end - 1][-1].isalnum():
+    while end and not in_word(words[end - 1][-1]):
         end -= 1
     return words[:end]

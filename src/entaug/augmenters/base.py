@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from random import Random
@@ -47,6 +47,7 @@ class Facts:
         needs_fit: must see the training corpus first.
         needs_mentions: can do nothing on a corpus without mentions.
         needs: the kinds of backend it uses.
+        may_need: those that it uses with some of its options only.
         cost: what it costs, in words.
     """
 
@@ -64,6 +65,7 @@ class Facts:
     needs_fit: bool = False
     needs_mentions: bool = False
     needs: tuple[str, ...] = ()
+    may_need: tuple[str, ...] = ()
     cost: str = "rules: tens of thousands of sentences a second"
 
 
@@ -81,6 +83,7 @@ class Rejection(NamedTuple):
 
 UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
+UNWRITABLE = Rejection("the output format cannot carry it", final=True)
 NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
 
 
@@ -194,7 +197,8 @@ class Augmenter(abc.ABC):
     @property
     def signature(self) -> str:
         """Method, parameters and version, as provenance holds them; a loaded backend says which it really is."""
-        loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in self.facts.needs if hasattr(self, f"{kind}_")}
+        kinds = (*self.facts.needs, *self.facts.may_need)
+        loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in kinds if hasattr(self, f"{kind}_")}
         values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
         return f"{self.facts.name}|{values}|entaug={__version__}"
 
@@ -226,7 +230,7 @@ class Augmenter(abc.ABC):
             InputError: the corpus has no mention, or nothing the method can use.
         """
         self.load()
-        survey = _Survey(corpus)
+        survey = _Survey(corpus, _mark(self))
         self._fit(survey)
         for _ in survey.rest():  # a method that learns nothing has not read it
             pass
@@ -236,6 +240,7 @@ class Augmenter(abc.ABC):
                 path=survey.source,
                 remedy="check the tag column",
             )
+        self._taken = survey.taken
         self._fitted = True
         return self
 
@@ -255,12 +260,17 @@ class Augmenter(abc.ABC):
         for _, made in self.run().each(corpus):
             yield from made
 
-    def run(self) -> Run:
-        """A run, for those who need to know which source each sentence comes from, or to go on with an old one."""
+    def run(self, carried: Carried | None = None, put: Put | None = None) -> Run:
+        """A run, for those who need to know which source each sentence comes from, or to go on with an old one.
+
+        Args:
+            carried: see `Run`.
+            put: see `Run`.
+        """
         self.load()
         if self.facts.needs_fit and not getattr(self, "_fitted", False):
             raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
-        run = Run(self)
+        run = Run(self, carried, put)
         self.tally_ = run.tally
         return run
 
@@ -274,17 +284,27 @@ def _plain(value: Any) -> Any:
 class _Survey(Iterable[Sentence]):
     """A corpus on its way through `fit`, iterated once, with its mentions counted."""
 
-    def __init__(self, corpus: Iterable[Sentence]) -> None:
+    def __init__(self, corpus: Iterable[Sentence], mark: str) -> None:
         self.source = source_of(corpus)
         self.mentions = 0
+        self.taken: set[str] = set()
+        self._mark = mark
         self._sentences = iter(corpus)
 
     def __iter__(self) -> Iterator[Sentence]:
+        mark = self._mark
         for sentence in self._sentences:
             self.mentions += len(sentence.mentions)
+            if sentence.id is not None and mark in sentence.id:
+                self.taken.add(sentence.id)
             yield sentence
 
     rest = __iter__
+
+
+def _mark(augmenter: Augmenter) -> str:
+    """What the ids of all sentences that a method makes under a seed have in common."""
+    return f"/{augmenter.facts.name}-{augmenter.seed}-"
 
 
 def source_of(corpus: object) -> str | None:
@@ -292,15 +312,25 @@ def source_of(corpus: object) -> str | None:
     return getattr(corpus, "source", None)
 
 
+Carried = Callable[[Sentence], Sentence]
+Put = Callable[[Sentence, Sentence], bool]
+
+
 class Run:
     """One pass of a method over a corpus.
 
     Args:
         augmenter: fitted, if it needs to be.
+        carried: what is left of a sentence where it goes; two that are equal there are duplicates.
+        put: called with each finished sentence and its source; returns whether the sentence could be put where it goes.
     """
 
-    def __init__(self, augmenter: Augmenter) -> None:
+    def __init__(self, augmenter: Augmenter, carried: Carried | None = None, put: Put | None = None) -> None:
         self.tally = Tally()
+        self._carried = carried
+        self._put = put
+        self._mark = _mark(augmenter)
+        self._taken: set[str] = getattr(augmenter, "_taken", set())
         self._augmenter = augmenter
         self._method = augmenter.facts.name
         self._streams = Streams(augmenter.seed, self._method)
@@ -326,7 +356,7 @@ class Run:
         self._key(source)
 
     def remember(self, made: Sentence) -> None:
-        """Count a sentence as made by an earlier, interrupted run."""
+        """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
         self._made.add(int.from_bytes(made.fingerprint(), "little"))
 
     def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
@@ -384,13 +414,19 @@ class Run:
             if result is None:
                 tally.missing[draft.reason] += 1
                 continue
-            number = int.from_bytes(result.fingerprint(), "little")
-            if number in self._made:
-                tally.missing[DUPLICATE.reason] += 1
-                tally.rejected[DUPLICATE.reason] += 1
+            carried = self._carried(result) if self._carried else result
+            number = int.from_bytes(carried.fingerprint(), "little")
+            refusal = DUPLICATE if number in self._made else None
+            if refusal is None:
+                signed = self._signed(result, draft)
+                if self._put and not self._put(signed, draft.source):
+                    refusal = UNWRITABLE
+            if refusal:
+                tally.missing[refusal.reason] += 1
+                tally.rejected[refusal.reason] += 1
                 continue
             self._made.add(number)
-            kept.append(self._signed(result, draft))
+            kept.append(signed)
         tally.made += len(kept)
         return kept
 
@@ -407,11 +443,20 @@ class Run:
         return Sentence(
             result.tokens,
             result.mentions,
-            f"{draft.key}/{self._method}-{self._augmenter.seed}-{draft.copy}",
+            self._name(draft),
             meta,
             result.columns,
             result.spaces,
         )
+
+    def _name(self, draft: _Draft) -> str:
+        """An id that no sentence of the corpus has; one is taken where the corpus was made by the same method."""
+        name = wanted = f"{draft.key}{self._mark}{draft.copy}"
+        number = 1
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}+{number}"
+        return name
 
 
 def build(cls: type[Augmenter], params: dict[str, Any]) -> Augmenter:

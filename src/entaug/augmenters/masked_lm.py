@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
-from entaug.align import gapped
+from entaug.align import gapped, in_word
 from entaug.augmenters.base import Augmenter, Facts, Rejection
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
@@ -20,6 +21,7 @@ from entaug.errors import ParameterError
 __all__ = ["MaskedLMReplacement"]
 
 _NO_WORD = Rejection("no word outside mentions that may be replaced", final=True)
+_TRIED = 3  # places tried at most, times those wanted
 _NO_FILL = Rejection("no other word fits")
 
 
@@ -29,13 +31,16 @@ class MaskedLMReplacement(Augmenter):
 
     The words are drawn without replacement, hidden, and filled from left to right, each fill drawn among the likeliest
     by its probability. Only whole words that differ from the original are taken, in its casing; mentions, punctuation
-    and numbers stay. The tokens are never made anew from text, so no label can move. (The authors' code takes the
-    likeliest fill for all at once, so that all copies with the same places are equal.)
+    and numbers stay. A place where nothing but the original is plausible keeps it, and another is tried instead. The
+    tokens are never made anew from text, so no label can move. (The authors' code takes the likeliest fill for all at
+    once, so that all copies with the same places are equal.)
 
     Args:
         n: how many words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
         masked_lm: a `MaskedLM`, or the name of one.
         top_k: how many of the likeliest words a fill is drawn among.
+        plausible: how likely a fill must be, as a share of the likeliest word for the place (the original included); 0
+            takes any, as the paper does.
         joint: fill all words of a sentence from one look of the model, instead of one after the other.
         filtered: take a fill only where its word vector has at least this cosine with the original's (Filtered BERT);
             none by default.
@@ -55,6 +60,7 @@ class MaskedLMReplacement(Augmenter):
     n: int = 3
     masked_lm: MaskedLM | str = "mpnet-mlm"
     top_k: int = 10
+    plausible: float = 0.1
     joint: bool = False
     filtered: float | None = None
     word_vectors: WordVectors | str = "glove"
@@ -69,7 +75,8 @@ class MaskedLMReplacement(Augmenter):
         keeps_length=True,
         keeps_order=True,
         keeps_mention_words=True,
-        needs=("masked_lm", "word_vectors"),
+        needs=("masked_lm",),
+        may_need=("word_vectors",),
         cost="one pass of a masked language model per replaced word",
     )
 
@@ -81,6 +88,8 @@ class MaskedLMReplacement(Augmenter):
         for name in ("joint", "punctuation"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
+        if not (isinstance(self.plausible, int | float) and 0 <= self.plausible <= 1):
+            raise ParameterError(f"plausible must be a share between 0 and 1, not {self.plausible!r}")
         if self.filtered is not None and not (isinstance(self.filtered, int | float) and -1 <= self.filtered <= 1):
             raise ParameterError(f"filtered must be a cosine between -1 and 1, not {self.filtered!r}")
         self._stop = stop_words(self.stop_words)
@@ -91,17 +100,13 @@ class MaskedLMReplacement(Augmenter):
             self.word_vectors_: WordVectors = resolve("word_vectors", self.word_vectors)
 
     def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
-        work = [_Filling(sentence, self._choose(sentence, rng), rng) for sentence, rng in asked]
-        todo = [filling for filling in work if filling.places]
-        while todo:
+        work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng in asked]
+        while todo := [filling for filling in work if filling.pending]:
             answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask())
             for filling, candidates in zip(todo, answers, strict=True):
-                # A place that the model did not give back (it lies in no window) stays as it is.
-                for offered in candidates if self.joint else candidates[:1]:
-                    filling.fill(self._draw(filling, offered))
-                if self.joint:
-                    filling.stop()
-            todo = [filling for filling in todo if filling.left]
+                places = filling.pending if self.joint else filling.pending[:1]
+                for place, offered in zip(tuple(places), candidates, strict=False):
+                    filling.fill(place, self._draw(filling, place, offered))
         return [filling.result() for filling in work]
 
     def _ask(self) -> int:
@@ -115,12 +120,13 @@ class MaskedLMReplacement(Augmenter):
             for i, token in enumerate(sentence.tokens)
             if free[i] and (self.punctuation or _is_word(token)) and token.lower() not in self._stop
         ]
-        return sorted(rng.sample(places, min(self.n, len(places))))
+        return rng.sample(places, min(_TRIED * self.n, len(places)))
 
-    def _draw(self, filling: _Filling, offered: Sequence[tuple[str, float]]) -> str | None:
-        """A word for the place that is next, or None."""
-        original = filling.original
-        words = [(word, value) for word, value in offered if word.lower() != original.lower()]
+    def _draw(self, filling: _Filling, place: int, offered: Sequence[tuple[str, float]]) -> str | None:
+        """A word for a place, or None."""
+        original = filling.sentence.tokens[place]
+        least = offered[0][1] + math.log(self.plausible) if self.plausible and offered else -math.inf
+        words = [(word, value) for word, value in offered if value >= least and word.lower() != original.lower()]
         if self.filtered is not None:
             # Vectors are of plain words: of "Well-known" none may be known, and then no fill is known to be near.
             cosines = self.word_vectors_.similarities([(original, word) for word, _ in words])
@@ -135,49 +141,53 @@ class MaskedLMReplacement(Augmenter):
             return None
         sums = list(accumulate(math.exp(value - words[0][1]) for _, value in words))
         at = next(i for i, total in enumerate(sums) if draw * sums[-1] < total or i == len(sums) - 1)
-        return cased_like([words[at][0]], original)[0]
+        return _cased(words[at][0], filling.sentence.tokens, place)
 
 
 class _Filling:
-    """A sentence on its way to its new words."""
+    """A sentence on its way to its new words: the first few places from left to right, then others in their stead."""
 
-    def __init__(self, sentence: Sentence, places: list[int], rng: Random) -> None:
+    def __init__(self, sentence: Sentence, order: list[int], wanted: int, rng: Random) -> None:
         self.sentence = sentence
-        self.places = places
         self.rng = rng
+        self.pending = sorted(order[:wanted])
+        self._others = order[wanted:]
+        self._possible = bool(order)
         self._tokens = list(sentence.tokens)
-        self._done = 0
         self._edits: list[Edit] = []
 
-    @property
-    def left(self) -> bool:
-        return self._done < len(self.places)
-
-    @property
-    def original(self) -> str:
-        return self.sentence.tokens[self.places[self._done]]
-
     def text(self) -> list[str | None]:
-        """The sentence with the fills made so far, and the other places hidden."""
-        return gapped(self._tokens, self.places[self._done :], self.sentence.spaces)
+        """The sentence with the fills made so far, and the places to come hidden."""
+        return gapped(self._tokens, self.pending, self.sentence.spaces)
 
-    def fill(self, word: str | None) -> None:
-        """Put a word in the next place, or leave what is there."""
-        place = self.places[self._done]
+    def fill(self, place: int, word: str | None) -> None:
+        """Put a word in a place, or leave what is there and go for another place."""
+        self.pending.remove(place)
         if word is not None:
             self._tokens[place] = word
             self._edits.append(Edit(place, place + 1, (word,)))
-        self._done += 1
-
-    def stop(self) -> None:
-        self._done = len(self.places)
+        elif self._others:
+            # In the order of the text, as the model answers.
+            insort(self.pending, self._others.pop(0))
 
     def result(self) -> Sentence | Rejection:
-        if not self.places:
+        if not self._possible:
             return _NO_WORD
         return self.sentence.edit(self._edits) if self._edits else _NO_FILL
 
 
+def _cased(word: str, tokens: Sequence[str], place: int) -> str:
+    """A fill in the casing of what it replaces; for an acronym in an ordinary sentence that is none of its own."""
+    original = tokens[place]
+    if len(original) > 1 and original.isupper():
+        words = [token for i, token in enumerate(tokens) if i != place and len(token) > 1 and token.isalpha()]
+        if 2 * sum(token.isupper() for token in words) <= len(words):
+            return word if place else word[:1].upper() + word[1:]
+    return cased_like([word], original)[0]
+
+
 def _is_word(token: str) -> bool:
     """Whether a token is a word of letters, hyphens inside it allowed; apostrophes mark clitics, which are none."""
-    return token[0].isalpha() and token[-1].isalpha() and all(c.isalpha() or c == "-" for c in token)
+    if not token[0].isalpha() or not in_word(token[-1]):
+        return False
+    return all((in_word(c) and not c.isdigit()) or c == "-" for c in token)

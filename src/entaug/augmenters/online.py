@@ -70,26 +70,46 @@ class OnlineDataset(Sequence[Sentence]):
     def __getitem__(self, index: int | slice) -> Sentence | list[Sentence]:
         """The sentence at a position, in the present epoch."""
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        index %= len(self)
-        if index < self._gold:
-            return self._corpus[index]
-        copy, i = divmod(index - self._gold, len(self._corpus))
-        return self._draw(self._corpus[i], copy)
+            return self.__getitems__(list(range(*index.indices(len(self)))))
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Sentence]:
+        """The sentences at some positions, drawn together: a ``DataLoader`` asks for its batches this way."""
+        for index in indices:
+            if not -len(self) <= index < len(self):
+                raise IndexError(index)
+        places = [index % len(self) for index in indices]
+        wanted = [divmod(place - self._gold, len(self._corpus)) for place in places if place >= self._gold]
+        drawn = iter(self._draw([(self._corpus[i], copy) for copy, i in wanted]))
+        return [self._corpus[place] if place < self._gold else next(drawn) for place in places]
 
     def __iter__(self) -> Iterator[Sentence]:
         """All sentences of the present epoch."""
-        return (self[i] for i in range(len(self)))
+        window = self._augmenter._window  # noqa: SLF001
+        for start in range(0, len(self), window):
+            yield from self[start : start + window]
 
-    def _draw(self, source: Sentence, copy: int) -> Sentence:
-        rng = self._streams.stream(f"{source.key}@epoch", self.epoch * self._augmenter.copies + copy)
+    def _draw(self, wanted: Sequence[tuple[Sentence, int]]) -> list[Sentence]:
+        """New versions of sentences, drawn in one call of the method; the sentence itself where there is none."""
+        found = [source for source, _ in wanted]
+        copies = self._augmenter.copies
+        pending = [
+            (place, source, self._streams.stream(f"{source.key}@epoch", self.epoch * copies + copy))
+            for place, (source, copy) in enumerate(wanted)
+        ]
         for _ in range(self._augmenter.max_attempts):
-            [result] = self._augmenter._rewrite_many([(source, rng)])  # noqa: SLF001
-            if isinstance(result, Rejection):
-                if result.final:
-                    break
-            elif (result.tokens, result.mentions) != (source.tokens, source.mentions):
-                return result
-        return source
+            if not pending:
+                break
+            results = self._augmenter._rewrite_many([(source, rng) for _, source, rng in pending])  # noqa: SLF001
+            again = []
+            for one, result in zip(pending, results, strict=True):
+                place, source, _ = one
+                if isinstance(result, Rejection):
+                    if not result.final:
+                        again.append(one)
+                elif (result.tokens, result.mentions) == (source.tokens, source.mentions):
+                    again.append(one)
+                else:
+                    found[place] = result
+            pending = again
+        return found

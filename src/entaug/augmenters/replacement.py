@@ -23,6 +23,9 @@ __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacemen
 
 _NO_MENTION = Rejection("no mention that can be replaced", final=True)
 _NO_SYNONYM = Rejection("no word with a safe synonym", final=True)
+# Of the lower-case words outside mentions, 3.6 to 7.1 in a hundred have a synonym in WordNet's table in the English
+# corpora this was tried on, at most 1.2 in German, Spanish, Dutch, Turkish, Russian and Croatian ones.
+_FEW, _ENOUGH_WORDS, _MANY_WORDS = 0.02, 500, 20_000
 _PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
 
 
@@ -207,6 +210,8 @@ class SynonymReplacement(Augmenter):
     stop_words: str | None = None
     inside_mentions: bool = True
 
+    _words = _known = 0
+
     facts: ClassVar[Facts] = Facts(
         name="sr",
         long_name="synonym-replacement",
@@ -223,6 +228,24 @@ class SynonymReplacement(Augmenter):
 
     def _load(self) -> None:
         self.lexicon_: Lexicon = resolve("lexicon", self.lexicon)
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        """Learn nothing, but see whether the corpus is in the lexicon's language."""
+        self._words = self._known = 0
+        for sentence in corpus:
+            for token, free in zip(sentence.tokens, sentence.free(), strict=True):
+                if free and token[0].isalpha() and token == token.lower():
+                    self._words += 1
+                    self._known += bool(self.lexicon_.synonyms(token))
+            if self._words >= _MANY_WORDS:
+                break
+
+    def notes(self) -> list[str]:
+        """What a user should know about the corpus."""
+        if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
+            return []
+        share, name, language = f"{self._known / self._words:.1%}", self.lexicon_.name, self.lexicon_.language
+        return [f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?"]
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         synonyms, stop = self.lexicon_.synonyms, self._stop

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from entaug.backends.digests import digest
-from entaug.backends.languages import Told, told
+from entaug.backends.languages import Told, missing_tokenizer, told
 from entaug.backends.splitting import Part, in_parts
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
 
@@ -148,10 +148,7 @@ def _of_transformers(folder: Path, pair: tuple[str, str] | None) -> _SubWords:
     try:
         tokenizer = load(transformers.AutoTokenizer, folder)
     except ImportError as error:
-        package = "sacremoses" if "sacremoses" in str(error) else (error.name or "sentencepiece")
-        raise EntaugError(
-            f"the tokenizer of {folder.name!r} needs the package {package!r}", remedy=f"run: pip install {package}"
-        ) from None
+        raise missing_tokenizer(error) from None
     how = told(str(folder), tokenizer, pair)
 
     def split(texts: Sequence[str]) -> list[list[str]]:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from entaug.errors import ParameterError
+from entaug.errors import MissingExtraError, ParameterError
 
-__all__ = ["Told", "told"]
+__all__ = ["Told", "missing_tokenizer", "told"]
 
 _NLLB_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _MARIAN_CODE = re.compile(r">>(.+)<<")
@@ -152,3 +152,10 @@ def _instruction(name: str, pair: tuple[str, str] | None, tasks: dict[str, Any])
             )
         return str(found)
     return f"translate {_NAMES[_code(source, _NAMES)]} to {_NAMES[_code(target, _NAMES)]}: "
+
+
+def missing_tokenizer(error: ImportError) -> MissingExtraError:
+    """What to raise where a tokenizer of transformers asks for a package: FSMT's, the only one, does so in words."""
+    if "sacremoses" in str(error):
+        return MissingExtraError("sacremoses", "translate")
+    return MissingExtraError(error.name or "sentencepiece", "models")

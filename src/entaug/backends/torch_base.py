@@ -102,7 +102,7 @@ def load(cls: Any, folder: Path, **options: Any) -> Any:
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, json.JSONDecodeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise MissingModelError(
-            f"cannot be loaded ({reason})", path=str(folder), remedy="prepare or fetch it anew"
+            f"cannot be loaded ({reason})", path=str(folder), remedy="fetch it anew, or run: entaug models verify"
         ) from None
 
 

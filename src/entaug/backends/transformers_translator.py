@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entaug.backends.languages import told
+from entaug.backends.languages import missing_tokenizer, told
 from entaug.backends.sampling import GumbelTopK
 from entaug.backends.splitting import Part, in_parts
 from entaug.backends.torch_base import Batcher, TorchBackend, load, quiet, torch, transformers
-from entaug.errors import EntaugError, MissingModelError, ParameterError
+from entaug.errors import MissingModelError, ParameterError
 
 __all__ = ["TransformersTranslator"]
 
@@ -86,12 +86,7 @@ class TransformersTranslator(TorchBackend):
         try:
             return super()._load_tokenizer()
         except ImportError as error:
-            # FSMT's; it is not among our extras because nothing else needs it.
-            package = "sacremoses" if "sacremoses" in str(error) else (error.name or "sentencepiece")
-            raise EntaugError(
-                f"the tokenizer of {self.folder.name!r} needs the package {package!r}",
-                remedy=f"run: pip install {package}",
-            ) from None
+            raise missing_tokenizer(error) from None
 
     def _load_model(self) -> Any:
         config = load(transformers.AutoConfig, self.folder)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Corpus, CorpusStream, Sentence
-from entaug.errors import ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.files import atomic, line_chunks
+from entaug.formats.files import STDIN, atomic, encoded, is_special, line_chunks, rereadable
 
-__all__ = ["FORMATS", "Opened", "find", "open_file", "read", "stream", "target", "write"]
+__all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", "target", "write"]
 
 FORMATS = {"conll": "entaug.formats.conll:Conll", "jsonl": "entaug.formats.jsonl:Jsonl"}
 
@@ -83,9 +83,19 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
         options: layout given by hand, as the fields of the format's dialect.
 
     Raises:
-        InputError: it cannot be read or holds no sentence.
+        InputError: it cannot be read, can be read only once (a pipe), or holds no sentence.
     """
     path = Path(path)
+    try:
+        once = is_special(path)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+    if once:
+        raise InputError(
+            "is no regular file and could be read only once",
+            path=str(path),
+            remedy="use entaug.read, or save it to a file first",
+        )
     with_lines = next(line_chunks(path), None)  # missing, unreadable, not UTF-8: say so before anything else
     found = find(format) if format else _by_extension(path) or _by_content(path)
     del with_lines
@@ -107,14 +117,17 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
-    return Opened(path, found, found.dialect(**given))
+    # A format that names sentences only where they have names does so when those it is written from have.
+    known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
+    shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    return Opened(path, found, found.dialect(**given, **shared))
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
     r"""Read a labelled file into memory.
 
     Args:
-        path: the file, ``.gz`` too.
+        path: the file, ``.gz`` too; a pipe is read to its end first.
         format: ``"conll"`` or ``"jsonl"``; found by extension and content by default.
         repair: mend broken tag sequences instead of raising.
         options: layout given by hand: for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
@@ -129,8 +142,19 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         >>> read(file).labels
         ('PER',)
     """
-    opened = open_file(path, format, **options)
-    return Corpus(opened.sentences(Reading(repair=repair)), str(path))
+    with rereadable(path) as kept:
+        try:
+            opened = open_file(kept, format, **options)
+            return Corpus(opened.sentences(Reading(repair=repair)), str(path))
+        except EntaugError as error:
+            named(error, kept, path)
+            raise
+
+
+def named(error: EntaugError, kept: Path, name: str | Path) -> None:
+    """Let an error speak of what was given, not of its temporary copy."""
+    if error.path == str(kept):
+        error.path = "<stdin>" if str(name) == STDIN else str(name)
 
 
 def stream(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> CorpusStream:
@@ -167,6 +191,6 @@ def write(
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:
-            out.write(to.format.dump(sentence, to.dialect).encode("utf-8", "surrogatepass"))
+            out.write(encoded(to.format.dump(sentence, to.dialect), first=not count))
             count += 1
     return count

@@ -38,7 +38,7 @@ class Reading:
     """How to read, and what was met on the way.
 
     Args:
-        repair: mend broken tag sequences (counted in `repaired`) where the default is to raise.
+        repair: mend broken tag sequences and drop repeated ids (counted in `repaired`) where the default is to raise.
         on_fault: called with each fault; the sentence is then left out. By default a fault is raised.
     """
 
@@ -48,6 +48,23 @@ class Reading:
     def __post_init__(self) -> None:
         self.repaired: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
+        self.line = 0  # where the latest sentence begins
+
+    def repeats(self, name: str | None, line: int, seen: dict[str, int]) -> bool:
+        """Whether an id was there before and has to be dropped; by default that is a fault.
+
+        Args:
+            name: the id of a sentence.
+            line: where it stands.
+            seen: the ids before it, each with its line; this one is added.
+        """
+        if name is None or seen.setdefault(name, line) == line:
+            return False
+        if not self.repair:
+            remedy = "give each sentence an id of its own, or pass --repair to drop this one"
+            raise InputError(f"id {name!r} is that of line {seen[name]} too", remedy=remedy)
+        self.repaired["id of another sentence dropped"] += 1
+        return True
 
     def fault(self, error: InputError) -> None:
         """Raise the error, or hand it on."""
@@ -78,6 +95,14 @@ class Format(Protocol):
         """The sentences of a file (of a byte range of it)."""
         ...
 
+    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+        """The sentence with those mentions that the dialect keeps: what will be read where it was written."""
+        ...
+
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         """The text of one sentence, ready to be appended to a file."""
+        ...
+
+    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
+        """What a sentence holds besides tokens and mentions and its text does not: words for people."""
         ...

@@ -21,12 +21,13 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats.base import Carries, Reading
 from entaug.formats.files import line_chunks
-from entaug.tags import Evidence, TagFault, decode_at, encode, is_tag, scheme_name
+from entaug.tags import Evidence, TagFault, decode_at, encode, flatten, is_tag, scheme_name
 
 __all__ = ["Conll", "ConllDialect"]
 
 _LOOK = 300  # sentences looked at to find a file's layout
 _DOCSTART = "-DOCSTART-"
+_TEXT = "# text = "
 _RUNS = re.compile(r"[ \t]+")
 _SEPARATORS = {"tab": "\t", "space": " ", "runs": None}
 Block = tuple[int, list[str]]
@@ -43,9 +44,11 @@ class ConllDialect:
         scheme: the tag scheme.
         numbered_from: the first number, where column 0 numbers the tokens of a sentence (it is renumbered on writing).
         ids: whether sentences are named by ``# sent_id = ...`` comments.
+        texts: whether their text, with its spaces, stands in ``# text = ...`` comments.
         overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
         provenance: whether to write the provenance of augmented sentences as a comment.
         also_tags: other columns that look like tags, for people to know of.
+        width: how many columns most rows have; 0 when no file was looked at.
     """
 
     separator: str | None = "\t"
@@ -54,9 +57,11 @@ class ConllDialect:
     scheme: str = "IOB2"
     numbered_from: int | None = None
     ids: bool = False
+    texts: bool = False
     overlap: str = "error"
     provenance: bool = False
     also_tags: tuple[int, ...] = field(default=(), compare=False)
+    width: int = field(default=0, compare=False)
 
     def describe(self) -> str:
         """One line for people."""
@@ -97,9 +102,10 @@ class Conll:
         """
         blocks = _blocks(path)
         sample = []
-        named = False
+        ids = texts = False
         for block in blocks:
-            named = named or any(line.startswith("#") and _sent_id(line) for line in block[1])
+            ids = ids or any(line.startswith("#") and _sent_id(line) for line in block[1])
+            texts = texts or any(line.startswith(_TEXT) for line in block[1])
             rows = [(block[0] + i, line) for i, line in enumerate(block[1]) if not _is_aside(line)]
             if rows:
                 sample.append(rows)
@@ -115,7 +121,7 @@ class Conll:
         regular = [rows for rows in split if all(len(row) == width for row in rows)]
         dialect = replace(given, separator=separator)
         dialect = _find_columns(dialect, options, regular or split, width, f"{path}", sample[0][0])
-        dialect = replace(dialect, ids=named)
+        dialect = replace(dialect, ids=ids, texts=texts, width=width)
         if not options.get("scheme"):
             dialect = replace(dialect, scheme=_find_scheme(dialect, split, blocks))
         return dialect
@@ -126,13 +132,15 @@ class Conll:
         """The sentences of a file, streamed.
 
         Raises:
-            InputError: ragged columns, an empty token, no sentence at all; TagError for tags.
+            InputError: ragged columns, an empty token, an id that was there before, no sentence at all; TagError for
+                tags.
         """
+        seen: dict[str, int] = {}
         lead: list[str] = []
         empty = True
         for first, lines in _blocks(path, start, stop):
-            if lines[0][0] in "#-" and _is_aside(lines[0], dialect.separator):
-                number, rows = _set_asides_apart(first, lines, lead, dialect.separator)
+            if lines[0][0] in "#-" and _is_aside(lines[0], dialect):
+                number, rows = _set_asides_apart(first, lines, lead, dialect)
                 if not rows:
                     continue
             else:
@@ -148,12 +156,21 @@ class Conll:
                 reading.fault(error)
             lead = []
             empty = False
+            if sentence is not None and sentence.id is not None:
+                sentence = _once(sentence, str(path), number, reading, seen)
             if sentence is not None:
+                reading.line = number
                 yield sentence
         if lead:
             reading.notes["comments after the last sentence"] += len(lead)
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
+
+    def carried(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
+        """The sentence without the mentions that `overlap` leaves out."""
+        if dialect.overlap == "error" or sentence.flat:
+            return sentence
+        return sentence.with_(mentions=flatten(sentence.mentions, dialect.overlap))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """The rows of one sentence, comments before, an empty line after.
@@ -177,13 +194,27 @@ class Conll:
         body = "\n".join(rows)
         if body.count(separator) != (width - 1) * len(rows) or body.count("\n") != len(rows) - 1 or "\r" in body:
             _refuse_token(sentence, separator)
-        if rows[0][0] in "#-" and _is_aside(rows[0], dialect.separator):
-            raise LossError(
-                f"token {sentence.tokens[0]!r} at the start of a sentence would be read as a comment",
-                remedy="write JSON lines or use --separator tab",
-            )
+        if rows[0][0] == "#" or _DOCSTART in body:
+            _refuse_asides(sentence, rows, dialect)
         comments = _comments(sentence, dialect)
         return f"{comments}{body}\n\n"
+
+    def lost(self, sentence: Sentence, dialect: ConllDialect) -> list[str]:
+        """The fields and, where the layout has no comments for them, id and text."""
+        lost = [
+            f"field {name!r}"
+            for name, value in sentence.meta.items()
+            if name != "comments" or not isinstance(value, list)
+        ]
+        if "entaug" in sentence.meta and dialect.provenance:
+            lost.remove("field 'entaug'")
+        if sentence.id is not None or sentence.spaces is not None:
+            written = _comments(sentence, dialect)
+            if sentence.id is not None and not any(_sent_id(line) for line in written.split("\n")):
+                lost.append("id")
+            if sentence.spaces is not None and _TEXT not in written:
+                lost.append("text")
+        return lost
 
 
 def _cells(sentence: Sentence, tags: list[str], dialect: ConllDialect) -> list[Sequence[str]]:
@@ -196,6 +227,13 @@ def _cells(sentence: Sentence, tags: list[str], dialect: ConllDialect) -> list[S
     # The tag column of a narrower sentence than usual is its last one.
     width = len(others) + len(special) + 1
     special[dialect.tag_column % width if dialect.tag_column < width else width - 1] = tags
+    if len(special) < 2 + (dialect.numbered_from is not None and "0" not in sentence.columns) or max(special) >= width:
+        raise LossError(
+            f"a sentence of {width} columns has no place for the token in column {dialect.token_column} "
+            f"and the tag in column {dialect.tag_column}",
+            path=sentence.id,
+            remedy="name two columns that there are",
+        )
     rest = iter(others)
     return [special[i] if i in special else next(rest) for i in range(width)]
 
@@ -211,21 +249,46 @@ def _refuse_token(sentence: Sentence, separator: str) -> None:
     raise LossError("a tag or a further column holds a separator", path=sentence.id, remedy="write JSON lines")
 
 
+def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -> None:
+    """Refuse rows that would be read as something else."""
+    for i, row in enumerate(rows):
+        if (i == 0 or row.startswith(_DOCSTART)) and _is_aside(row, dialect):
+            where = " at the start of a sentence" if i == 0 else ""
+            raise LossError(
+                f"token {sentence.tokens[i]!r}{where} would be read as a comment",
+                path=sentence.id,
+                remedy="write JSON lines" + (" or use --separator tab" if row.startswith("#") else ""),
+            )
+
+
 def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
     text = ""
-    named = False
+    own = []
+    if dialect.ids and sentence.id is not None:
+        own.append(f"# sent_id = {sentence.id}")
+    if dialect.texts and sentence.spaces is not None:
+        own.append(f"{_TEXT}{sentence.text}")
     comments = sentence.meta.get("comments")
     # A field of that name may come from elsewhere, as JSON, and be anything.
     for line in comments if isinstance(comments, list) else ():
-        if not isinstance(line, str) or "\n" in line or not _is_aside(line, dialect.separator):
+        if not isinstance(line, str) or not _fits(line, dialect):
             continue
-        named = named or _sent_id(line) is not None
+        own = [one for one in own if _what(one) != _what(line)]
         text += f"{line}\n\n" if line.startswith(_DOCSTART) else f"{line}\n"
-    if dialect.ids and sentence.id is not None and not named:
-        text += f"# sent_id = {sentence.id}\n"
+    text += "".join(f"{line}\n" for line in own if _fits(line, dialect))
     if dialect.provenance and "entaug" in sentence.meta:
         text += f"# entaug = {orjson.dumps(sentence.meta['entaug']).decode()}\n"
     return text
+
+
+def _what(line: str) -> str:
+    """The name in a comment of name and value."""
+    return line.partition("=")[0][1:].strip()
+
+
+def _fits(line: str, dialect: ConllDialect) -> bool:
+    """Whether a line can be written as a comment and will be read as one."""
+    return "\n" not in line and "\r" not in line and _is_aside(line, dialect)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -241,12 +304,17 @@ def _blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Blo
     held_first = 0
     for first, lines in line_chunks(path, start, stop):
         begin = 0
-        for blank in [i for i, line in enumerate(lines) if not line or line.isspace()]:
+        breaks = [i for i, line in enumerate(lines) if not line or line.isspace()]
+        if _DOCSTART in "\n".join(lines):  # it ends a sentence with or without empty lines around it
+            breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_document(line)])
+        for blank in breaks:
             if held:
                 yield held_first, held + lines[begin:blank]
                 held = []
             elif blank > begin:
                 yield first + begin, lines[begin:blank]
+            if lines[blank] and _is_document(lines[blank]):
+                yield first + blank, [lines[blank]]
             begin = blank + 1
         if begin < len(lines):
             if not held:
@@ -256,20 +324,29 @@ def _blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Blo
         yield held_first, held
 
 
-def _is_aside(line: str, separator: str | None = None) -> bool:
-    """Whether a line is a comment or a document mark, and no row of a token that starts with the same sign."""
-    if line.startswith("#"):
-        if separator == "\t" or "\t" in line:
-            return "\t" not in line
-        cells = line.split()
-        return len(cells) < 2 or not is_tag(cells[-1])
+def _is_document(line: str) -> bool:
     return line.startswith(_DOCSTART) and line[len(_DOCSTART) : len(_DOCSTART) + 1] in ("", " ", "\t")
 
 
-def _set_asides_apart(first: int, lines: list[str], lead: list[str], separator: str | None) -> tuple[int, list[str]]:
+def _is_aside(line: str, dialect: ConllDialect | None = None) -> bool:
+    """Whether a line is a comment or a document mark, and no row of a token that starts with the same sign."""
+    if not line.startswith("#"):
+        return _is_document(line)
+    if "\t" in line or (dialect is not None and dialect.separator == "\t"):
+        return "\t" not in line
+    if line.startswith((_TEXT, "# sent_id = ")):
+        return True
+    cells = _split(line, None)
+    if dialect is None or dialect.tag_column == -1:
+        return len(cells) < 2 or not is_tag(cells[-1])
+    fits = -len(cells) <= dialect.tag_column < len(cells) and len(cells) in (dialect.width, dialect.width or len(cells))
+    return not (fits and is_tag(cells[dialect.tag_column]))
+
+
+def _set_asides_apart(first: int, lines: list[str], lead: list[str], dialect: ConllDialect) -> tuple[int, list[str]]:
     """Move the comments at the head of a block into `lead`; what is left are rows."""
     begin = 0
-    while begin < len(lines) and _is_aside(lines[begin], separator):
+    while begin < len(lines) and _is_aside(lines[begin], dialect):
         lead.append(lines[begin])
         begin += 1
     return first + begin, lines[begin:]
@@ -317,8 +394,8 @@ def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
     kept = []
     for line in lead:
         name = _sent_id(line) or name
-        if line.startswith("# text = "):
-            spaces = spaces_in(sentence.tokens, line[len("# text = ") :])
+        if line.startswith(_TEXT):
+            spaces = spaces_in(sentence.tokens, line[len(_TEXT) :])
         if line.startswith("# entaug = "):
             try:
                 meta["entaug"] = orjson.loads(line[len("# entaug = ") :])
@@ -332,10 +409,21 @@ def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
 
 
 def _sent_id(line: str) -> str | None:
-    head, equals, value = line.partition("=")
-    if equals and head.startswith("#") and head[1:].strip() == "sent_id":
-        return value.strip() or None
-    return None
+    return line.partition("=")[2].strip() or None if line.startswith("#") and _what(line) == "sent_id" else None
+
+
+def _once(sentence: Sentence, path: str, number: int, reading: Reading, seen: dict[str, int]) -> Sentence | None:
+    """A sentence whose id is its own, or has been dropped; None where that is a fault."""
+    try:
+        if not reading.repeats(sentence.id, number, seen):
+            return sentence
+    except InputError as error:
+        error.path, error.line = path, number
+        reading.fault(error)
+        return None
+    meta = dict(sentence.meta)
+    kept = [line for line in meta.pop("comments") if not _sent_id(line)]
+    return sentence.with_(id=None, meta={**meta, "comments": kept} if kept else meta)
 
 
 def _is_numbering(values: Sequence[str], first: int) -> bool:
@@ -347,8 +435,8 @@ def _second_look(
 ) -> Sentence | None:
     """A sentence whose rows did not fit at once: take comments out, then say exactly which line is at fault."""
     numbered = [(first + i, line) for i, line in enumerate(lines)]
-    rows = [(number, line) for number, line in numbered if not _is_aside(line, dialect.separator)]
-    aside = [line for _, line in numbered if _is_aside(line, dialect.separator)]
+    rows = [(number, line) for number, line in numbered if not _is_aside(line, dialect)]
+    aside = [line for _, line in numbered if _is_aside(line, dialect)]
     if not rows:
         return None
     try:
@@ -422,10 +510,10 @@ def _find_columns(
     numbered_from = next(
         (n for n in (1, 0) if sum(_is_numbering(first, n) for first in firsts) > 0.9 * max(1, len(firsts))), None
     )
-    tag = options.get("tag_column")
+    tag, token = options.get("tag_column"), options.get("token_column")
     if tag is None:
         for good in (1.0, 0.8):
-            columns = [i for i in range(width) if share[i] >= good]
+            columns = [i for i in range(width) if share[i] >= good and i != token]
             if columns:
                 break
         if not columns or width < 2:
@@ -439,9 +527,12 @@ def _find_columns(
         tag = width - 1 if width - 1 in columns else columns[0]
     if tag == width - 1:
         tag = -1
-    if not -width <= tag < width or not 0 <= (options.get("token_column") or 0) < width:
+    if not -width <= tag < width or not 0 <= (token or 0) < width:
         raise ParameterError(f"{path} has {width} columns, counted from 0: there is no such column")
-    token = options.get("token_column")
+    if token == tag % width:
+        raise ParameterError(
+            f"column {token} of {path} cannot hold both the token and its tag", remedy="name two different columns"
+        )
     if token is None:
         taken = {tag % width} | ({0} if numbered_from is not None else set())
         token = next((i for i in range(width) if i not in taken), 0)
@@ -465,5 +556,5 @@ def _find_scheme(dialect: ConllDialect, sample: list[list[list[str]]], further: 
         block = next(further, None)
         if block is None:
             break
-        add([_split(line, dialect.separator) for line in block[1]])
+        add([_split(line, dialect.separator) for line in block[1] if not _is_aside(line, dialect)])
     return evidence.scheme()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import os
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +16,19 @@ from typing import BinaryIO, cast
 
 from entaug.errors import InputError, OutputError
 
-__all__ = ["atomic", "line_chunks", "open_bytes"]
+__all__ = [
+    "STDIN",
+    "atomic",
+    "encoded",
+    "followed",
+    "is_special",
+    "line_chunks",
+    "open_bytes",
+    "output_error",
+    "rereadable",
+]
 
+STDIN = "-"
 _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
@@ -24,14 +39,60 @@ def open_bytes(path: Path) -> BinaryIO:
     Raises:
         InputError: it is missing, a directory, or may not be read.
     """
-    if path.is_dir():
-        raise InputError("is a directory", path=str(path), remedy="name a file in it")
     try:
+        if path.is_dir():
+            raise InputError("is a directory", path=str(path), remedy="name a file in it")
         return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
     except FileNotFoundError:
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is there and neither a regular file nor a folder: a pipe, a device, a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def followed(path: Path) -> Path:
+    """The file that a path means: a symbolic link is followed, so that writing there keeps the link."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+@contextlib.contextmanager
+def rereadable(path: str | Path) -> Iterator[Path]:
+    """A path to read as often as needed.
+
+    What can be read only once (standard input, a pipe) is kept in a temporary file of the same name for the while.
+
+    Raises:
+        InputError: it cannot be read.
+        OutputError: there is no room to keep it.
+    """
+    path = Path(path)
+    standard = str(path) == STDIN
+    try:
+        once = standard or is_special(path)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+    if not once:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
+        kept = Path(folder, "stdin" if standard else path.name)
+        try:
+            raw = sys.stdin.buffer if standard else path.open("rb")
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+        try:
+            with kept.open("wb") as copy:
+                shutil.copyfileobj(raw, copy)
+        except OSError as error:
+            raise output_error(kept, error) from None
+        finally:
+            if not standard:
+                raw.close()
+        yield kept
 
 
 def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -80,6 +141,16 @@ def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
                 return
 
 
+def encoded(text: str, *, first: bool) -> bytes:
+    """The bytes of a text, which may be the first of its file.
+
+    A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
+    when it is read; else the character would be.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    return _BOM + data if first and data.startswith(_BOM) else data
+
+
 def _decode(data: bytes, number: int, path: Path) -> list[str]:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
@@ -104,35 +175,52 @@ def _decode(data: bytes, number: int, path: Path) -> list[str]:
 def atomic(path: Path) -> Iterator[BinaryIO]:
     """A stream whose content is at `path` only once it is complete.
 
-    Writes beside the target and moves into place; gzipped, without a time stamp, when the name ends in ``.gz``.
+    Writes beside the target and moves into place; gzipped, without a time stamp, when the name ends in ``.gz``. Where
+    the path is a link, what it names is written and the link stays. A pipe or a device is written straight to.
 
     Raises:
         OutputError: the folder is missing or cannot be written, or the disk is full.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with beside.open("wb") as raw:
-            if path.suffix == ".gz":
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
-                    yield cast("BinaryIO", zipped)
-            else:
-                yield raw
-        beside.replace(path)
+        if is_special(path):
+            with path.open("wb") as raw, _zipped(path, raw) as out:
+                yield out
+            return
+        real = followed(path)
+        beside = real.with_name(f".{real.name}.{os.getpid()}.tmp")
+        try:
+            with beside.open("wb") as raw, _zipped(path, raw) as out:
+                yield out
+            beside.replace(real)
+        finally:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
     except OSError as error:
         raise output_error(path, error) from None
-    finally:
-        beside.unlink(missing_ok=True) if beside.parent.is_dir() else None
+
+
+@contextlib.contextmanager
+def _zipped(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
+    """The stream, through gzip where the name asks for it."""
+    if path.suffix != ".gz":
+        yield raw
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
+        yield cast("BinaryIO", zipped)
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space or write elsewhere",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "make the folder first",
+    errno.ENOTDIR: "make the folder first",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ELOOP: "mend the links",
+    errno.EPIPE: "its reader went away",
+}
 
 
 def output_error(path: Path, error: OSError) -> OutputError:
     """The error for a failed write, with what to do about it."""
-    if isinstance(error, FileNotFoundError) or not path.parent.is_dir():
-        remedy = "make the folder first"
-    elif isinstance(error, IsADirectoryError):
-        remedy = "name a file, not a folder"
-    else:
-        remedy = "free some space or write elsewhere" if error.errno == _NO_SPACE else "check its permissions"
+    remedy = _REMEDIES.get(error.errno or 0, "check its permissions")
     return OutputError(f"cannot be written ({error.strerror})", path=str(path), remedy=remedy)
-
-
-_NO_SPACE = 28

@@ -27,6 +27,7 @@ __all__ = ["Jsonl", "JsonlDialect"]
 _EXTRA = "_entity_fields"
 _KNOWN = frozenset(("tokens", "entities", "id", "text", "columns"))
 _LONG_NUMBER = re.compile(r"\d{19}")
+_PLACE = frozenset(("start", "end", "spans"))
 _STYLES = ("offsets", "spans", "mixed")
 
 
@@ -37,10 +38,14 @@ class JsonlDialect:
     Args:
         entities: ``"offsets"`` (``start`` and ``end``), ``"spans"``, or ``"mixed"``: offsets where they suffice.
         label: the name of the field that holds the type.
+        ids: whether sentences have an ``id``; for formats that can do without.
+        texts: whether they have a ``text``; likewise.
     """
 
     entities: str = "mixed"
     label: str = "type"
+    ids: bool = False
+    texts: bool = False
 
     def describe(self) -> str:
         """One line for people."""
@@ -65,18 +70,21 @@ class Jsonl:
 
     def look(self, path: Path, **options: Any) -> JsonlDialect:
         """Find the layout from the first entity of the file; faults are left for reading to tell."""
+        ids = texts = False
         for _, lines in line_chunks(path):
             for line in lines:
                 try:
                     record = orjson.loads(line)
+                    ids = ids or record.get("id") is not None
+                    texts = texts or record.get("text") is not None
                     entity = record["entities"][0]
                     label = "type" if "type" in entity else "label"
-                    found = JsonlDialect("spans" if "spans" in entity else "mixed", label)
-                except (ValueError, LookupError, TypeError):
+                    found = JsonlDialect("spans" if "spans" in entity else "mixed", label, ids, texts)
+                except (ValueError, LookupError, TypeError, AttributeError):
                     continue
                 given = {name: value for name, value in options.items() if value is not None}
                 return replace(found, **given)
-        return self.dialect(**options)
+        return replace(self.dialect(**options), ids=ids, texts=texts)
 
     def read(
         self, path: Path, dialect: JsonlDialect, reading: Reading, start: int = 0, stop: int | None = None
@@ -97,14 +105,21 @@ class Jsonl:
                 empty = False
                 try:
                     sentence = _sentence(line)
-                    _check_id(sentence.id, number, seen)
+                    if reading.repeats(sentence.id, number, seen):
+                        sentence = sentence.with_(id=None)
                 except InputError as error:
                     error.path, error.line = str(path), number
                     reading.fault(error)
                     continue
+                reading.line = number
                 yield sentence
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
+
+    def carried(self, sentence: Sentence, dialect: JsonlDialect) -> Sentence:
+        """The sentence itself."""
+        del dialect
+        return sentence
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
         """One line with the sentence as a JSON object.
@@ -122,15 +137,20 @@ class Jsonl:
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
         for name, value in sentence.meta.items():
-            if name == _EXTRA:
+            if name == _EXTRA and _are_extras(value, len(entities)):
                 for entity, extra in zip(entities, value, strict=True):
-                    entity.update(extra)
+                    _add_fields(entity, extra, dialect.label)
             else:
-                record[name] = value
+                record.setdefault(name, value)
         try:
             return orjson.dumps(record).decode() + "\n"
         except TypeError:  # a number of more than 64 bits, or no JSON at all
             return _dump_slowly(record, sentence.key)
+
+    def lost(self, sentence: Sentence, dialect: JsonlDialect) -> list[str]:
+        """Nothing."""
+        del sentence, dialect
+        return []
 
 
 def _dump_slowly(record: dict[str, Any], name: str) -> str:
@@ -140,11 +160,18 @@ def _dump_slowly(record: dict[str, Any], name: str) -> str:
         raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
 
 
-def _check_id(name: str | None, number: int, seen: dict[str, int]) -> None:
-    if name is None:
-        return
-    if seen.setdefault(name, number) != number:
-        raise InputError(f"id {name!r} is that of line {seen[name]} too", remedy="give each sentence an id of its own")
+def _are_extras(value: object, n: int) -> bool:
+    """Whether a value is what `_entity_fields` gives; else it is a field of somebody else's that has its name."""
+    return type(value) is list and len(value) == n and all(type(extra) is dict for extra in value)
+
+
+def _add_fields(entity: dict[str, Any], extra: dict[str, Any], label: str) -> None:
+    """Add further fields to an entity; label and place stay what they are."""
+    if label == "label" and "label" in extra:  # this one had a type besides, which was its label
+        entity["type"] = entity.pop("label")
+    for name, value in extra.items():
+        if name not in _PLACE:
+            entity.setdefault(name, value)
 
 
 def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
@@ -233,5 +260,4 @@ def _entity_fields(mentions: list[Mention], entities: list[dict[str, Any]]) -> l
     """What entities hold besides type and place, in the canonical order of the mentions."""
     order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
     label = [{"type"} if "type" in entity else {"label"} for entity in entities]
-    place = {"start", "end", "spans"}
-    return [{k: v for k, v in entities[i].items() if k not in label[i] and k not in place} for i in order]
+    return [{k: v for k, v in entities[i].items() if k not in label[i] and k not in _PLACE} for i in order]
