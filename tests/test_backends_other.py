@@ -268,7 +268,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-NAMES = ["marian", "m2m@en:de", "mbart@en:de_DE", "t5@en:de"]
+NAMES = ["marian", "fsmt", "m2m@en:de", "mbart@en:de_DE", "t5@en:de"]
 
 
 @pytest.mark.parametrize("name", NAMES)

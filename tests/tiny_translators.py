@@ -27,8 +27,8 @@ SMALL: dict[str, Any] = {
 }
 
 
-def make(root: Path, sentences: Iterable[Sequence[str]]) -> None:
-    """Fill a folder with ``marian``, ``m2m``, ``mbart``, ``t5``, and ``plain``, which is no translator."""
+def make(root: Path, sentences: Iterable[Sequence[str]]) -> None:  # noqa: PLR0915
+    """Fill a folder with ``marian``, ``m2m``, ``mbart``, ``t5``, ``fsmt``, and ``plain``, which is no translator."""
     hf: Any = transformers  # its configurations are typed too narrowly
     torch.manual_seed(5)
     words = iter(" ".join(tokens) for tokens in sentences)
@@ -88,6 +88,16 @@ def make(root: Path, sentences: Iterable[Sequence[str]]) -> None:
             task_specific_params=task,
         )
         saved("t5", t5, hf.T5ForConditionalGeneration(config), 1, 0)
+        letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,0123456789"
+        vocabulary = {piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *letters])}
+        vocabulary |= {f"{letter}</w>": len(vocabulary) + i for i, letter in enumerate(letters)}
+        (root / "fsmt.json").write_text(json.dumps(vocabulary))
+        (root / "merges.txt").write_text("t h\n")
+        both = {f"{side}_vocab_file": str(root / "fsmt.json") for side in ("src", "tgt")}
+        fsmt = hf.FSMTTokenizer(langs=["en", "de"], merges_file=str(root / "merges.txt"), **both)
+        sizes = {f"{side}_vocab_size": len(vocabulary) for side in ("src", "tgt")}
+        saved("fsmt", fsmt, hf.FSMTForConditionalGeneration(hf.FSMTConfig(langs=["en", "de"], **sizes, **SMALL)), 2, 0)
+
         (root / "plain").mkdir()
         config = hf.BertConfig(vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=1)
         hf.BertModel(config).save_pretrained(root / "plain")
