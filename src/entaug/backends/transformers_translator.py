@@ -28,7 +28,7 @@ class TransformersTranslator(TorchBackend):
     so that what is drawn depends on the text and its seed only. A text longer than the model can take is translated in
     parts (see `entaug.backends.splitting`; `shortened` counts such texts). Precision is fp32 unless it is asked for
     otherwise: with the fewer digits of bf16 candidates tie, and which of them wins can depend on what else is in the
-    batch (one draw in three hundred, as measured on tiny models).
+    batch (one draw in a hundred and fifty, as measured on tiny models).
 
     Args:
         name: a folder or a name on the hub.
