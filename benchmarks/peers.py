@@ -90,7 +90,11 @@ def bert_score(job: dict[str, Any]) -> dict[str, Any]:
     pairs = [(a, b) for i, a in enumerate(texts) for b in texts[i + 1 :]]
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     scorer.score(left[:64], right[:64])
-    return best(job, lambda size: scorer.score(left, right, batch_size=size)[2].tolist())
+    found = best(job, lambda size: scorer.score(left, right, batch_size=size)[2].tolist())
+    # In a batch its padding counts as a cosine of 0, which lifts maxima below 0; pair by pair there is none.
+    chosen = job["alone"]
+    found["alone"] = scorer.score([left[i] for i in chosen], [right[i] for i in chosen], batch_size=1)[2].tolist()
+    return found
 
 
 def nlpaug(job: dict[str, Any]) -> dict[str, Any]:

@@ -61,13 +61,14 @@ def _pairwise(encoder: Encoder, texts: list[str], layer: int | None) -> NDArray[
 
     scores = np.zeros((len(texts), len(texts)), np.float32)
     blocks = list(_blocks(encoder, texts, layer))
-    # On a graphics card the products are done there too; the arrays of both libraries answer to the same calls.
-    place = getattr(encoder, "device", None)
-    if place is not None and place.type != "cpu":
+    # Vectors of a model on PyTorch are compared there too, on its device and in its precision; the arrays of both
+    # libraries answer to the same calls.
+    device, precision = getattr(encoder, "device", None), getattr(encoder, "dtype", None)
+    if device is not None:
         import torch
 
         def put(array: Any) -> Any:
-            return torch.from_numpy(array).to(place)
+            return torch.from_numpy(array).to(device, precision)
     else:
 
         def put(array: Any) -> Any:
@@ -78,6 +79,8 @@ def _pairwise(encoder: Encoder, texts: list[str], layer: int | None) -> NDArray[
         for columns, *b in placed[i:]:
             f1 = _f1(*a, *b)
             block = f1 if isinstance(f1, np.ndarray) else f1.cpu().numpy()
+            if rows is columns:  # rounded differently on its two sides
+                block = np.triu(block) + np.triu(block, 1).T
             scores[np.ix_(rows, columns)] = block
             scores[np.ix_(columns, rows)] = block.T
     return scores
@@ -121,7 +124,7 @@ def _f1(a: Any, weights_a: Any, b: Any, weights_b: Any) -> Any:
     products = a.reshape(-1, a.shape[2]) @ b.reshape(-1, b.shape[2]).T
     products = products.reshape(*a.shape[:2], *b.shape[:2])
     if hasattr(products, "amax"):
-        best_in_b, best_in_a = products.amax(2), products.amax(0)
+        best_in_b, best_in_a = products.amax(2).float(), products.amax(0).float()
     else:
         best_in_b, best_in_a = products.max(2), products.max(0)
     precision = (best_in_b * weights_a[:, :, None]).sum(0)
