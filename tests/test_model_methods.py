@@ -25,7 +25,9 @@ class Scripted(FakeMaskedLM):
         self.offered = list(offered)
         self.asked: list[list[str | None]] = []
 
-    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+    def fill(
+        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
         self.asked += [list(text) for text in texts]
         return [[self.offered[:top] for part in text if part is None] for text in texts]
 
@@ -87,7 +89,9 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
 
 def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
     class Sure(FakeMaskedLM):
-        def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+        def fill(
+            self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+        ) -> list[list[list[tuple[str, float]]]]:
             # Sure of "of", and open to anything else.
             return [
                 [

@@ -117,6 +117,8 @@ def test_fills_are_whole_words_most_likely_first(kind: str, folder: Callable[[st
         values = [value for _, value in candidates]
         assert values == sorted(values, reverse=True)
         assert math.exp(values[0]) <= 1
+    [[alone]] = lm.fill([["The ", None, " of ", None, "."]], 30, first_only=True)
+    assert [word for word, _ in alone] == [word for word, _ in first]
     vocabulary = set(lm.tokenizer.get_vocab())
     for word, _ in first:
         assert word in vocabulary or f"▁{word}" in vocabulary or f"Ġ{word}" in vocabulary

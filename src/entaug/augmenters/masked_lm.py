@@ -102,7 +102,7 @@ class MaskedLMReplacement(Augmenter):
     def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
         work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng in asked]
         while todo := [filling for filling in work if filling.pending]:
-            answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask())
+            answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask(), first_only=not self.joint)
             for filling, candidates in zip(todo, answers, strict=True):
                 places = filling.pending if self.joint else filling.pending[:1]
                 for place, offered in zip(tuple(places), candidates, strict=False):

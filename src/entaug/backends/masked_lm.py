@@ -121,7 +121,9 @@ class TransformersMaskedLM(TorchBackend):
 
     # ---------------------------------------------------------------------------------------------------------- filling
 
-    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+    def fill(
+        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
         """See `entaug.backends.protocols.MaskedLM.fill`."""
         mask, mask_id = self.tokenizer.mask_token, self.tokenizer.mask_token_id
         joined = ["".join(mask if part is None else part.replace(mask, " ") for part in text) for text in texts]
@@ -132,7 +134,7 @@ class TransformersMaskedLM(TorchBackend):
         # A row is a text, its gaps, and where its window begins; in a text that is too long each gap has its own row.
         work: list[tuple[int, list[tuple[int, int]], int]] = []
         for text, ids in enumerate(rows):
-            gaps = [i for i, id_ in enumerate(ids) if id_ == mask_id]
+            gaps = [i for i, id_ in enumerate(ids) if id_ == mask_id][: 1 if first_only else None]
             found.append([[] for _ in gaps])
             numbered = list(enumerate(gaps))
             if len(ids) <= most:

@@ -44,16 +44,19 @@ class MaskedLM(Protocol):
         """What stands in provenance: which model, by name and content."""
         ...
 
-    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+    def fill(
+        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
         """The likeliest whole words for each gap, all gaps of a text hidden at once.
 
         Args:
             texts: texts with one or more gaps each.
             top: how many words to give for a gap.
+            first_only: answer for the first gap of each text alone; the others stay hidden all the same.
 
         Returns:
-            For each text, for each gap, at most `top` pairs of a word and its log-probability, the likeliest first.
-            Only whole words made of letters; never a piece of one, never punctuation.
+            For each text, for each gap asked for, at most `top` pairs of a word and its log-probability, the likeliest
+            first. Only whole words made of letters; never a piece of one, never punctuation.
         """
         ...
 
