@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import shutil
 import sys
@@ -31,6 +32,36 @@ def _does(protocol: type, backend: Any) -> bool:
 
 
 TEXTS = sorted({" ".join(tokens) for tokens in SENTENCES}, key=lambda text: (len(text), text))[:32]
+
+
+BACKENDS = {
+    "CausalLM": ["fakes.FakeCausalLM", "causal_lm.TransformersCausalLM"],
+    "ConstituencyParser": ["fakes.FakeConstituencyParser"],
+    "DependencyParser": ["fakes.FakeDependencyParser", "spacy_parser.SpacyParser"],
+    "Encoder": ["fakes.FakeEncoder", "encoder.TransformersEncoder"],
+    "Lexicon": ["fakes.FakeLexicon"],
+    "MaskedLM": ["fakes.FakeMaskedLM", "masked_lm.TransformersMaskedLM"],
+    "Translator": [
+        "fakes.FakeTranslator",
+        "transformers_translator.TransformersTranslator",
+        "ctranslate2_translator.CTranslate2Translator",
+    ],
+    "WordVectors": ["fakes.FakeWordVectors"],
+}
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_fakes_and_real_backends_take_what_their_protocol_says(kind: str) -> None:
+    asked = [pair for pair in inspect.getmembers(getattr(protocols, kind), inspect.isfunction) if pair[0][0] != "_"]
+    assert asked
+    for place in BACKENDS[kind]:
+        module, name = place.split(".")
+        backend = getattr(importlib.import_module(f"entaug.backends.{module}"), name)
+        for method, there in asked:
+            here = inspect.signature(getattr(backend, method)).parameters.values()
+            assert [(p.name, p.kind) for p in here] == [
+                (p.name, p.kind) for p in inspect.signature(there).parameters.values()
+            ]
 
 
 # ------------------------------------------------------------------------------------------------------------- parsing

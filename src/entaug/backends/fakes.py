@@ -57,9 +57,16 @@ class FakeMaskedLM:
         self._words = tuple(words)
         self.name = "fake"
 
-    def fill(self, texts: Sequence[Gapped], top: int) -> list[list[list[tuple[str, float]]]]:
+    def fill(
+        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
         """See `MaskedLM.fill`."""
-        return [[self._candidates(f"{i}{text!r}")[:top] for i, gap in enumerate(text) if gap is None] for text in texts]
+        found = []
+        for text in texts:
+            gaps = [i for i, part in enumerate(text) if part is None]
+            asked = gaps[:1] if first_only else gaps
+            found.append([self._candidates(f"{i}{text!r}")[:top] for i in asked])
+        return found
 
     def _candidates(self, key: str) -> list[tuple[str, float]]:
         scored = [(word, -1.0 - 9 * _number(word + key)) for word in self._words]
