@@ -100,4 +100,5 @@ def test_the_demo_shows_sentences_before_and_after(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
     for name in METHODS:
         assert f"--method {name}" in done.stdout
-    assert done.stdout.count("before") == done.stdout.count("after") >= 12
+    shown = [re.findall(rf"^  {side} ", done.stdout, re.MULTILINE) for side in ("before", "after")]
+    assert len(shown[0]) == len(shown[1]) >= 12
