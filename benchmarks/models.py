@@ -141,15 +141,15 @@ def pll(peers: Peers) -> Iterator[Row]:
             f"with fp32; largest difference of sums {np.abs(found['fp32'] - found['bf16']).max():.2f} nats",
         )
         if name == "mpnet-mlm":
-            yield from ranking(gold, lms["fp32"], lms["bf16"])
+            yield from ranking(gold[:12], lms["fp32"], lms["bf16"])
 
 
 def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMaskedLM) -> Iterator[Row]:
     """How far bf16 ranks candidates of one sentence as fp32 does: what the scores are for."""
     groups: dict[str, list[Sentence]] = {}
     for method in (
-        entaug.LabelWiseTokenReplacement(copies=5, p=0.2, seed=1),
-        entaug.MentionReplacement(copies=5, p=1, seed=1),
+        entaug.LabelWiseTokenReplacement(copies=4, p=0.2, seed=1),
+        entaug.MentionReplacement(copies=4, p=1, seed=1),
     ):
         for made in method.fit(gold).augment(gold):
             groups.setdefault(made.meta["entaug"]["sources"][0], []).append(made)

@@ -182,6 +182,9 @@ def test_similarities(tmp_path: Path) -> None:
     assert vectors.similarities(pairs) == [pytest.approx(0.5**0.5), 0.0, -1.0, None, None, -1.0]
     assert vectors.similarities(pairs) == [vectors.similarities([pair])[0] for pair in pairs]
     assert vectors.similarities([]) == []
+    assert vectors.size == 2
+    assert vectors.vectors(["east", "xx", "NORTH"]).tolist() == [[3, 0], [0, 0], [0, 2]]
+    assert vectors.vectors([]).shape == (0, 2)
     assert isinstance(vectors._vectors, np.memmap)
     assert vectors.name.startswith("v@")
 

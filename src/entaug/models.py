@@ -15,14 +15,14 @@ import json
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from pathlib import Path
 from typing import Any
 
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError, UnknownNameError
+from entaug.locks import locked
 
 __all__ = ["Asset", "assets", "cache_dir", "path", "prepare", "verify"]
 
@@ -302,11 +302,11 @@ def _prepare_one(asset: Asset, source: Path | None, offline: bool, progress: Say
             raise MissingExtraError(package, asset.extra)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(target, progress) as locked:
+        with locked(target, lambda: progress(f"{target.name}: another run is preparing it; waiting")) as alone:
             if is_ready():  # made by another run while this one waited
                 progress(f"{asset.name}: ready")
                 return
-            if locked:
+            if alone:
                 for stale in target.parent.glob(f".{asset.name}.*/"):
                     shutil.rmtree(stale, ignore_errors=True)
             with tempfile.TemporaryDirectory(
@@ -354,56 +354,6 @@ def _fill(asset: Asset, made: Path, source: Path | None, offline: bool, progress
         "bytes": {p.relative_to(made).as_posix(): p.stat().st_size for p in files},
     }
     (made / _MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
-
-
-@contextlib.contextmanager
-def _lock(target: Path, progress: Say) -> Iterator[bool]:
-    """Let one run at a time make an asset; yields False where the file system knows no locks.
-
-    The system frees the lock of a run that is killed. The file is deleted by who holds it: who has opened it before
-    that and gets the lock afterwards sees that it is no longer the file of that name, and opens it anew.
-    """
-    file = target.parent / f".{target.name}.lock"
-    told = False
-    while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            got = _try_lock(descriptor)
-            if got is None or (got and _is_at(file, descriptor)):
-                try:
-                    yield got is not None
-                finally:
-                    with contextlib.suppress(OSError):
-                        file.unlink()
-                return
-        finally:
-            os.close(descriptor)
-        if not got and not told:
-            progress(f"{target.name}: another run is preparing it; waiting")
-            told = True
-        time.sleep(0.1)
-
-
-def _is_at(file: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), file.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _try_lock(descriptor: int) -> bool | None:
-    """Whether an open file could be locked; None where that is not possible at all."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 # ------------------------------------------------------------------------------------------------------------ checking

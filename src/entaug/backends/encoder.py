@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.torch_base import TorchBackend, torch, transformers
+from entaug.backends.torch_base import TorchBackend, by_word, torch, transformers
 from entaug.errors import ParameterError
 
 __all__ = ["TransformersEncoder"]
@@ -139,7 +139,7 @@ class TransformersEncoder(TorchBackend):
         # Each part: its sentence, its sub-words, and for each sub-word its word or -1.
         parts: list[tuple[int, list[int], list[int]]] = []
         for number, words in enumerate(sentences):
-            ids, owners = self._by_word(words)
+            ids, owners = by_word(self.tokenizer, words)
             longest = self.longest
             starts = range(0, max(1, len(ids)), longest)
             self.shortened += len(starts) > 1
@@ -159,11 +159,6 @@ class TransformersEncoder(TorchBackend):
 
         self.batcher.run([len(ids) for _, ids, _ in parts], compute)
         return found
-
-    def _by_word(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Sub-words of a sentence with special ones, and which word each belongs to."""
-        encoded = self.tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
-        return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
 
 
 def _stop(_module: Any, _inputs: Any, output: Any) -> None:

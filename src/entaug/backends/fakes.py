@@ -260,6 +260,12 @@ class FakeWordVectors:
     def __init__(self, groups: Iterable[Iterable[str]]) -> None:
         self._group = {word: i for i, words in enumerate(groups) for word in words}
         self.name = "fake"
+        self.size = 8
+
+    def vectors(self, words: Sequence[str]) -> NDArray[float32]:
+        """See `WordVectors.vectors`: of words of one group the same, from their number."""
+        known = [self._group.get(word) for word in words]
+        return _array([[0.0] * 8 if i is None else [_number(f"{i} {place}") for place in range(8)] for i in known])
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `WordVectors.similarities`."""

@@ -257,6 +257,15 @@ class WordVectors(Protocol):
         """What stands in provenance."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Numbers of a vector."""
+        ...
+
+    def vectors(self, words: Sequence[str]) -> NDArray[float32]:
+        """The vectors of words, (words, size); zeros where a word has none."""
+        ...
+
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """The cosine of each pair of words; None where a word has no vector."""
         ...

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(error.name or "torch", "models") from None
 
-__all__ = ["Batcher", "TorchBackend", "choose", "find", "load", "torch", "transformers"]
+__all__ = ["Batcher", "TorchBackend", "by_word", "choose", "find", "load", "longest", "torch", "transformers"]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
@@ -138,6 +138,21 @@ def content_name(folder: Path) -> str:
     # A folder in the hub's cache is named by its revision; the model's name stands three levels above.
     name = parts[-3].removeprefix("models--").replace("--", "/") if "snapshots" in parts[-2:-1] else parts[-1]
     return f"{name}@{digest.hexdigest()[:8]}"
+
+
+def longest(config: Any, tokenizer: Any) -> int:
+    """How many sub-words a model takes at once, special ones included."""
+    by_config = getattr(config, "max_position_embeddings", None) or 1 << 30
+    # Models that number positions from behind the padding id lose these places.
+    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"):
+        by_config -= 2
+    return int(min(by_config, tokenizer.model_max_length))
+
+
+def by_word(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Sub-words of a sentence with special ones, and which word each belongs to: -1 for special ones."""
+    encoded = tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
+    return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
 
 
 # ------------------------------------------------------------------------------------------------ device and precision
@@ -279,12 +294,7 @@ class TorchBackend:
     @property
     def longest(self) -> int:
         """How many sub-words the model takes at once, special ones included."""
-        config = self.model.config
-        by_config = getattr(config, "max_position_embeddings", None) or 1 << 30
-        # Models that number positions from behind the padding id lose these places.
-        if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"):
-            by_config -= 2
-        return int(min(by_config, self.tokenizer.model_max_length))
+        return longest(self.model.config, self.tokenizer)
 
     def _around(self) -> tuple[list[int], list[int]]:
         """The special ids that the tokenizer puts before and after a text."""

@@ -56,6 +56,20 @@ class VectorFolder:
         """How many words have a vector."""
         return len(self._rows)
 
+    @property
+    def size(self) -> int:
+        """Numbers of a vector."""
+        return int(self._vectors.shape[1])
+
+    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """See `entaug.backends.protocols.WordVectors.vectors`."""
+        found = np.zeros((len(words), self.size), np.float32)
+        rows = [(i, row) for i, row in enumerate(map(self._row, words)) if row is not None]
+        if rows:
+            places, numbers = (list(column) for column in zip(*rows, strict=True))
+            found[places] = self._vectors[numbers]
+        return found
+
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `entaug.backends.protocols.WordVectors.similarities`."""
         found: list[float | None] = []
