@@ -5,12 +5,12 @@ relation. *Next-neighbouring word* (NNW): the column's word follows the row's wi
 diagonal. *Tail-head word* with a label (THW-PER): the row's word is the last of such a mention and the column's is the
 first; it lies on or below the diagonal. A mention is a path of NNW from a head to a tail that a THW joins.
 
-**What the grid cannot say.** NNW does not tell whose step it is. Contiguous mentions, nested as deep as may be or partly
-overlapping, always come back exactly. Discontinuous ones may bring further mentions along, where steps of others make a
-second path between a head and a tail: with "a b c" a mention and "a c" another of another label, both words and both
-labels fit the pair (c, a), so four mentions come back. Whatever was put in always comes out (up to `PATHS` and `MOST`), so
-decoding gives a superset. In the 57,992 mentions of GENIA with its discontinuous ones nothing is lost and nothing comes
-along.
+**What the grid cannot say.** NNW does not tell whose step it is. Contiguous mentions, nested as deep as may be or
+partly overlapping, always come back exactly. Discontinuous ones may bring further mentions along, where steps of others
+make a second path between a head and a tail: with "a b c" a mention and "a c" another of another label, both words and
+both labels fit the pair (c, a), so four mentions come back. Whatever was put in always comes out (up to `PATHS` and
+`MOST`), so decoding gives a superset. In the 57,992 mentions of GENIA with its discontinuous ones nothing is lost and
+nothing comes along.
 """
 
 from __future__ import annotations
@@ -158,15 +158,16 @@ def _paths(
 class GridHead(torch.nn.Module):
     """Word vectors to mentions of any shape, by the network of W2NER (Li et al. 2022).
 
-    A bidirectional LSTM; conditional layer normalisation, where the row's word scales and shifts the column's; distance
-    and region of each pair added; reduced to few channels; three dilated convolutions one after the other; and the sum
-    of what an MLP makes of all three and a biaffine classifier makes of the words. The paper puts embeddings of distance
-    and region beside the pair's vector, before a linear layer; adding embeddings behind that layer can express the same.
+    A bidirectional LSTM; conditional layer normalisation, where the row's word scales and shifts the column's; reduced
+    to few channels, with distance and region of each pair; three dilated convolutions one after the other; and the sum
+    of what an MLP makes of all three and a biaffine classifier makes of the words. The paper puts embeddings of
+    distance and region beside a pair's vector, before a linear layer; adding them behind it can express the same.
 
-    Each relation has a sigmoid of its own, where the paper has a softmax over all. A cell may so carry two labels, which
-    gold annotation does (the same span with two types). Above the diagonal only NNW is asked for and below only THW, so
-    nothing is learned about what cannot be. The loss is binary cross-entropy, and scores begin at the logit of `prior`
-    (Lin et al. 2017, "Focal Loss for Dense Object Detection"), as one cell in some hundred holds a relation.
+    Each relation has a sigmoid of its own, where the paper has a softmax over all. So a cell may carry two labels, as
+    gold annotation does (the same span with two types: 31 mentions in GENIA would be lost by a softmax). Above the
+    diagonal only NNW is asked for and below only THW, so nothing is learned about what cannot be. The loss is binary
+    cross-entropy, and scores begin at the logit of `prior` (Lin et al. 2017, "Focal Loss for Dense Object Detection"),
+    as one cell in some hundred holds a relation.
 
     Time and memory grow with the square of the longest sentence: about ``2 * hidden + 8 * channels`` numbers a cell and
     sentence when learning, 140 MB for 200 words with the defaults. `decode` goes through a batch in parts of `CELLS`.
@@ -330,7 +331,7 @@ class GridHead(torch.nn.Module):
             lengths: words of each sentence.
 
         Returns:
-            (sentences, words, words, relations) in fp32, rows before columns, as many words as the longest sentence has.
+            (sentences, words, words, relations) in fp32, rows before columns; words of the longest sentence.
         """
         words = self.dropout(vectors[:, : max(lengths)])
         if self.lstm is not None:
