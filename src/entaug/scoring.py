@@ -171,10 +171,10 @@ def _from_lists(lists: Mapping[str, Sequence[int]]) -> tuple[Counts, ...]:
 def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
     """Compare predicted mentions with gold ones.
 
-    The kind of a mention is ``"discontinuous"`` where it has a gap; else ``"inner"`` where its tokens all lie in a larger
-    mention; else ``"outer"`` where it holds an inner one; else ``"flat"``. A gold mention has the kind it has among the
-    gold ones, found or not; a wrong prediction the kind it has among the predicted ones. So each mention counts
-    in one kind, and the kinds add up to the whole.
+    The kind of a mention is ``"discontinuous"`` where it has a gap; else ``"inner"`` where its tokens all lie in a
+    larger mention; else ``"outer"`` where it holds an inner one; else ``"flat"``. A gold mention has the kind it has
+    among the gold ones, found or not; a wrong prediction the kind it has among the predicted ones. So each mention
+    counts in one kind, and the kinds add up to the whole.
 
     Args:
         gold: the annotated sentences.
@@ -199,10 +199,10 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
             continue
         kinds = {**_kinds(other), **_kinds(one)}
         sentence_bin = sum(len(one) > end for end in _SENTENCE_ENDS)
-        for mention in kinds:
+        for mention, kind in kinds.items():
             counts = (mention in wanted and mention in given, mention in given, mention in wanted)
             length = min(len(mention.positions()), _LONGEST_MENTION)
-            for name, key in zip(_PARTS, (mention.label, length, sentence_bin, kinds[mention]), strict=True):
+            for name, key in zip(_PARTS, (mention.label, length, sentence_bin, kind), strict=True):
                 tally = tallies[name].setdefault(key, [0, 0, 0])
                 for i in range(3):
                     tally[i] += counts[i]
@@ -305,8 +305,8 @@ class Difference:
         low: the lower end of the 95 % interval.
         high: its upper end.
         not_above: the share of resamples in which the gain is 0 or less.
-        seeds: over how many seeds. With one, the interval knows of the choice of test sentences alone, not of the chance
-            in training.
+        seeds: over how many seeds. With one, the interval knows of the choice of test sentences alone, not of the
+            chance in training.
         samples: how many resamples.
     """
 
@@ -339,10 +339,10 @@ def paired_bootstrap(
 ) -> Difference:
     """How much better the first system is than the second, with a 95 % interval.
 
-    Test sentences are drawn anew with replacement, the same for both systems and all seeds (Koehn 2004), which gives the
-    mean gain over seeds as other test sentences might have shown it. To each is added what other seeds might have given:
-    the mean deviation of as many seeds, drawn with replacement, from the mean gain, times sqrt(n / (n - 1)) since the
-    spread of few seeds about their own mean is too small.
+    Test sentences are drawn anew with replacement, the same for both systems and all seeds (Koehn 2004), which gives
+    the mean gain over seeds as other test sentences might have shown it. To each is added what other seeds might have
+    given: the mean deviation of as many seeds, drawn with replacement, from the mean gain, times sqrt(n / (n - 1))
+    since the spread of few seeds about their own mean is too small.
 
     Where systems are equally good, the interval should hold 0 in 95 of 100 cases. In simulations it does where test
     sentences make at least as much of the chance as training does (93 to 99 of 100); where training makes nearly all of
