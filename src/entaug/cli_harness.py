@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,9 @@ def add_commands(commands: Any) -> None:
     train.add_argument("-o", "--output", required=True, help="a folder that is new or empty")
     train.add_argument("--dev", help="sentences to be scored on, and to choose the best epoch by with --keep best")
     train.add_argument("--tagger", default="linear", help="linear, bilstm-crf, static-bilstm-crf or w2ner")
-    train.add_argument("--encoder", help="an alias of the starter set, a folder, or a name on the hub (default: minilm)")
+    train.add_argument(
+        "--encoder", help="an alias of the starter set, a folder, or a name on the hub (default: minilm)"
+    )
     train.add_argument("--vectors", help="word vectors of static-bilstm-crf (default: glove)")
     train.add_argument(
         "--overlap",
@@ -39,9 +40,8 @@ def add_commands(commands: Any) -> None:
     )
     for name, kind, text in _TRAINING:
         train.add_argument("--" + name.replace("_", "-"), type=kind, metavar=name.upper(), help=text)
-    cli._add_reading(train)
-    _add_where(train)
-    train.add_argument("--json", action="store_true", help="print what was done as JSON")
+    cli.add_reading(train)
+    cli.add_computing(train)
     train.set_defaults(run=_train)
 
     experiment = commands.add_parser(
@@ -54,7 +54,7 @@ def add_commands(commands: Any) -> None:
     experiment.add_argument("plan", help="a TOML file: see the README")
     experiment.add_argument("--jobs", type=int, help="runs at a time (default: by cores and threads, four at most)")
     experiment.add_argument("--check", action="store_true", help="check the plan and count its runs, and do none")
-    _add_where(experiment)
+    cli.add_computing(experiment)
     experiment.set_defaults(run=_experiment)
 
 
@@ -69,24 +69,11 @@ _TRAINING: list[tuple[str, Any, str]] = [
 ]
 
 
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("where and how it is computed")
-    group.add_argument("--device", help="cpu, cuda ... (default: a GPU where there is one)")
-    group.add_argument("--precision", choices=["fp32", "bf16", "fp16"], help="default: by device")
-    group.add_argument("--offline", action="store_true", help="never fetch a model from the network")
-
-
-def _use(args: argparse.Namespace) -> None:
-    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
-        if value:
-            os.environ[f"ENTAUG_{name}"] = value
-
-
 def _train(args: argparse.Namespace) -> int:
     from entaug.evaluation import train_file
     from entaug.taggers.base import Training, create_tagger
 
-    _use(args)
+    cli.use(args)
     given = {name: getattr(args, name) for name in ("encoder", "vectors", "overlap")}
     tagger = create_tagger(args.tagger, **{name: value for name, value in given.items() if value is not None})
     own = {name: getattr(args, name) for name, _, _ in _TRAINING}
@@ -98,11 +85,11 @@ def _train(args: argparse.Namespace) -> int:
             tagger,
             dev=args.dev,
             training=training,
-            **_how_to_read(args),
+            read_options=cli.reading_of(args),
             progress=progress,
         )
     if args.json:
-        cli._print_json(
+        cli.print_json(
             {
                 "input": summary.input,
                 "output": summary.output,
@@ -124,7 +111,9 @@ def _train(args: argparse.Namespace) -> int:
         say(f"kept epoch {summary.fitted.kept} of {len(summary.fitted.dev)}, the best on dev\n")
     if summary.dev:
         counts = summary.dev.micro
-        say(f"dev: F1 {100 * counts.f1:.1f}, precision {100 * counts.precision:.1f}, recall {100 * counts.recall:.1f}\n")
+        say(
+            f"dev: F1 {100 * counts.f1:.1f}, precision {100 * counts.precision:.1f}, recall {100 * counts.recall:.1f}\n"
+        )
     say(f"wrote {summary.output}\n")
     return cli.OK
 
@@ -134,7 +123,7 @@ def _experiment(args: argparse.Namespace) -> int:
     from entaug.experiment import run_experiment
     from entaug.experiment.plan import read_plan
 
-    _use(args)
+    cli.use(args)
     if args.jobs is not None and args.jobs < 1:
         raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
     plan = read_plan(args.plan)

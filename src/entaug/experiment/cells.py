@@ -72,8 +72,8 @@ class _Preparation:
             raise self.fault(
                 "sizes", f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             )
-        # Shares stand for sizes where they are drawn; files and tables name numbers of sentences.
-        subsets = draw(corpus.subset, Corpus(train), list(sizes), corpus.subset_seed)
+        # Shares become numbers of sentences here: files and tables name those.
+        subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
         used = {id(sentence) for subset in subsets.values() for sentence in subset}
         rest = [sentence for sentence in train if id(sentence) not in used]
         parts = self.drawn(rest, given)
@@ -81,14 +81,13 @@ class _Preparation:
             if sentences is not None and not any(sentence.mentions for sentence in sentences):
                 raise self.fault(name, f"{name} of {corpus.name} has no mentions")
         files = {name: self.write(f"{corpus.name}.{name}", part) for name, part in parts.items() if part is not None}
-        for size in sizes:
-            subset = list(subsets[size])
-            self.check_types(train, parts)
+        self.check_types(train, parts)
+        for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
                 raise self.fault("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
             yield Cell(
                 corpus=corpus,
-                size=len(subset),
+                size=size,
                 train=self.write(f"{corpus.name}.{size}.train", subset),
                 test=files["test"],
                 dev=files.get("dev"),

@@ -50,7 +50,7 @@ class CorpusPlan:
         train: the file that subsets are drawn from.
         test: what the taggers are tested on.
         dev: what amounts and epochs are chosen by, if anything.
-        sizes: of the subsets; None for the whole file.
+        sizes: of the subsets, or shares where they are drawn as fractions; None for the whole file.
         subset: how they are drawn: a key of `entaug.subsets.DRAWS`.
         subset_seed: of the drawing.
         overlap: which mentions taggers of flat mentions learn; see `entaug.tags.flatten`.
@@ -64,7 +64,7 @@ class CorpusPlan:
     train: Path
     test: Part
     dev: Part | None = None
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[float, ...] | None = None
     subset: str = "progressive"
     subset_seed: int = 0
     overlap: str | None = None
@@ -309,7 +309,7 @@ class _Reader:
         label = self.text(("corpora", i, "name"), table["name"])
         sizes = table.get("sizes")
         if sizes is not None:
-            sizes = tuple(self.numbers(("corpora", i, "sizes"), sizes, least=1))
+            sizes = self.sizes(("corpora", i, "sizes"), sizes, shares=table.get("subset") == "fraction")
         options = table.get("options", {})
         if not isinstance(options, dict):
             raise self.fault(("corpora", i, "options"), "options must be a table", "write options = {tag_column = 2}")
@@ -329,6 +329,14 @@ class _Reader:
             ),
             options=options,
         )
+
+    def sizes(self, place: Place, value: Any, *, shares: bool) -> tuple[float, ...]:
+        if not shares:
+            return tuple(self.numbers(place, value, least=1))
+        good = isinstance(value, list) and value and all(isinstance(v, float) and 0 < v <= 1 for v in value)
+        if not good or len(set(value)) < len(value):
+            raise self.fault(place, f"sizes is {value!r}", "give shares of the corpus, such as [0.1], each once")
+        return tuple(value)
 
     def part(self, place: Place, value: Any, sizes: Any) -> Part:
         if isinstance(value, dict):

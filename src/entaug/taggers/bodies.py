@@ -175,7 +175,8 @@ class EncoderBody(torch.nn.Module):
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
         """What learns at the lower rate."""
-        return self.model.parameters()
+        parameters: Iterable[torch.nn.Parameter] = self.model.parameters()
+        return parameters
 
     def save(self, folder: Path) -> None:
         """Write the encoder as transformers does, so that any encoder backend reads it."""
@@ -235,7 +236,8 @@ class StaticBody(torch.nn.Module):
         features = features.masked_fill((numbers == 0)[:, None], float("-inf")).amax(2)
         fixed = torch.cat([f for f, _ in batch]).to(device)
         whole = torch.cat([fixed, features.float()], dim=1)
-        return torch.nn.utils.rnn.pad_sequence(list(whole.split([len(words) for _, words in batch])), batch_first=True)
+        sentences = torch.split(whole, [len(words) for _, words in batch])
+        return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
 
     def shrink(self, prepared: Iterable[Any]) -> None:
         """Nothing to do: the word vectors do not learn."""

@@ -14,9 +14,9 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 import torch
-import transformers
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from transformers import get_linear_schedule_with_warmup
 
 from entaug import _version, tags
 from entaug.backends.torch_base import choose
@@ -113,7 +113,8 @@ class NeuralTagger:
         lengths = [body.lengths(one) for one in prepared]
         total, per_epoch = training.total(len(gold)), training.per_epoch(len(gold))
         optimiser = torch.optim.AdamW(self._groups(training), fused=True)
-        schedule = transformers.get_linear_schedule_with_warmup(optimiser, math.ceil(total * training.warmup), total)
+        rise = math.ceil(total * training.warmup)
+        schedule = get_linear_schedule_with_warmup(optimiser, rise, total)  # type: ignore[no-untyped-call]
         learning = [p for group in optimiser.param_groups for p in group["params"]]
         fitted, best, rng = Fitted(), -1.0, Random(f"batches {training.seed}")
         best_weights: dict[str, Any] = {}
