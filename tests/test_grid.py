@@ -176,7 +176,15 @@ def test_what_cannot_be_is_refused() -> None:
             decode([], [(tail, head, "A")])
     with pytest.raises(ParameterError, match="each given once"):
         GridHead(4, ["A", "A"])
-    for name, value in {"size": 0, "hidden": -1, "channels": 0, "biaffine": 0, "dropout": 1.0, "prior": 0.0}.items():
+    for name, value in {
+        "size": 0,
+        "hidden": -1,
+        "channels": 0,
+        "biaffine": 0,
+        "dropout": 1.0,
+        "prior": 0.0,
+        "weight": 0.0,
+    }.items():
         with pytest.raises(ParameterError, match=name):
             GridHead(**{"size": 4, "labels": ["A"], name: value})  # type: ignore[arg-type]
 
@@ -249,7 +257,10 @@ def test_loss_is_of_what_can_be_alone() -> None:
     expected = 0.0
     for row, column in itertools.product(range(3), range(3)):
         score = scores[row, column, 0 if row < column else 1]
-        expected -= torch.nn.functional.logsigmoid(score if (row, column) in {(0, 2), (2, 0)} else -score).item()
+        related = (row, column) in {(0, 2), (2, 0)}
+        expected -= (head.weight if related else 1) * torch.nn.functional.logsigmoid(
+            score if related else -score
+        ).item()
     assert head.loss(vectors, [3], [head.targets(gold)]).item() == pytest.approx(expected / 3, rel=1e-5)
 
 
