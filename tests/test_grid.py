@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,15 @@ from entaug.taggers.grid import MOST, NNW, THW, GridHead, decode, relations
 from strategies import LABELS, sentences
 
 Relation = tuple[int, int, str]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small tensors on several threads wait for each other, and many times longer where something else runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def sentence(n: int, *mentions: tuple[str, list[tuple[int, int]]]) -> Sentence:

@@ -172,7 +172,7 @@ class GridHead(torch.nn.Module):
     Relations count `weight` times what their absence does, and each convolution adds to what it was given, which the
     paper does not do: with a few steps both help.
 
-    Time and memory grow with the square of the longest sentence: with the defaults one of 200 words takes 330 MB when
+    Time and memory grow with the square of the longest sentence: with the defaults one of 200 words takes 380 MB when
     learning and 180 MB when decoding, so batches of long ones should be small. `decode` goes by parts of `CELLS`.
 
     Args:
