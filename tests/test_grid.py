@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,15 @@ from entaug.taggers.grid import MOST, NNW, THW, GridHead, decode, relations
 from strategies import LABELS, sentences
 
 Relation = tuple[int, int, str]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small tensors on several threads wait for each other, and many times longer where something else runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def sentence(n: int, *mentions: tuple[str, list[tuple[int, int]]]) -> Sentence:
@@ -176,7 +185,15 @@ def test_what_cannot_be_is_refused() -> None:
             decode([], [(tail, head, "A")])
     with pytest.raises(ParameterError, match="each given once"):
         GridHead(4, ["A", "A"])
-    for name, value in {"size": 0, "hidden": -1, "channels": 0, "biaffine": 0, "dropout": 1.0, "prior": 0.0}.items():
+    for name, value in {
+        "size": 0,
+        "hidden": -1,
+        "channels": 0,
+        "biaffine": 0,
+        "dropout": 1.0,
+        "prior": 0.0,
+        "weight": 0.0,
+    }.items():
         with pytest.raises(ParameterError, match=name):
             GridHead(**{"size": 4, "labels": ["A"], name: value})  # type: ignore[arg-type]
 
@@ -249,7 +266,10 @@ def test_loss_is_of_what_can_be_alone() -> None:
     expected = 0.0
     for row, column in itertools.product(range(3), range(3)):
         score = scores[row, column, 0 if row < column else 1]
-        expected -= torch.nn.functional.logsigmoid(score if (row, column) in {(0, 2), (2, 0)} else -score).item()
+        related = (row, column) in {(0, 2), (2, 0)}
+        expected -= (head.weight if related else 1) * torch.nn.functional.logsigmoid(
+            score if related else -score
+        ).item()
     assert head.loss(vectors, [3], [head.targets(gold)]).item() == pytest.approx(expected / 3, rel=1e-5)
 
 
