@@ -34,8 +34,8 @@ class Pieces(NamedTuple):
 class EncoderBody(torch.nn.Module):
     """A pretrained encoder of transformers, learning with the head.
 
-    While it learns, the embeddings hold the rows of sub-words that occur and no others: the rest of the table, most of a
-    small model, would have gradients of nothing but zeros. Afterwards the rows are put back.
+    While it learns, the embeddings hold the rows of sub-words that occur and no others: the rest of the table, most of
+    a small model, would have gradients of nothing but zeros. Afterwards the rows are put back.
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.

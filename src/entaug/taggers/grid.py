@@ -25,6 +25,7 @@ import torch
 
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.taggers.heads import run_lstm
 
 __all__ = ["MOST", "NNW", "PATHS", "THW", "GridHead", "decode", "relations"]
 
@@ -346,7 +347,7 @@ class GridHead(torch.nn.Module):
         """
         words = self.dropout(vectors[:, : max(lengths)])
         if self.lstm is not None:
-            words = self.dropout(_run_lstm(self.lstm, words, lengths))
+            words = self.dropout(run_lstm(self.lstm, words, lengths))
         of_grid = self.of_grid(self._grid(words, _real(lengths, words)))
         # Sums of products of two vectors lose too much in bf16.
         with torch.autocast(words.device.type, enabled=False):
@@ -391,10 +392,3 @@ def _bins(apart: torch.Tensor) -> torch.Tensor:
     half = BINS // 2
     edges = 2 ** torch.arange(half, device=apart.device)
     return half + apart.sign() * torch.bucketize(apart.abs(), edges, right=True)
-
-
-def _run_lstm(lstm: torch.nn.LSTM, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-    """A bidirectional LSTM over padded sequences, which the padding does not change."""
-    rnn = torch.nn.utils.rnn
-    packed = rnn.pack_padded_sequence(vectors, torch.tensor(lengths), batch_first=True, enforce_sorted=False)
-    return rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
