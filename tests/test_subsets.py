@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -143,7 +145,13 @@ def test_subset_writes_files_in_the_layout_of_the_input(tmp_path: Path, capsys: 
     assert [f["counts"]["sentences"] for f in summary["files"]] == [10, 25, len(entaug.read(out / "train.rest.conll"))]
 
 
-def test_subset_of_nested_gzipped_and_standard_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_subset_of_standard_input(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "entaug", "subset", "-", "--sizes", "4", "-o", str(tmp_path)]
+    subprocess.run(argv, input=TRAIN.read_bytes(), capture_output=True, check=True)
+    assert list(entaug.read(tmp_path / "stdin.4.conll")) == draw("progressive", entaug.read(TRAIN), [4])[4]
+
+
+def test_subset_of_nested_and_gzipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entaug.write(entaug.read(EXAMPLE / "nested.jsonl"), tmp_path / "n.jsonl.gz")
     argv = ["--sizes", "0.1,3", "--how", "fraction", "-o", str(tmp_path)]
     assert main(["subset", str(tmp_path / "n.jsonl.gz"), *argv]) == 0

@@ -91,6 +91,8 @@ def subset_file(
             )
             name = kept.name.removesuffix(".gz")
             suffix = Path(name).suffix + kept.name[len(name) :]
+            if str(input) == STDIN:  # which has no extension, and its subsets need one
+                suffix = source.format.extensions[0]
             paths = {part: Path(folder, f"{Path(name).stem}.{part}{suffix}") for part in parts}
             _make(Path(folder))
             for path in paths.values():
