@@ -40,7 +40,7 @@ MAY: dict[str, set[str]] = {
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
-    "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets"},
+    "scoring_jobs": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets"},
     "commands": {"*"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks"},
     "cli": {"*"},

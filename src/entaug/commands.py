@@ -52,7 +52,7 @@ def add(commands: Any) -> None:
 
 
 def _subset(args: argparse.Namespace) -> int:
-    from entaug.evaluation import subset_file
+    from entaug.scoring_jobs import subset_file
 
     with _progress() as progress:
         summary = subset_file(
@@ -86,8 +86,8 @@ def _size(text: str) -> float:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    from entaug.evaluation import evaluate_files
     from entaug.scoring import table
+    from entaug.scoring_jobs import evaluate_files
 
     scores = evaluate_files(args.gold, args.predicted, **_reading(args))
     if args.json:
@@ -98,8 +98,8 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from entaug.evaluation import write_text
     from entaug.report import read_runs, report_on
+    from entaug.scoring_jobs import write_text
 
     write_text(report_on(read_runs(args.runs), by_type=args.by_type), args.output, force=args.force)
     if args.output != "-":
