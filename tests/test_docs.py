@@ -81,7 +81,10 @@ def test_the_python_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
     known = ""
-    commands = [["check"], ["convert"], ["models"], ["methods"], *(["augment", "--method", name] for name in METHODS)]
+    commands = [
+        *([name] for name in ("check", "convert", "models", "methods", "subset", "evaluate", "report")),
+        *(["augment", "--method", name] for name in METHODS),
+    ]
     for command in commands:
         with pytest.raises(SystemExit):
             main([*command, "--help"])

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from entaug import models
+from entaug import locks, models
 from entaug.backends import packages
 from entaug.cli import main
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError
@@ -248,7 +248,7 @@ def test_many_runs_at_the_same_time(source: Path) -> None:
 
 def test_where_no_locks_are(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / ".toy.live").mkdir(parents=True)
-    monkeypatch.setattr(models, "_try_lock", lambda descriptor: None)
+    monkeypatch.setattr(locks, "_try_lock", lambda descriptor: None)
     models.prepare(["toy"], source=source)
     (cache / ".toy.live").rmdir()  # not taken away: it may belong to a run that is alive
     models.verify(["toy"])

@@ -16,6 +16,8 @@ from seqeval.metrics import classification_report
 from seqeval.scheme import IOB2
 
 import entaug
+from conftest import EXAMPLE
+from entaug.cli import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score, table
@@ -277,3 +279,21 @@ def test_what_cannot_be_paired_is_refused() -> None:
         paired_bootstrap([[]], [[]])
     with pytest.raises(ParameterError, match="samples"):
         paired_bootstrap([[RIGHT]], [[RIGHT]], samples=0)
+
+
+# -------------------------------------------------------------------------------------------------------- command line
+
+
+def test_evaluate_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold = EXAMPLE / "test.conll"
+    corpus = entaug.read(gold)
+    predicted = [with_mentions(s, s.mentions[1:]) for s in corpus]
+    entaug.write(predicted, tmp_path / "p.jsonl")
+    assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl")]) == 0
+    scores = score(corpus, predicted)
+    assert 0 < scores.micro.recall < 1
+    assert capsys.readouterr().out == table(scores)
+    assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl"), "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out) == scores.as_dict()
+    assert main(["evaluate", str(gold), str(EXAMPLE / "dev.conll")]) == 2
+    assert "dev.conll: sentence 1 has other tokens in gold than predicted" in capsys.readouterr().err

@@ -162,6 +162,10 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     models.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
     models.add_argument("--json", action="store_true", help="list: print JSON")
     models.set_defaults(run=_models)
+
+    from entaug import commands as more  # it takes much of this module, so it comes late
+
+    more.add(commands)
     return parser
 
 

@@ -48,7 +48,7 @@ def fraction(corpus: Sequence[Sentence], share: float, seed: int = 0) -> list[Se
 
     Example:
         >>> [s.text for s in fraction([Sentence([word]) for word in "abcdefgh"], 0.25, seed=1)]
-        ['c', 'e']
+        ['d', 'f']
     """
     n = _of_share(corpus, share)
     return _pick(corpus, _stream(seed, "fraction", n).sample(range(len(corpus)), n))
@@ -74,7 +74,7 @@ def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0)
     Example:
         >>> drawn = progressive([Sentence([word]) for word in "abcdef"], [2, 4], seed=1)
         >>> {size: " ".join(s.text for s in subset) for size, subset in drawn.items()}
-        {2: 'b c', 4: 'b c e f'}
+        {2: 'b d', 4: 'b c d f'}
     """
     # The beginnings of one random order: each is a random part of the next.
     sizes = _checked(corpus, sizes)
@@ -86,10 +86,10 @@ def progressive(corpus: Sequence[Sentence], sizes: Iterable[int], seed: int = 0)
 def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int = 0) -> dict[int, list[Sentence]]:
     """Subsets in which each entity type has about the share of sentences it has in the whole.
 
-    Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): of the types still to be
-    dealt with, the rarest is next; each sentence that holds it goes to the part that lacks it most, the subset or the
-    rest. Here parts have exact sizes, so one that is full gets no more. Every smaller subset is drawn from the next
-    larger.
+    Iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011; ACLM: 100, 200, 500, 1000): of the types still to
+    be dealt with, the rarest is next; each sentence that holds it goes to the part that lacks it most, the subset or
+    the rest. Here parts have exact sizes, so one that is full gets no more. Every smaller subset is drawn from the
+    next larger.
 
     Args:
         corpus: the whole.
@@ -107,7 +107,7 @@ def stratified(corpus: Sequence[Sentence], sizes: int | Iterable[int], seed: int
         >>> from entaug.data import Mention
         >>> corpus = [Sentence([word], [Mention(word, [(0, 1)])]) for word in "aabbaabbaabb"]
         >>> " ".join(s.text for s in stratified(corpus, 6)[6])
-        'a a b b a b'
+        'a a a b b b'
     """
     sizes = _checked(corpus, [sizes] if isinstance(sizes, int) else sizes)
     drawn: dict[int, list[Sentence]] = {}
@@ -162,8 +162,8 @@ def _stratum(corpus: Sequence[Sentence], pool: list[int], n: int, rng: Random) -
 def rest(corpus: Iterable[Sentence], *subsets: Iterable[Sentence]) -> list[Sentence]:
     """The sentences whose tokens stand in none of the subsets: what a test set may be drawn from.
 
-    A sentence that a corpus holds twice is left out when one of the two is in a subset: a test set should not hold what a
-    tagger has learned.
+    A sentence that a corpus holds twice is left out when one of the two is in a subset: a test set should not hold
+    what a tagger has learned.
 
     Example:
         >>> corpus = [Sentence([word]) for word in "abcab"]
