@@ -40,7 +40,7 @@ MAY: dict[str, set[str]] = {
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
-    "scoring_jobs": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets"},
+    "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
     "commands": {"*"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks"},
     "taggers.base": TEXT,

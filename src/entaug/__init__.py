@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from entaug.backends.protocols import RoundTrip
     from entaug.data import Corpus, CorpusStream, Edit, Mention, Sentence
     from entaug.errors import EntaugError
+    from entaug.evaluation import evaluate_files, subset_file
     from entaug.formats import read, stream, write
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
     from entaug.registry import METHODS, create, method
     from entaug.report import read_runs, report_on
     from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
-    from entaug.scoring_jobs import evaluate_files, subset_file
     from entaug.similarity import pairwise_bertscore
 
 # Public names and where they are: loaded when first used, so that `import entaug` stays quick.
@@ -68,7 +68,7 @@ _WHERE = {
     "check_file": "entaug.jobs",
     "convert_file": "entaug.jobs",
     "create": "entaug.registry",
-    "evaluate_files": "entaug.scoring_jobs",
+    "evaluate_files": "entaug.evaluation",
     "method": "entaug.registry",
     "paired_bootstrap": "entaug.scoring",
     "pairwise_bertscore": "entaug.similarity",
@@ -78,7 +78,7 @@ _WHERE = {
     "report_on": "entaug.report",
     "score": "entaug.scoring",
     "stream": "entaug.formats",
-    "subset_file": "entaug.scoring_jobs",
+    "subset_file": "entaug.evaluation",
     "write": "entaug.formats",
 }
 

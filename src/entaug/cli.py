@@ -150,10 +150,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_writing(convert)
     convert.set_defaults(run=_convert, provenance=False)
 
-    from entaug.cli_harness import add_commands
-
-    add_commands(commands)
-
     models = commands.add_parser("models", help="list, prepare and verify word lists and models")
     models.add_argument("action", choices=("list", "prepare", "verify"))
     models.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are here)")
@@ -271,12 +267,6 @@ def use(args: argparse.Namespace) -> None:
     for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
         if value:
             os.environ[f"ENTAUG_{name}"] = value
-
-
-def reading_of(args: argparse.Namespace) -> dict[str, Any]:
-    """What `entaug.read` wants to know of how to read."""
-    told = _reading(args)
-    return {"format": told["from_format"], "repair": told["repair"], **told["read_options"]}
 
 
 def _reading(args: argparse.Namespace) -> dict[str, Any]:

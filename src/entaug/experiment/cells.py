@@ -15,7 +15,7 @@ from entaug.data import Corpus, Sentence
 from entaug.errors import InputError
 from entaug.experiment.plan import CorpusPlan, Part, Plan
 from entaug.formats import read, write
-from entaug.subsets import draw
+from entaug.subsets import draw, rest
 
 __all__ = ["Cell", "digest", "hash_of", "prepare", "shared"]
 
@@ -74,9 +74,7 @@ class _Preparation:
             )
         # Shares become numbers of sentences here: files and tables name those.
         subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
-        used = {id(sentence) for subset in subsets.values() for sentence in subset}
-        rest = [sentence for sentence in train if id(sentence) not in used]
-        parts = self.drawn(rest, given)
+        parts = self.drawn(rest(train, *subsets.values()), given)
         for name, sentences in parts.items():
             if sentences is not None and not any(sentence.mentions for sentence in sentences):
                 raise self.fault(name, f"{name} of {corpus.name} has no mentions")
@@ -111,10 +109,10 @@ class _Preparation:
             raise self.fault("train", f"{len(leaking)} sentences of train stand in dev or test too, one is {shown!r}")
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
-    def drawn(self, rest: list[Sentence], given: dict[str, list[Sentence] | None]) -> dict[str, list[Sentence] | None]:
+    def drawn(self, unused: list[Sentence], given: dict[str, list[Sentence] | None]) -> dict[str, list[Sentence] | None]:
         """Dev and test, with those drawn from what no subset uses: test first, so that it stays when dev is added."""
         rng = Random(f"rest {self.corpus.subset_seed}")
-        order = list(range(len(rest)))
+        order = list(range(len(unused)))
         rng.shuffle(order)
         parts = dict(given)
         for name in ("test", "dev"):
@@ -124,7 +122,7 @@ class _Preparation:
             if part.rest > len(order):
                 raise self.fault(name, f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused")
             chosen, order = sorted(order[: part.rest]), order[part.rest :]
-            parts[name] = [rest[i] for i in chosen]
+            parts[name] = [unused[i] for i in chosen]
         return parts
 
     def check_types(self, train: list[Sentence], parts: dict[str, list[Sentence] | None]) -> None:
