@@ -401,7 +401,9 @@ def _chance(cells: Mapping[Cell, list[_Row]]) -> list[str]:
     if alone:
         words.append(f"{alone} rest on one seed: their intervals know nothing of the chance in training.")
     if any(1 < d.seeds < 5 for d in found):
-        words.append("With fewer than five seeds intervals are wide where seeds differ much: more seeds would tell more.")
+        words.append(
+            "With fewer than five seeds intervals are wide where seeds differ much: more seeds would tell more."
+        )
     return [" ".join(words) + "\n"]
 
 

@@ -109,7 +109,9 @@ class _Preparation:
             raise self.fault("train", f"{len(leaking)} sentences of train stand in dev or test too, one is {shown!r}")
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
-    def drawn(self, unused: list[Sentence], given: dict[str, list[Sentence] | None]) -> dict[str, list[Sentence] | None]:
+    def drawn(
+        self, unused: list[Sentence], given: dict[str, list[Sentence] | None]
+    ) -> dict[str, list[Sentence] | None]:
         """Dev and test, with those drawn from what no subset uses: test first, so that it stays when dev is added."""
         rng = Random(f"rest {self.corpus.subset_seed}")
         order = list(range(len(unused)))

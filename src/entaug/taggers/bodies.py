@@ -155,8 +155,8 @@ class EncoderBody(torch.nn.Module):
         # Some models tell positions by where the padding id is, so that one and those before it keep their number.
         ids = {i for pieces in prepared for row in pieces.rows for i in row} | set(range(self._pad() + 1))
         kept = torch.tensor(sorted(ids))
-        small = torch.nn.Embedding(len(kept), table.embedding_dim, padding_idx=table.padding_idx)
-        small.weight = torch.nn.Parameter(table.weight.detach()[kept.to(table.weight.device)].clone())
+        rows = table.weight.detach()[kept.to(table.weight.device)].clone()
+        small = torch.nn.Embedding.from_pretrained(rows, freeze=False, padding_idx=table.padding_idx)
         self._place = torch.full((table.num_embeddings,), -1)
         self._place[kept] = torch.arange(len(kept))
         self._whole = table
