@@ -23,9 +23,9 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError, Un
 from entaug.evaluation import evaluate_files
 from entaug.scoring import score
 from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
-from entaug.taggers.bodies import EncoderBody, Pieces, StaticBody
+from entaug.taggers.bodies import EncoderBody, StaticBody
 from entaug.taggers.heads import CRFHead, LinearHead
-from entaug.taggers.neural import NeuralTagger, batches
+from entaug.taggers.neural import batches
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:24]
 DEV = list(entaug.read(EXAMPLE / "dev.conll"))[:12]
@@ -316,7 +316,7 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
         {"keep": "first"},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
-            Training(**wrong)  # type: ignore[arg-type]
+            Training(**wrong)
     with pytest.raises(UnknownNameError, match="linear"):
         create_tagger("lineal")
     with pytest.raises(UnknownNameError, match="encoder"):
@@ -350,11 +350,6 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
     (whole / "tagger.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match="damaged"):
         load_tagger(whole)
-
-
-def test_pieces_of_one_sentence_are_told_by_their_longest_row() -> None:
-    assert EncoderBody.lengths(None, Pieces([[1, 2], [3]], [[0, 1], [2]])) == 2  # type: ignore[arg-type]
-    assert issubclass(NeuralTagger, object)
 
 
 # --------------------------------------------------------------------------------------------------------- command line

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from entaug.data import Corpus, Sentence
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.experiment.plan import CorpusPlan, Part, Plan
 from entaug.formats import read, write
 from entaug.subsets import draw, rest
@@ -80,6 +80,7 @@ class _Preparation:
                 raise self.fault(name, f"{name} of {corpus.name} has no mentions")
         files = {name: self.write(f"{corpus.name}.{name}", part) for name, part in parts.items() if part is not None}
         self.check_types(train, parts)
+        self.check_shapes(train)
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
                 raise self.fault("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
@@ -95,8 +96,8 @@ class _Preparation:
     def read(self, path: Path) -> Corpus:
         try:
             return read(path, **dict(self.corpus.options))
-        except TypeError as error:
-            raise self.fault("options", f"cannot be used ({error})") from None
+        except (ParameterError, TypeError) as error:
+            raise self.fault("options", f"these options cannot be used ({error})") from None
 
     def given(self, part: Part | None) -> list[Sentence] | None:
         return None if part is None or part.path is None else list(self.read(part.path))
@@ -139,6 +140,18 @@ class _Preparation:
                     name,
                     f"{name} of {self.corpus.name} has types that train lacks ({shown})",
                     'make the types agree, or set missing_types = "allow"',
+                )
+
+    def check_shapes(self, train: list[Sentence]) -> None:
+        if self.corpus.overlap is not None or all(sentence.flat for sentence in train):
+            return
+        for tagger in self.plan.taggers:
+            wanted = self.corpus.taggers is None or tagger.label in self.corpus.taggers
+            if wanted and tagger.name != "w2ner" and tagger.params.get("overlap", "error") == "error":
+                raise self.fault(
+                    "train",
+                    f"{self.corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn",
+                    'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner',
                 )
 
     def write(self, name: str, sentences: Sequence[Sentence]) -> Path:

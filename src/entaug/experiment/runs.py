@@ -140,7 +140,8 @@ def _new(run: Run, gold: list[Sentence]) -> list[Sentence]:
     rng = Random(f"part {run.seed} {run.amount}")
     if run.method is None:
         return [*gold * whole, *_some(gold, round(part * len(gold)), rng)]
-    made = list(read(augmented(run)))
+    file = augmented(run)
+    made = list(read(file)) if file.stat().st_size else []  # a method may find nothing to do
     copies = [int(sentence.meta["entaug"]["copy"]) for sentence in made]
     new = [sentence for sentence, copy in zip(made, copies, strict=True) if copy <= whole]
     if part:

@@ -156,7 +156,10 @@ class EncoderBody(torch.nn.Module):
         ids = {i for pieces in prepared for row in pieces.rows for i in row} | set(range(self._pad() + 1))
         kept = torch.tensor(sorted(ids))
         rows = table.weight.detach()[kept.to(table.weight.device)].clone()
-        small = torch.nn.Embedding.from_pretrained(rows, freeze=False, padding_idx=table.padding_idx)
+        # Given its rows it draws none, so what is random afterwards is the same as with the whole table.
+        small = torch.nn.Embedding(
+            len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=False
+        )
         self._place = torch.full((table.num_embeddings,), -1)
         self._place[kept] = torch.arange(len(kept))
         self._whole = table
