@@ -148,6 +148,8 @@ def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder:
     plan.write_text(text)
     [cell] = prepare(read_plan(plan))
     assert cell.leaks == {"dev": 0, "test": 3}
+    said = run_experiment(plan, check_only=True).leaks
+    assert said == [f"toy: 3 of the {len(gold)} training sentences stand in test too"]
     assert cell.size == len(gold)
     plan.write_text('leakage = "drop"\n' + text)
     [cell] = prepare(read_plan(plan))

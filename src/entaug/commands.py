@@ -235,13 +235,20 @@ def _experiment(args: argparse.Namespace) -> int:
     say = sys.stderr.write
     if args.check:
         state = run_experiment(plan, check_only=True)
+        _say_leaks(state)
         say(f"{args.plan}: good; {state.total:,} runs of {state.steps_left:,} steps in all\n")
         return OK
     with _table() as watch:
         state = run_experiment(plan, jobs=args.jobs, watch=watch)
+    _say_leaks(state)
     say(f"{state.done:,} runs done, {state.earlier:,} of them earlier: {plan.output}\n")
     say(f"see: entaug report {plan.output}\n")
     return OK
+
+
+def _say_leaks(state: State) -> None:
+    for leak in state.leaks:
+        _say_line(f"leak: {leak}")
 
 
 @contextlib.contextmanager

@@ -40,6 +40,7 @@ class State:
         rows: for each corpus, size and tagger: runs done, runs known of, and the mean F1 on test of each arm.
         steps_left: optimiser steps still to take.
         seconds_left: about how long that takes; None until something is known.
+        leaks: what the leakage guard has to say, a line each.
     """
 
     total: int = 0
@@ -48,6 +49,7 @@ class State:
     rows: dict[tuple[str, int, str], dict[str, Any]] = field(default_factory=dict)
     steps_left: int = 0
     seconds_left: float | None = None
+    leaks: list[str] = field(default_factory=list)
 
 
 Watch = Callable[[State], None]
@@ -131,7 +133,7 @@ def _run_all(plan: Plan, schedule: Schedule, jobs: int, watch: Watch) -> State:
 
 
 def _state(schedule: Schedule, records: dict[str, dict[str, Any]], earlier: set[str], seconds: float) -> State:
-    state = State(total=len(schedule.runs))
+    state = State(total=len(schedule.runs), leaks=schedule.leaks)
     keys: Counter[str] = Counter()
     taken = 0
     for run in schedule.runs:

@@ -22,6 +22,12 @@ class Schedule:
     def __init__(self, plan: Plan, cells: Sequence[Cell]) -> None:
         self.plan = plan
         self.runs: list[Run] = []
+        self.leaks = [
+            f"{cell.corpus.name}: {n:,} of the {cell.size:,} training sentences stand in {part} too"
+            for cell in cells
+            for part, n in cell.leaks.items()
+            if n
+        ]
         self.chosen: set[tuple[str, float]] = set()
         self._asked: set[tuple[Any, ...]] = set()
         # Each: the cell and tagger, the method, the amounts not tried yet, and those tried.
