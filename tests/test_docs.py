@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,9 +80,22 @@ def test_the_python_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(entaug.read("bigger.conll")) > 300
 
 
+def test_the_example_plan_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(ROOT / "examples" / "corpus", tmp_path / "corpus")
+    shutil.copy(ROOT / "examples" / "plan.toml", tmp_path)
+    assert main(["experiment", str(tmp_path / "plan.toml"), "--check"]) == 0
+    assert "good; 15 runs" in capsys.readouterr().err
+
+
 def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
     known = ""
-    commands = [["check"], ["convert"], ["models"], ["methods"], *(["augment", "--method", name] for name in METHODS)]
+    commands = [
+        *(
+            [name]
+            for name in ("check", "convert", "models", "methods", "subset", "train", "evaluate", "experiment", "report")
+        ),
+        *(["augment", "--method", name] for name in METHODS),
+    ]
     for command in commands:
         with pytest.raises(SystemExit):
             main([*command, "--help"])

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from entaug.backends.protocols import RoundTrip
     from entaug.data import Corpus, CorpusStream, Edit, Mention, Sentence
     from entaug.errors import EntaugError
+    from entaug.evaluation import evaluate_files, subset_file
     from entaug.formats import read, stream, write
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
     from entaug.registry import METHODS, create, method
+    from entaug.report import read_runs, report_on
+    from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
     from entaug.similarity import pairwise_bertscore
 
 # Public names and where they are: loaded when first used, so that `import entaug` stays quick.
@@ -45,6 +48,8 @@ _WHERE = {
     "Backtranslation": "entaug.augmenters.backtranslation",
     "Corpus": "entaug.data",
     "CorpusStream": "entaug.data",
+    "Counts": "entaug.scoring",
+    "Difference": "entaug.scoring",
     "Edit": "entaug.data",
     "EntaugError": "entaug.errors",
     "LabelWiseTokenReplacement": "entaug.augmenters.replacement",
@@ -54,6 +59,7 @@ _WHERE = {
     "MentionReplacement": "entaug.augmenters.replacement",
     "OnlineDataset": "entaug.augmenters.online",
     "RoundTrip": "entaug.backends.protocols",
+    "Scores": "entaug.scoring",
     "Sentence": "entaug.data",
     "ShuffleWithinSegments": "entaug.augmenters.shuffling",
     "SynonymReplacement": "entaug.augmenters.replacement",
@@ -62,11 +68,17 @@ _WHERE = {
     "check_file": "entaug.jobs",
     "convert_file": "entaug.jobs",
     "create": "entaug.registry",
+    "evaluate_files": "entaug.evaluation",
     "method": "entaug.registry",
+    "paired_bootstrap": "entaug.scoring",
     "pairwise_bertscore": "entaug.similarity",
     "pseudo_log_likelihood": "entaug.likelihood",
     "read": "entaug.formats",
+    "read_runs": "entaug.report",
+    "report_on": "entaug.report",
+    "score": "entaug.scoring",
     "stream": "entaug.formats",
+    "subset_file": "entaug.evaluation",
     "write": "entaug.formats",
 }
 
@@ -76,6 +88,8 @@ __all__ = [
     "Backtranslation",
     "Corpus",
     "CorpusStream",
+    "Counts",
+    "Difference",
     "Edit",
     "EntaugError",
     "LabelWiseTokenReplacement",
@@ -84,6 +98,7 @@ __all__ = [
     "MentionReplacement",
     "OnlineDataset",
     "RoundTrip",
+    "Scores",
     "Sentence",
     "ShuffleWithinSegments",
     "SynonymReplacement",
@@ -93,11 +108,17 @@ __all__ = [
     "check_file",
     "convert_file",
     "create",
+    "evaluate_files",
     "method",
+    "paired_bootstrap",
     "pairwise_bertscore",
     "pseudo_log_likelihood",
     "read",
+    "read_runs",
+    "report_on",
+    "score",
     "stream",
+    "subset_file",
     "write",
 ]
 

@@ -121,9 +121,9 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
     augment.add_argument("--force", action="store_true", help="replace an output that exists")
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
-    _add_reading(augment)
+    add_reading(augment)
     _add_writing(augment)
-    _add_computing(augment)
+    add_computing(augment)
     if argv[:1] == ["augment"]:
         _add_method_options(augment, argv)
     augment.set_defaults(run=_augment)
@@ -137,7 +137,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         "check", help="validate a corpus", description="Name every fault of a corpus with its line, and count."
     )
     check.add_argument("input", help="the file, or - for standard input")
-    _add_reading(check)
+    add_reading(check)
     check.set_defaults(run=_check)
 
     convert = commands.add_parser(
@@ -146,7 +146,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     convert.add_argument("input", help="the file, or - for standard input")
     convert.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
     convert.add_argument("--force", action="store_true", help="replace an output that exists")
-    _add_reading(convert)
+    add_reading(convert)
     _add_writing(convert)
     convert.set_defaults(run=_convert, provenance=False)
 
@@ -158,10 +158,14 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     models.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
     models.add_argument("--json", action="store_true", help="list: print JSON")
     models.set_defaults(run=_models)
+
+    from entaug import commands as more  # it takes much of this module, so it comes late
+
+    more.add(commands)
     return parser
 
 
-def _add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the input is read (found by looking, unless given)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help="conll or jsonl")
     group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
@@ -187,7 +191,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_computing(parser: argparse.ArgumentParser) -> None:
+def add_computing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how models compute (the best there is, unless given)")
     group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
@@ -255,6 +259,16 @@ def _field_texts(cls: type) -> dict[str, str]:
     return texts
 
 
+def use(args: argparse.Namespace) -> None:
+    """Settle device, precision and network.
+
+    Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
+    """
+    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
+        if value:
+            os.environ[f"ENTAUG_{name}"] = value
+
+
 def _reading(args: argparse.Namespace) -> dict[str, Any]:
     """What a job wants to know of how to read."""
     layout = {name: getattr(args, name) for name in ("token_column", "tag_column", "scheme", "separator")}
@@ -280,10 +294,7 @@ def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
     from entaug.jobs import STDOUT, augment_file
 
-    # Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
-    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
-        if value:
-            os.environ[f"ENTAUG_{name}"] = value
+    use(args)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     augmenter = build(args.method_class, params)
     with _progress() as progress:
@@ -298,7 +309,7 @@ def _augment(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output in STDOUT)
+        print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     tally = summary.tally
     say = sys.stderr.write
@@ -330,7 +341,7 @@ def _check(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary)
+        print_json(summary)
         return FAULTS if summary.faults else OK
     counts = summary.counts
     say = sys.stderr.write
@@ -362,7 +373,7 @@ def _convert(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.json:
-        _print_json(summary, to_stderr=args.output in STDOUT)
+        print_json(summary, to_stderr=args.output in STDOUT)
         return OK
     say = sys.stderr.write
     _say_repairs(summary.repaired)
@@ -386,7 +397,7 @@ def _methods(args: argparse.Namespace) -> int:
             }
             for cls in classes
         ]
-        _print_json(records)
+        print_json(records)
         return OK
     if args.name:
         _print_method(classes[0])
@@ -449,7 +460,7 @@ def _models(args: argparse.Namespace) -> int:
         found = models.assets(args.names)
         if args.json:
             told = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
-            _print_json([{f: getattr(asset, f) for f in told} | {"used_by": _used_by(asset.name)} for asset in found])
+            print_json([{f: getattr(asset, f) for f in told} | {"used_by": _used_by(asset.name)} for asset in found])
         else:
             _print_models(found)
     return OK
@@ -501,7 +512,7 @@ def _say_mentions(before: Counts, after: Counts) -> None:
         _say_line(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
 
 
-def _print_json(value: Any, *, to_stderr: bool = False) -> None:
+def print_json(value: Any, *, to_stderr: bool = False) -> None:
     import orjson
 
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()

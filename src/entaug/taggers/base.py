@@ -1,0 +1,192 @@
+"""What a tagger is, how one is trained, and names to instances; no heavy import."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+from entaug.data import Sentence
+from entaug.errors import InputError, ParameterError, UnknownNameError
+
+__all__ = ["TAGGERS", "Fitted", "Progress", "Tagger", "Training", "create_tagger", "load_tagger"]
+
+TAGGERS = {
+    "linear": "entaug.taggers.neural:LinearTagger",
+    "bilstm-crf": "entaug.taggers.neural:BiLSTMCRFTagger",
+    "static-bilstm-crf": "entaug.taggers.neural:StaticBiLSTMCRFTagger",
+    "w2ner": "entaug.taggers.neural:GridTagger",
+}
+"""A new tagger is one line here."""
+
+CONFIG = "tagger.json"
+
+Progress = Callable[[int, int, float], None]
+"""Told of each step: how many are done, of how many, and the loss."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a tagger is trained.
+
+    Args:
+        epochs: passes over the training sentences. Ignored where `steps` is given.
+        steps: optimiser steps, whatever the number of sentences: what makes runs comparable.
+        batch: sentences of a step.
+        rate: learning rate of the encoder, at its highest.
+        head_rate: learning rate of all that is new.
+        warmup: share of the steps in which the rates rise; then they fall to nothing.
+        decay: weight decay.
+        clip: largest norm of the gradient.
+        keep: ``"last"`` keeps the weights after the last step; ``"best"`` those of the epoch that did best on dev.
+        seed: of everything random in the training.
+
+    Example:
+        >>> Training(epochs=10, batch=16).total(100)
+        70
+        >>> Training(steps=200).total(100)
+        200
+    """
+
+    epochs: int = 30
+    steps: int | None = None
+    batch: int = 16
+    rate: float = 2e-4
+    head_rate: float = 1e-3
+    warmup: float = 0.1
+    decay: float = 0.01
+    clip: float = 1.0
+    keep: str = "last"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in {"epochs": 1, "batch": 1}.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if self.steps is not None and (not isinstance(self.steps, int) or self.steps < 1):
+            raise ParameterError(f"steps must be a whole number of at least 1, not {self.steps!r}")
+        for name in ("rate", "head_rate", "clip"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not (0 < value < math.inf):
+                raise ParameterError(f"{name} must be a number above 0, not {value!r}")
+        for name in ("warmup", "decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not (0 <= value <= 1):
+                raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
+        if self.keep not in ("last", "best"):
+            raise ParameterError(f'keep must be "last" or "best", not {self.keep!r}')
+
+    def per_epoch(self, sentences: int) -> int:
+        """Steps of one pass over so many sentences."""
+        return math.ceil(sentences / self.batch)
+
+    def total(self, sentences: int) -> int:
+        """Steps in all, for so many training sentences."""
+        return self.steps or self.epochs * self.per_epoch(sentences)
+
+
+@dataclass
+class Fitted:
+    """What a training came to.
+
+    Args:
+        steps: optimiser steps taken.
+        losses: mean loss of each epoch.
+        dev: micro-F1 on dev after each epoch, where it was asked for.
+        kept: the epoch whose weights were kept, from 1; None for the last.
+    """
+
+    steps: int = 0
+    losses: list[float] = field(default_factory=list)
+    dev: list[float] = field(default_factory=list)
+    kept: int | None = None
+
+
+@runtime_checkable
+class Tagger(Protocol):
+    """Finds mentions in sentences."""
+
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: Iterable[Sentence] | None = None,
+        training: Training | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from scratch.
+
+        Args:
+            train: sentences with gold mentions.
+            dev: sentences to choose the best epoch by; needed where `Training.keep` is ``"best"``, else unused.
+            training: how; by default `Training()`.
+            progress: told of each step.
+
+        Returns:
+            The tagger itself.
+        """
+        ...
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """The sentences with the mentions that the tagger finds in place of those they had."""
+        ...
+
+    def save(self, folder: str | Path) -> None:
+        """Write all that `load_tagger` needs into a folder that is not there yet or is empty."""
+        ...
+
+    def restore(self, folder: Path) -> Self:
+        """Read back what `save` wrote, into a tagger of the same parameters; see `load_tagger`."""
+        ...
+
+
+def create_tagger(name: str, **params: Any) -> Tagger:
+    """A tagger by name.
+
+    Args:
+        name: a key of `TAGGERS`.
+        params: its parameters.
+
+    Raises:
+        UnknownNameError: there is no such tagger.
+        ParameterError: a parameter it does not have, or a value that cannot be.
+        MissingExtraError: a library it needs is not installed.
+    """
+    if name not in TAGGERS:
+        raise UnknownNameError("tagger", name, list(TAGGERS))
+    module, _, cls = TAGGERS[name].partition(":")
+    made = getattr(import_module(module), cls)
+    known = [f.name for f in fields(made)]
+    for param in params:
+        if param not in known:
+            raise UnknownNameError(f"parameter of {name}", param, known)
+    tagger: Tagger = made(**params)
+    return tagger
+
+
+def load_tagger(folder: str | Path) -> Tagger:
+    """A tagger that was saved.
+
+    Args:
+        folder: what was given to `Tagger.save`.
+
+    Raises:
+        InputError: there is no tagger in the folder, or it is damaged.
+    """
+    folder = Path(folder)
+    remedy = "name a folder that `entaug train` or `Tagger.save` wrote"
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        name, params = config["tagger"], config["params"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"holds no tagger (no readable {CONFIG})", path=str(folder), remedy=remedy) from None
+    return create_tagger(name, **params).restore(folder)
+
+
+def labels_of(sentences: Sequence[Sentence]) -> list[str]:
+    """The labels of the mentions, sorted."""
+    return sorted({mention.label for sentence in sentences for mention in sentence.mentions})
