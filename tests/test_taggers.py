@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ import tiny
 from conftest import EXAMPLE
 from entaug.cli import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, LossError, OutputError, ParameterError, UnknownNameError
+from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError, UnknownNameError
 from entaug.evaluation import evaluate_files
 from entaug.scoring import score
 from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
@@ -332,6 +333,15 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
         tagger.fit(GOLD, training=Training(keep="best"))
     with pytest.raises(InputError, match="no tagger"):
         load_tagger(tmp_path)
+
+
+def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.startswith("entaug.taggers.") and name != "entaug.taggers.base":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torchcrf", None)
+    with pytest.raises(MissingExtraError, match=r"entaug\[taggers\]"):
+        create_tagger("bilstm-crf")
 
 
 def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,7 +82,7 @@ class Run:
             "entaug": __version__,
         }
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Names the record."""
         return hash_of(self.config())

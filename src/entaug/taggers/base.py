@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, UnknownNameError
 
 __all__ = ["TAGGERS", "Fitted", "Progress", "Tagger", "Training", "create_tagger", "load_tagger"]
 
@@ -159,7 +159,10 @@ def create_tagger(name: str, **params: Any) -> Tagger:
     if name not in TAGGERS:
         raise UnknownNameError("tagger", name, list(TAGGERS))
     module, _, cls = TAGGERS[name].partition(":")
-    made = getattr(import_module(module), cls)
+    try:
+        made = getattr(import_module(module), cls)
+    except ImportError as error:
+        raise error if isinstance(error, EntaugError) else MissingExtraError(error.name or "torch", "taggers") from None
     known = [f.name for f in fields(made)]
     for param in params:
         if param not in known:
