@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from entaug.experiment.plan import amounts_by_patience, copies_made, read_plan
 from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
+from entaug.locks import locked
 from entaug.report import read_runs, report_on
 from entaug.scoring import Counts, Scores
 
@@ -420,6 +422,22 @@ def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
     (tmp_path / "plan").write_text("")
     assert main(["experiment", str(plan), "--jobs", "1"]) == 3
     assert "plan/data: cannot be written (Not a directory); make the folder first" in capsys.readouterr().err
+
+
+def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    records = Records(tmp_path / "plan")
+    for run in runs:
+        records.append(f1_record(run, 0.5), 1.0)
+    with ThreadPoolExecutor(1) as other:
+        with locked(tmp_path / "plan" / "runs.jsonl"):
+            done = other.submit(main, ["experiment", str(tmp_path / "plan.toml")])
+            time.sleep(1)
+            assert not done.done()
+        assert done.result() == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"waiting: another process is at {tmp_path / 'plan'}"
+    assert said[-2].startswith("4 runs done, 4 of them earlier")
 
 
 def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:

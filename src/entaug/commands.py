@@ -239,7 +239,8 @@ def _experiment(args: argparse.Namespace) -> int:
         say(f"{args.plan}: good; {_n(state.total, 'run')} of {_n(state.steps_left, 'step')} in all\n")
         return OK
     with _table() as watch:
-        state = run_experiment(plan, jobs=args.jobs, watch=watch)
+        waiting = f"waiting: another process is at {plan.output}"
+        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: _say_line(waiting))
     _say_leaks(state)
     say(f"{_n(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}\n")
     say(f"see: entaug report {plan.output}\n")

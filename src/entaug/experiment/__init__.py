@@ -56,7 +56,12 @@ Watch = Callable[[State], None]
 
 
 def run_experiment(
-    plan: str | Path | Plan, *, jobs: int | None = None, watch: Watch | None = None, check_only: bool = False
+    plan: str | Path | Plan,
+    *,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    check_only: bool = False,
+    waiting: Callable[[], None] = lambda: None,
 ) -> State:
     """Do the runs of a plan that are not done yet.
 
@@ -68,6 +73,7 @@ def run_experiment(
             GPU. The records do not depend on it.
         watch: told how far it is.
         check_only: check the plan and count the runs, and do none.
+        waiting: called once if another process is at this experiment; it is waited for.
 
     Returns:
         How far it is: all done, if nothing broke.
@@ -85,7 +91,7 @@ def run_experiment(
         return _state(schedule, {}, set(), 0.0)
     _check_models(plan)
     plan.output.mkdir(parents=True, exist_ok=True)
-    with locked(plan.output / RECORDS):
+    with locked(plan.output / RECORDS, waiting):
         return _run_all(plan, schedule, jobs or _jobs(plan.threads), watch or (lambda _: None))
 
 
