@@ -108,6 +108,14 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
     assert "Nothing: each arm has all seeds." in text
 
 
+def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
+    chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
+    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
+    text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
+    assert "Nothing: each arm has all seeds." in text
+    assert rows(text, "mr")[1][5:] == ["-", "-", "-"]
+
+
 def test_a_method_that_made_nothing_is_named(tmp_path: Path) -> None:
     none = {"gold": 100, "new": 0}
     text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none)])

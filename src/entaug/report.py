@@ -240,7 +240,9 @@ def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[
             over_gold = fmean(by_seed[s].test.micro.f1 - base[s].test.micro.f1 for s in shared)
         if arm not in {GOLD, STEPS}:
             over_steps, why = _over_steps(by_seed, groups.get((STEPS, amount), {}), samples)
-            notes += why
+            # Amounts that dev only looked at are compared with nothing, and nothing is missing then.
+            tried = all(run.search == "patience" and not run.chosen for run in by_seed.values())
+            notes += [] if tried and over_steps is None else why
         rows.append(_Row(group, tuple(by_seed[s] for s in sorted(by_seed)), over_gold, over_steps, tuple(notes)))
     return rows
 
