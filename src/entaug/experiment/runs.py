@@ -167,6 +167,7 @@ def augmented(run: Run) -> Path:
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in f"{run.cell.train.stem}.{run.method.label}")
+    label = label.encode()[:120].decode(errors="ignore")  # file systems take no names above 255 bytes
     target = folder / f"{label}.{name}.jsonl"
     with locked(target):
         if not target.exists():
