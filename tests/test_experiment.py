@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +23,14 @@ import tiny
 from conftest import EXAMPLE, ROOT
 from entaug.cli import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError
-from entaug.experiment import run_experiment
+from entaug.errors import InputError, MissingModelError, ParameterError
+from entaug.experiment import _failure, _unheard, run_experiment
 from entaug.experiment.cells import prepare
 from entaug.experiment.plan import amounts_by_patience, copies_made, read_plan
 from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
+from entaug.locks import locked
 from entaug.report import read_runs, report_on
 from entaug.scoring import Counts, Scores
 
@@ -93,6 +98,27 @@ test = "{TEST}"
         (("sizes = [16]", 'sizes = [16]\nmethods = ["sr"]'), "methods", "sr"),
         (("sizes = [16]", "size = [16]"), "size =", "did you mean 'sizes'"),
         (("sizes = [16]", "sizes = [16]\noptions = {tag_colum = 1}"), "options", "options"),
+        (("seeds = [1]", "seeds = [99999999999999999999]"), "seeds", "below 2\\^63"),
+        (("seeds = [1]", "seeds = [1]\nname = 3"), "name", "name is 3"),
+        (("seeds = [1]", 'seeds = [1]\noutput = "~nobody-of-this-name/x"'), "output", "no such user"),
+        (("seeds = [1]", "seeds = [1]\namounts = [1, 1.0]"), "amounts", "each once"),
+        (("seeds = [1]", "seeds = [1]\namounts = [0.01]"), "amounts", "not even one sentence for 16 of toy"),
+        (('name = "mr"', 'name = "mr"\namounts = [0.01]'), "amounts", "not even one sentence"),
+        (("rate = 2e-3", "rate = true"), "rate", "rate must be"),
+        (("rate = 2e-3", "warmup = true"), "warmup", "warmup must be"),
+        (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger lacks its name"),
+        (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear 'labels_'"),
+        (('name = "linear"', 'name = "bilstm-crf"\nhidden = 0'), "hidden", "hidden must be"),
+        (('name = "toy"', 'name = "/toy"'), "name", "no slashes"),
+        (('name = "toy"', 'name = "../toy"'), "name", "no slashes"),
+        (('name = "toy"', 'name = "a\\u0000b"'), "name", "a short text"),
+        (('name = "toy"', f'name = "{"x" * 300}"'), "name", "at most 100 bytes"),
+        (('name = "mr"', f'name = "mr"\nlabel = "{"é" * 60}"'), "label", "at most 100 bytes"),
+        (("sizes = [16]", 'sizes = [1.0]\nsubset = "fraction"'), "sizes", "shares"),
+        (("sizes = [16]", 'sizes = [0.0001]\nsubset = "fraction"'), "sizes", "not even one"),
+        (("sizes = [16]", 'sizes = [16]\noptions = {scheme = "x"}'), "options", "tag scheme"),
+        (("sizes = [16]", 'sizes = [16]\n[corpora.options]\nscheme = "x"'), "[corpora.options]", "tag scheme"),
+        (("[training]\nepochs = 1", '["training"]\n"epochs" = 0'), '"epochs"', "epochs must be"),
         (("sizes = [16]", "sizes = [99]\ntest = {rest = 50}"), "TWICE", "TOML"),
     ],
 )
@@ -109,9 +135,53 @@ def test_bad_plans_are_refused_before_any_work(
     assert caught.value.line is not None
     if line != "TWICE":
         where = plan.read_text().splitlines()[caught.value.line - 1]
-        table = where.startswith("[[")
+        table = where.startswith("[")
         assert table or line.split(" ", maxsplit=1)[0] in where, (where, str(caught.value))
     assert not (tmp_path / "plan").exists() or not (tmp_path / "plan" / "runs.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (b"training.epochs = 0\n", 1, "epochs must be"),
+        (b"seeds = [1]\ntraining = {epochs = 0}\n", 2, "epochs must be"),
+        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "a corpus lacks train"),
+        (b"\xef\xbb\xbfseeds = []\n", 1, "seeds is"),
+        (b"a = " + b"[" * 3000 + b"]" * 3000, None, "nested too deeply"),
+        (b"\xff", None, "not UTF-8"),
+        (b"", None, "no .*corpora"),
+    ],
+)
+def test_faults_have_their_line_however_toml_is_written(
+    text: bytes, line: int | None, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_bytes(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_plan(tmp_path / "plan.toml")
+    assert caught.value.line == line
+
+
+def test_names_of_corpora_differ_by_more_than_case(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, corpus='[[corpora]]\nname = "Toy"')
+    same = f'train = "{TRAIN}"\ntest = "{TEST}"\n'
+    plan.write_text(plan.read_text().replace('name = "Toy"\n', f'name = "Toy"\n{same}'))
+    with pytest.raises(InputError, match="'Toy' is there already, among the corpora"):
+        read_plan(plan)
+    # Baselines are names of arms: a corpus may have such a name.
+    plan.write_text(plan.read_text().replace('"Toy"', '"gold"'))
+    assert [corpus.name for corpus in read_plan(plan).corpora] == ["toy", "gold"]
+
+
+def test_what_a_run_needs_is_looked_for_before_any_work(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    text = plan.read_text()
+    plan.write_text(text.replace('precision = "fp32"', 'device = "cude"'))
+    with pytest.raises(ParameterError, match=r"plan.toml:9: no device 'cude' here"):
+        run_experiment(plan, jobs=1)
+    plan.write_text(text.replace(str(encoder), "/no/such/folder"))
+    with pytest.raises(MissingModelError, match=r"plan.toml:8: '/no/such/folder' is neither"):
+        run_experiment(plan, jobs=1)
+    assert not (tmp_path / "plan" / "runs.jsonl").exists()
 
 
 def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, tmp_path: Path) -> None:
@@ -316,6 +386,99 @@ def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_pat
     assert len(Records(folder).found) == len(schedule.runs)
 
 
+def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path) -> None:
+    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    good = {**f1_record(runs[0], 0.5), "dev": None}
+    bad = [
+        b"\xff\xfe",
+        b"[1]",
+        b"[" * 100_000,
+        b'{"key": "x"}',
+        json.dumps({**good, "key": "y", "dev": 3}).encode(),
+        json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
+    ]
+    (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
+    assert Records(tmp_path / "plan").found == {good["key"]: good}
+
+
+# ------------------------------------------------------------------------------------------------------------ failures
+
+
+def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
+    encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path, encoder, 'seeds = [1]\nbaselines = ["gold"]')
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "augmented").write_text("a file where a folder should be")
+    assert main(["experiment", str(plan), "--jobs", "1"]) == 3
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("1 of 2 runs")
+    assert said[1].startswith("entaug: error: the run toy, 16, linear, mr 1N, seed 1 could not use a file")
+    assert said[1].endswith("finished runs are kept")
+    assert len(said) == 2
+    assert len((tmp_path / "plan" / "runs.jsonl").read_text().splitlines()) == 1
+    # Where the folder for all of it cannot be made, that is told too.
+    shutil.rmtree(tmp_path / "plan")
+    (tmp_path / "plan").write_text("")
+    assert main(["experiment", str(plan), "--jobs", "1"]) == 3
+    assert "plan/data: cannot be written (Not a directory); make the folder first" in capsys.readouterr().err
+
+
+def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
+    records = Records(tmp_path / "plan")
+    for run in runs:
+        records.append(f1_record(run, 0.5), 1.0)
+    with ThreadPoolExecutor(1) as other:
+        with locked(tmp_path / "plan" / "runs.jsonl"):
+            done = other.submit(main, ["experiment", str(tmp_path / "plan.toml")])
+            time.sleep(1)
+            assert not done.done()
+        assert done.result() == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"waiting: another process is at {tmp_path / 'plan'}"
+    assert said[-2].startswith("4 runs done, 4 of them earlier")
+
+
+def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
+    gold, *_, new = schedule_of(tmp_path, encoder, "seeds = [7]").runs
+    told = _failure(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
+    assert str(told) == "x:3: nothing to do (in the run toy, 16, linear, mr 1N, seed 7); use another"
+    told = _failure(gold, ValueError("one\ntwo"))
+    assert str(told).startswith("the run toy, 16, linear, gold, seed 7 failed (ValueError: one two); mend it")
+    assert "perhaps for lack of memory" in str(_failure(gold, BrokenProcessPool()))
+
+
+def test_processes_for_runs_never_hear_ctrl_c() -> None:
+    ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with _unheard():
+        assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout == b"True\n"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1, 2, 3]")
+    plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "entaug", "experiment", str(plan), "--jobs", "1"]
+    # In a group of its own, which gets the signal whole, as from a terminal.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
+        while not (lock := tmp_path / "plan" / ".runs.jsonl.lock").exists():
+            time.sleep(0.01)
+        time.sleep(0.3)  # a process for runs is beginning
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == b"entaug: interrupted; run the same command again to go on\n"
+    assert not lock.exists()
+    with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
+        for _ in range(100):
+            os.killpg(process.pid, 0)
+            time.sleep(0.1)
+        pytest.fail("a process is left over")
+
+
 # -------------------------------------------------------------------------------------------------------- command line
 
 
@@ -386,3 +549,16 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(encoder: Path, tmp_pa
     plan.write_text(without)
     with pytest.raises(InputError, match="nested or discontinuous mentions, which linear cannot learn"):
         run_experiment(plan, jobs=1)
+
+
+def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path, tmp_path: Path) -> None:
+    same = tmp_path / "same.jsonl"
+    entaug.write([Sentence([f"w{i}", "in", "Kent"], [Mention("LOC", [(2, 3)])]) for i in range(30)], same)
+    methods = '[[methods]]\nname = "mr"\n[[methods]]\nname = "lwtr"\np = 1\n'
+    plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [12]", methods)
+    text = plan.read_text().replace(str(TRAIN), str(same)).replace(f'"{DEV}"', "{rest = 6}")
+    plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
+    with pytest.raises(InputError, match=r"\(in the run toy, 12, linear, mr 1N, seed 1\)"):
+        run_experiment(plan, jobs=1)
+    done = [json.loads(line)["arm"] for line in (tmp_path / "plan" / "runs.jsonl").read_text().splitlines()]
+    assert done == ["gold", "gold-steps", "duplicate", "lwtr"]

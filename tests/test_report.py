@@ -97,6 +97,31 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     assert ["lwtr 2N", "70.0"] in rows(told(tmp_path, CELL, by_type=True), "lwtr 2N")
 
 
+def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
+    # Gold for as many steps as gold takes anyhow is one run, with one key and two records.
+    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 0.5, [5, 5]), *seeds("mr", 0.5, [7, 7])]
+    for one, other in zip(records[:2], records[2:4], strict=True):
+        other["key"] = one["key"]
+    text = told(tmp_path, records)
+    assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
+    assert rows(text, "mr")[0][4:] == ["+20.0", "+20.0", "+20.0 to +20.0", "helps"]
+    assert "Nothing: each arm has all seeds." in text
+
+
+def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
+    chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
+    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
+    text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
+    assert "Nothing: each arm has all seeds." in text
+    assert rows(text, "mr")[1][5:] == ["-", "-", "-"]
+
+
+def test_a_method_that_made_nothing_is_named(tmp_path: Path) -> None:
+    none = {"gold": 100, "new": 0}
+    text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none)])
+    assert "toy, 100, linear: sis 1N: made no new sentence" in text
+
+
 def test_seeds_differ_by_hand(tmp_path: Path) -> None:
     # Gains of 0 and 20 points: their mean has a standard error of 10, and two seeds say little: 12.7 of these.
     text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("lwtr", 1, [5, 7])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,8 +20,16 @@ import tiny
 from conftest import EXAMPLE
 from entaug.cli import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, LossError, OutputError, ParameterError, UnknownNameError
-from entaug.evaluation import evaluate_files
+from entaug.errors import (
+    InputError,
+    LossError,
+    MissingExtraError,
+    MissingModelError,
+    OutputError,
+    ParameterError,
+    UnknownNameError,
+)
+from entaug.evaluation import evaluate_files, train_file
 from entaug.scoring import score
 from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
 from entaug.taggers.bodies import EncoderBody, StaticBody
@@ -334,6 +343,15 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
         load_tagger(tmp_path)
 
 
+def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.startswith("entaug.taggers.") and name != "entaug.taggers.base":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torchcrf", None)
+    with pytest.raises(MissingExtraError, match=r"entaug\[taggers\]"):
+        create_tagger("bilstm-crf")
+
+
 def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     create_tagger("linear", encoder=str(bert), device="cpu").fit(GOLD, training=Training(steps=1)).save(whole)
@@ -346,10 +364,54 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="train"):
             load_tagger(folder)
     config = json.loads((whole / "tagger.json").read_text())
+    faults: list[dict[str, Any]] = [{"params": []}, {"params": None}, {"params": {"labels_": 3}}, {"tagger": ["x"]}]
+    for wrong in faults:
+        (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
+        with pytest.raises(InputError, match="whole: holds"):
+            load_tagger(whole)
     config["labels"] = ["X"]
     (whole / "tagger.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match="damaged"):
         load_tagger(whole)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": 2**64}, {"seed": 1.5}, {"steps": True}, {"rate": True}, {"decay": False}, {"clip": True}]
+)
+def test_training_takes_no_odd_numbers(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
+        Training(**wrong)
+
+
+def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    for name in TAGGERS:
+        made(name, bert, vectors).check()
+        with pytest.raises(ParameterError, match="no device 'cude'"):
+            replace(made(name, bert, vectors), device="cude").check()
+    with pytest.raises(MissingModelError, match="neither a folder nor a name"):
+        create_tagger("linear", encoder=str(tmp_path / "none")).check()
+    with pytest.raises(ParameterError, match="encoder must be"):
+        create_tagger("w2ner", encoder="")
+    with pytest.raises(UnknownNameError, match="labels_") as caught:
+        create_tagger("linear", labels_=[])
+    assert "fitted_" not in str(caught.value)
+    for hidden in (0, True, 1.5, "9"):
+        with pytest.raises(ParameterError, match="hidden must be"):
+            create_tagger("static-bilstm-crf", hidden=hidden)
+
+
+def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    steps: list[int] = []
+    with pytest.raises(OutputError, match="cannot be written"):
+        train_file(
+            EXAMPLE / "train.conll",
+            tmp_path / "file" / "tagger",
+            create_tagger("linear", encoder=str(bert), device="cpu"),
+            training=Training(steps=2),
+            progress=lambda done, *_: steps.append(done),
+        )
+    assert not steps
 
 
 # --------------------------------------------------------------------------------------------------------- command line

@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EntaugError as error:
         return _fail(error, BAD_INPUT)
     except KeyboardInterrupt:
-        hint = "; run the same command again to go on" if argv[:1] == ["augment"] else ""
+        hint = "; run the same command again to go on" if argv[:1] in (["augment"], ["experiment"]) else ""
         sys.stderr.write(f"entaug: interrupted{hint}\n")
         return INTERRUPTED
     except BrokenPipeError:

@@ -210,8 +210,8 @@ def _train(args: argparse.Namespace) -> int:
         )
         return OK
     say = sys.stderr.write
-    say(f"{args.tagger}: {summary.sentences:,} sentences, {len(summary.labels)} types, {summary.fitted.steps:,} steps ")
-    say(f"({summary.seconds:.1f} s), loss {summary.fitted.losses[-1]:.3f}\n")
+    say(f"{args.tagger}: {_n(summary.sentences, 'sentence')}, {_n(len(summary.labels), 'type')}, ")
+    say(f"{_n(summary.fitted.steps, 'step')} ({summary.seconds:.1f} s), loss {summary.fitted.losses[-1]:.3f}\n")
     if summary.fitted.kept:
         say(f"kept epoch {summary.fitted.kept} of {len(summary.fitted.dev)}, the best on dev\n")
     if summary.dev:
@@ -236,12 +236,13 @@ def _experiment(args: argparse.Namespace) -> int:
     if args.check:
         state = run_experiment(plan, check_only=True)
         _say_leaks(state)
-        say(f"{args.plan}: good; {state.total:,} runs of {state.steps_left:,} steps in all\n")
+        say(f"{args.plan}: good; {_n(state.total, 'run')} of {_n(state.steps_left, 'step')} in all\n")
         return OK
     with _table() as watch:
-        state = run_experiment(plan, jobs=args.jobs, watch=watch)
+        waiting = f"waiting: another process is at {plan.output}"
+        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: _say_line(waiting))
     _say_leaks(state)
-    say(f"{state.done:,} runs done, {state.earlier:,} of them earlier: {plan.output}\n")
+    say(f"{_n(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}\n")
     say(f"see: entaug report {plan.output}\n")
     return OK
 

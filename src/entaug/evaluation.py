@@ -6,6 +6,7 @@ Nothing here prints.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections import Counter
@@ -172,6 +173,9 @@ def train_file(
     output = Path(output)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise OutputError("is there already", path=str(output), remedy="name a folder that is new or empty")
+    _make(output.parent)  # before an hour's training, not after it
+    if not os.access(output.parent, os.W_OK):
+        raise OutputError("cannot be written", path=str(output), remedy="name another folder")
     options = read_options or {}
     gold = read(input, from_format, repair=repair, **options)
     watched = None if dev is None else read(dev, from_format, repair=repair, **options)

@@ -37,7 +37,7 @@ class Run:
     """One record.
 
     Args:
-        key: what names the run; of two records of one key the later holds.
+        key: what names the run; of two records of one key with the same labels the later holds.
         corpus: the corpus's name.
         size: how many gold sentences the subset has.
         tagger: the tagger's label.
@@ -113,12 +113,13 @@ def read_runs(paths: Iterable[str | Path]) -> list[Run]:
         paths: folders that hold a ``runs.jsonl``, or such files.
 
     Returns:
-        The runs, each key once. A last line that breaks off, as when a run was killed while writing, is left out.
+        The runs, each once under each of its labels. A last line that breaks off, as when a run was killed while
+        writing, is left out.
 
     Raises:
         InputError: a file is missing or holds no record, or a record is faulty; file and line are named.
     """
-    found: dict[str, Run] = {}
+    found: dict[Any, Run] = {}
     for path in paths:
         file = Path(path, "runs.jsonl") if Path(path).is_dir() else Path(path)
         try:
@@ -137,8 +138,10 @@ def read_runs(paths: Iterable[str | Path]) -> list[Run]:
                     continue
                 raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
             run = _run(record, str(file), number)
-            found.pop(run.key, None)
-            found[run.key] = run
+            # Arms, methods and corpora may share a run, each under its own labels.
+            name = run.key, run.cell, run.group, run.seed
+            found.pop(name, None)
+            found[name] = run
         if len(found) == before and not any(run.path == str(file) for run in found.values()):
             raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
     return list(found.values())
@@ -228,6 +231,8 @@ def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[
         if len(by_seed) < len(wanted):
             lacking = ", ".join(map(str, sorted(wanted - by_seed.keys())))
             notes.append(f"incomplete: {len(by_seed)} of {len(wanted)} seeds, without {lacking}")
+        if arm not in _FIRST_ARMS and not any(run.new for run in by_seed.values()):
+            notes.append("made no new sentence")
         over_gold = over_steps = None
         base = groups.get((GOLD, 0.0), {})
         shared = sorted(by_seed.keys() & base.keys())
@@ -235,7 +240,9 @@ def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[
             over_gold = fmean(by_seed[s].test.micro.f1 - base[s].test.micro.f1 for s in shared)
         if arm not in {GOLD, STEPS}:
             over_steps, why = _over_steps(by_seed, groups.get((STEPS, amount), {}), samples)
-            notes += why
+            # Amounts that dev only looked at are compared with nothing, and nothing is missing then.
+            tried = all(run.search == "patience" and not run.chosen for run in by_seed.values())
+            notes += [] if tried and over_steps is None else why
         rows.append(_Row(group, tuple(by_seed[s] for s in sorted(by_seed)), over_gold, over_steps, tuple(notes)))
     return rows
 

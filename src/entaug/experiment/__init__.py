@@ -11,14 +11,14 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.errors import EntaugError
+from entaug.errors import EntaugError, OutputError
 from entaug.experiment.cells import prepare
 from entaug.experiment.plan import Plan, read_plan
 from entaug.experiment.records import RECORDS, Records
@@ -56,7 +56,12 @@ Watch = Callable[[State], None]
 
 
 def run_experiment(
-    plan: str | Path | Plan, *, jobs: int | None = None, watch: Watch | None = None, check_only: bool = False
+    plan: str | Path | Plan,
+    *,
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    check_only: bool = False,
+    waiting: Callable[[], None] = lambda: None,
 ) -> State:
     """Do the runs of a plan that are not done yet.
 
@@ -68,6 +73,7 @@ def run_experiment(
             GPU. The records do not depend on it.
         watch: told how far it is.
         check_only: check the plan and count the runs, and do none.
+        waiting: called once if another process is at this experiment; it is waited for.
 
     Returns:
         How far it is: all done, if nothing broke.
@@ -83,11 +89,25 @@ def run_experiment(
     schedule = Schedule(plan, cells)
     if check_only:
         return _state(schedule, {}, set(), 0.0)
-    for method in plan.methods:
-        method.augmenter(1, 0).load()
+    _check_models(plan)
     plan.output.mkdir(parents=True, exist_ok=True)
-    with locked(plan.output / RECORDS):
+    with locked(plan.output / RECORDS, waiting):
         return _run_all(plan, schedule, jobs or _jobs(plan.threads), watch or (lambda _: None))
+
+
+def _check_models(plan: Plan) -> None:
+    """Find out what is missing before any work, not when its turn comes."""
+    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], object]]] = []
+    checks += [("taggers", i, tagger.params, tagger.make().check) for i, tagger in enumerate(plan.taggers)]
+    checks += [("methods", i, method.params, method.augmenter(1, 0).load) for i, method in enumerate(plan.methods)]
+    for table, number, params, check in checks:
+        try:
+            check()
+        except EntaugError as error:
+            if error.path is None:
+                key = next((k for k, value in params.items() if repr(value) in error.message), "")
+                error.path, error.line = str(plan.path), plan.lines.of(table, number, key)
+            raise
 
 
 def _run_all(plan: Plan, schedule: Schedule, jobs: int, watch: Watch) -> State:
@@ -103,6 +123,7 @@ def _run_all(plan: Plan, schedule: Schedule, jobs: int, watch: Watch) -> State:
         watch(state)
         return state
 
+    failed: list[tuple[Run, BaseException]] = []
     with _pool(jobs, plan.threads) as pool:
         while True:
             advanced = -1
@@ -112,24 +133,45 @@ def _run_all(plan: Plan, schedule: Schedule, jobs: int, watch: Watch) -> State:
             for run in schedule.runs:
                 if run.key not in records.found and run.key not in pending:
                     pending.add(run.key)
-                    futures[pool.submit(perform, run)] = run
+                    with _unheard():
+                        futures[pool.submit(perform, run)] = run
             note()
             if not futures:
                 break
-            finished, _ = wait(futures, timeout=1.0, return_when=FIRST_COMPLETED)
+            finished, _ = wait(futures, return_when=FIRST_COMPLETED)
             for future in finished:
                 run = futures.pop(future)
-                try:
-                    record, seconds = future.result()
-                except BrokenProcessPool:
-                    raise EntaugError(
-                        f"a run died ({run.cell.corpus.name}, {run.arm}), perhaps for lack of memory",
-                        remedy="run the same command again with fewer --jobs: finished runs are kept",
-                    ) from None
-                records.append(record, seconds)
-                pending.discard(run.key)
+                if (error := future.exception()) is None:
+                    records.append(*future.result())
+                else:
+                    failed.append((run, error))
+                    if isinstance(error, BrokenProcessPool):
+                        raise _failure(run, error) from error
     records.settle(schedule.runs, schedule.chosen)
-    return note()
+    state = note()
+    if failed:  # the others were done all the same
+        error = _failure(*failed[0])
+        if len(failed) > 1:
+            error.message += f", and {len(failed) - 1:,} more failed"
+        raise error from failed[0][1]
+    return state
+
+
+def _failure(run: Run, error: BaseException) -> EntaugError:
+    """What a run broke off by, with the run named; an error that nobody foresaw too becomes one line."""
+    amount = "" if run.arm == "gold" else f" {run.amount:g}N"
+    name = f"{run.cell.corpus.name}, {run.cell.size}, {run.tagger.label}, {run.arm}{amount}, seed {run.seed}"
+    if isinstance(error, EntaugError):
+        error.message += f" (in the run {name})"
+        return error
+    remedy = "mend it and run the same command again: finished runs are kept"
+    if isinstance(error, BrokenProcessPool):
+        remedy = "run the same command again with fewer --jobs: finished runs are kept"
+        return EntaugError(f"a run died ({name}), perhaps for lack of memory", remedy=remedy)
+    if isinstance(error, OSError):
+        return OutputError(f"the run {name} could not use a file ({error})", remedy=remedy)
+    what = " ".join(str(error).split())[:200]
+    return EntaugError(f"the run {name} failed ({type(error).__name__}: {what})", remedy=remedy)
 
 
 def _state(schedule: Schedule, records: dict[str, dict[str, Any]], earlier: set[str], seconds: float) -> State:
@@ -182,6 +224,21 @@ def _pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
             child.terminate()
         raise
     pool.shutdown()
+
+
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes that begin here never hear Ctrl-C, not even before they could say so; this one hears it afterwards."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(threads: int, parent: int) -> None:

@@ -12,9 +12,10 @@ from random import Random
 from typing import Any
 
 from entaug.data import Corpus, Sentence
-from entaug.errors import InputError, ParameterError
-from entaug.experiment.plan import CorpusPlan, Part, Plan
+from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
+from entaug.experiment.plan import PATIENCE, CorpusPlan, Part, Plan
 from entaug.formats import read, write
+from entaug.formats.files import output_error
 from entaug.subsets import draw, rest
 
 __all__ = ["Cell", "digest", "hash_of", "prepare", "shared"]
@@ -73,7 +74,11 @@ class _Preparation:
                 "sizes", f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             )
         # Shares become numbers of sentences here: files and tables name those.
-        subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
+        try:
+            subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
+        except EntaugError as error:
+            raise self.fault("sizes", error.message, error.remedy or "correct the plan") from None
+        self.check_amounts(min(subsets))
         parts = self.drawn(rest(train, *subsets.values()), given)
         for name, sentences in parts.items():
             if sentences is not None and not any(sentence.mentions for sentence in sentences):
@@ -96,7 +101,7 @@ class _Preparation:
     def read(self, path: Path) -> Corpus:
         try:
             return read(path, **dict(self.corpus.options))
-        except (ParameterError, TypeError) as error:
+        except (ParameterError, UnknownNameError, TypeError) as error:
             raise self.fault("options", f"these options cannot be used ({error})") from None
 
     def given(self, part: Part | None) -> list[Sentence] | None:
@@ -142,6 +147,18 @@ class _Preparation:
                     'make the types agree, or set missing_types = "allow"',
                 )
 
+    def check_amounts(self, size: int) -> None:
+        for number, method in enumerate(self.plan.methods):
+            wanted = self.corpus.methods is None or method.label in self.corpus.methods
+            if not wanted or method.amounts == PATIENCE or round(float(method.amounts[0]) * size):
+                continue
+            own = self.plan.lines.of("methods", number, "amounts") != self.plan.lines.of("methods", number, "")
+            raise self.plan.fault(
+                ("methods", number, "amounts") if own else ("", 0, "amounts"),
+                f"an amount of {method.amounts[0]} is not even one sentence for {size} of {self.corpus.name}",
+                "give a larger amount, or larger sizes",
+            )
+
     def check_shapes(self, train: list[Sentence]) -> None:
         if self.corpus.overlap is not None or all(sentence.flat for sentence in train):
             return
@@ -156,7 +173,10 @@ class _Preparation:
 
     def write(self, name: str, sentences: Sequence[Sentence]) -> Path:
         """Write a part; a file that says the same already stays, so that nothing is disturbed that reads it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise output_error(self.folder, error) from None
         path = self.folder / f"{name}.jsonl"
         beside = self.folder / f".{name}.{os.getpid()}.jsonl"
         try:

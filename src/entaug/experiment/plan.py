@@ -164,18 +164,24 @@ class Lines:
         self._found: dict[Place, int] = {}
         counts: dict[str, int] = {}
         table, number = "", 0
-        for line, content in enumerate(text.splitlines(), start=1):
-            if header := re.match(r"\s*(\[\[?)\s*([\w.\-]+)\s*\]", content):
-                table = header[2]
+        for line, content in enumerate(text.split("\n"), start=1):
+            if header := re.match(r"\s*\[\[?([\s\w.\-\"']+)\]", content):
+                table = re.sub(r"[\s\"']", "", header[1])
                 number = counts.get(table, 0)
                 counts[table] = number + 1
                 self._found.setdefault((table, number, ""), line)
-            elif key := re.match(r"\s*\"?([\w\-]+)\"?\s*[=.]", content):
+                above, _, below = table.rpartition(".")
+                if above:  # [corpora.options] belongs to the last of [[corpora]]
+                    self._found.setdefault((above, max(0, counts.get(above, 0) - 1), below), line)
+            elif key := re.match(r"\s*[\"']?([\w\-]+)[\"']?\s*(?:=|\.\s*[\"']?([\w\-]+))", content):
                 self._found.setdefault((table, number, key[1]), line)
+                if key[2] and not table:  # training.epochs = 3
+                    self._found.setdefault((key[1], 0, key[2]), line)
 
     def of(self, table: str, number: int, key: str) -> int | None:
-        """The line of a key, or else of its table."""
-        return self._found.get((table, number, key)) or self._found.get((table, number, ""))
+        """The line of a key, or else of its table, or else of the key that holds the table: ``corpora = [{...}]``."""
+        places: list[Place] = [(table, number, key), (table, number, ""), ("", 0, table)]
+        return next((self._found[place] for place in places if place in self._found), None)
 
 
 def amounts_by_patience(size: int) -> list[float]:
@@ -213,7 +219,7 @@ def read_plan(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path), remedy="check the path") from None
@@ -223,6 +229,8 @@ def read_plan(path: str | Path) -> Plan:
         place = re.search(r"at line (\d+)", str(error))
         line = int(place[1]) if place else None
         raise InputError(f"is not TOML ({error})", path=str(path), line=line, remedy="correct it") from None
+    except RecursionError:
+        raise InputError("is nested too deeply", path=str(path), remedy="correct it") from None
     return _Reader(path, data, Lines(text)).plan()
 
 
@@ -240,6 +248,7 @@ class _Reader:
         known |= {"training", "corpora", "taggers", "methods"}
         self.keys(("", 0, ""), self.data, known)
         top = self.data
+        self.text(("", 0, "name"), top.get("name", self.path.stem))
         seeds = self.numbers(("", 0, "seeds"), top.get("seeds", [1, 2, 3]))
         baselines = self.some(("", 0, "baselines"), top.get("baselines", list(BASELINES)), BASELINES)
         threads = top.get("threads", 1)
@@ -293,10 +302,12 @@ class _Reader:
         seen: set[str] = set()
         for i, one in enumerate(made):
             label = getattr(one, "label", None) or one.name
-            if label in seen or label in BASELINES:
-                key = "name" if name == "corpora" else "label"
-                raise self.fault((name, i, ""), f"{label!r} is there already", f"give it another {key}")
-            seen.add(label)
+            # Names of corpora become names of files, and some file systems do not tell cases apart.
+            key, known = ("name", label.casefold()) if name == "corpora" else ("label", label)
+            if known in seen or (name == "methods" and label in BASELINES):
+                what = "as a baseline" if label in BASELINES else f"among the {name}"
+                raise self.fault((name, i, ""), f"{label!r} is there already, {what}", f"give it another {key}")
+            seen.add(known)
         return made
 
     def corpus(self, i: int, table: dict[str, Any], taggers: list[TaggerPlan], methods: list[MethodPlan]) -> CorpusPlan:
@@ -307,6 +318,9 @@ class _Reader:
             if key not in table:
                 raise self.fault(place, f"a corpus lacks {key}", f"add {key} = ...")
         label = self.text(("corpora", i, "name"), table["name"])
+        if re.search(r"[/\\]", label) or label.startswith("."):
+            remedy = "give one that can begin the name of a file: no slashes, no full stop in front"
+            raise self.fault(("corpora", i, "name"), f"name is {label!r}", remedy)
         sizes = table.get("sizes")
         if sizes is not None:
             sizes = self.sizes(("corpora", i, "sizes"), sizes, shares=table.get("subset") == "fraction")
@@ -320,7 +334,7 @@ class _Reader:
             dev=self.part(("corpora", i, "dev"), table["dev"], sizes) if "dev" in table else None,
             sizes=sizes,
             subset=self.one(("corpora", i, "subset"), table.get("subset", "progressive"), tuple(DRAWS)),
-            subset_seed=self.numbers(("corpora", i, "subset_seed"), [table.get("subset_seed", 0)])[0],
+            subset_seed=self.number(("corpora", i, "subset_seed"), table.get("subset_seed", 0)),
             overlap=self.one(("corpora", i, "overlap"), table.get("overlap"), (None, "outermost", "innermost")),
             taggers=self.chosen(("corpora", i, "taggers"), table, [t.label for t in taggers]),
             methods=self.chosen(("corpora", i, "methods"), table, [m.label for m in methods]),
@@ -333,7 +347,7 @@ class _Reader:
     def sizes(self, place: Place, value: Any, *, shares: bool) -> tuple[float, ...]:
         if not shares:
             return tuple(self.numbers(place, value, least=1))
-        good = isinstance(value, list) and value and all(isinstance(v, float) and 0 < v <= 1 for v in value)
+        good = isinstance(value, list) and value and all(isinstance(v, float) and 0 < v < 1 for v in value)
         if not good or len(set(value)) < len(value):
             raise self.fault(place, f"sizes is {value!r}", "give shares of the corpus, such as [0.1], each once")
         return tuple(value)
@@ -344,7 +358,7 @@ class _Reader:
                 raise self.fault(place, f"{place[2]} is {value!r}", "give a file, or {rest = 500}")
             if sizes is None:
                 raise self.fault(place, "the whole of train is used, so there is no rest", "give sizes, or a file")
-            return Part(rest=self.numbers(place, [value["rest"]], least=1)[0])
+            return Part(rest=self.number(place, value["rest"], least=1))
         return Part(path=self.file(place, value))
 
     def chosen(self, place: Place, table: dict[str, Any], known: list[str]) -> tuple[str, ...] | None:
@@ -352,7 +366,9 @@ class _Reader:
 
     def tagger(self, i: int, table: dict[str, Any], training: Training) -> TaggerPlan:
         place = ("taggers", i, "")
-        name = self.one(("taggers", i, "name"), table.pop("name", None), tuple(TAGGERS))
+        if "name" not in table:
+            raise self.fault(place, "a tagger lacks its name", f"add name = ...: {', '.join(TAGGERS)}")
+        name = self.one(("taggers", i, "name"), table.pop("name"), tuple(TAGGERS))
         label = self.text(("taggers", i, "label"), table.pop("label", name))
         own = self.training(("taggers", i, "training"), table.pop("training", {}), training)
         made = TaggerPlan(label, name, table, own)
@@ -415,11 +431,13 @@ class _Reader:
         if value == PATIENCE:
             return PATIENCE
         remedy = f'give numbers above 0 up to 100, each once, such as [1, 3], or "{PATIENCE}"'
-        if not isinstance(value, list) or not value or len(set(map(str, value))) < len(value):
+        if not isinstance(value, list) or not value:
             raise self.fault(place, f"amounts is {value!r}", remedy)
         for one in value:
             if isinstance(one, bool) or not isinstance(one, int | float) or not 0 < one <= 100:
                 raise self.fault(place, f"amounts has {one!r}", remedy)
+        if len(set(value)) < len(value):
+            raise self.fault(place, f"amounts is {value!r}", remedy)
         return tuple(sorted(map(float, value)))
 
     def numbers(self, place: Place, value: Any, least: int | None = None) -> list[int]:
@@ -427,11 +445,22 @@ class _Reader:
         if not good or len(set(value)) < len(value) or (least is not None and min(value) < least):
             bound = "" if least is None else f" of at least {least}"
             raise self.fault(place, f"{place[2]} is {value!r}", f"give whole numbers{bound}, each once")
+        if max(map(abs, value)) >= 2**63:
+            raise self.fault(place, f"{place[2]} is {value!r}", "give numbers below 2^63")
         return list(value)
 
-    def text(self, place: Place, value: Any) -> str:
-        if not isinstance(value, str) or not value or "\n" in value or "|" in value:
+    def number(self, place: Place, value: Any, least: int | None = None) -> int:
+        bad = isinstance(value, bool) or not isinstance(value, int)
+        if bad or (least is not None and value < least) or abs(value) >= 2**63:
+            bound = "" if least is None else f" of at least {least}"
+            raise self.fault(place, f"{place[2]} is {value!r}", f"give a whole number{bound}")
+        return int(value)
+
+    def text(self, place: Place, value: Any, longest: int = 100) -> str:
+        if not isinstance(value, str) or not value.strip() or "|" in value or not value.isprintable():
             raise self.fault(place, f"{place[2]} is {value!r}", "give a short text without | or line breaks")
+        if len(value.encode()) > longest:
+            raise self.fault(place, f"{place[2]} is {value[:30]!r}...", f"give a text of at most {longest} bytes")
         return value
 
     def one(self, place: Place, value: Any, known: tuple[Any, ...]) -> Any:
@@ -447,13 +476,22 @@ class _Reader:
         return [self.one(place, v, tuple(known)) for v in value]
 
     def file(self, place: Place, value: Any) -> Path:
-        found = self.folder(self.text(place, value))
-        if not found.is_file():
+        found = self.folder(value, place)
+        try:
+            there = found.is_file()
+        except OSError:  # such as a name that is too long
+            there = False
+        if not there:
             raise self.fault(place, f"{place[2]}: there is no file {found}", "paths are relative to the plan's folder")
         return found
 
-    def folder(self, value: Any) -> Path:
-        return self.path.parent / Path(self.text(("", 0, "output"), value)).expanduser()
+    def folder(self, value: Any, place: Place = ("", 0, "output")) -> Path:
+        if not isinstance(value, str) or not value or "\0" in value:
+            raise self.fault(place, f"{place[2]} is {value!r}", "give a path")
+        try:
+            return self.path.parent / Path(value).expanduser()
+        except RuntimeError:
+            raise self.fault(place, f"{place[2]}: there is no such user ({value})", "give a whole path") from None
 
 
 def _wanted(label: str, chosen: tuple[str, ...] | None) -> bool:

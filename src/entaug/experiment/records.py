@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from entaug.errors import EntaugError
 from entaug.experiment.runs import Run
 from entaug.formats.files import atomic
+from entaug.scoring import Scores
 
 __all__ = ["RECORDS", "Records"]
 
@@ -71,14 +73,23 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole records of a file; half a line, which a kill can leave, is passed over."""
+    """Whole records of a file; half a line, which a kill can leave, and what is no record are passed over."""
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(line)
-            if isinstance(record, dict) and isinstance(record.get("key"), str):
+            if isinstance(record, dict) and isinstance(record.get("key"), str) and _scored(record):
                 yield record
+
+
+def _scored(record: dict[str, Any]) -> bool:
+    """Whether a record has its scores; one that has lost them counts for nothing, and its run is made again."""
+    try:
+        Scores.from_dict(record["test"])
+        return record["dev"] is None or bool(Scores.from_dict(record["dev"]))
+    except (EntaugError, KeyError):
+        return False
 
 
 def _torn(path: Path) -> bool:

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,7 +82,7 @@ class Run:
             "entaug": __version__,
         }
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Names the record."""
         return hash_of(self.config())
@@ -166,6 +167,7 @@ def augmented(run: Run) -> Path:
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in f"{run.cell.train.stem}.{run.method.label}")
+    label = label.encode()[:120].decode(errors="ignore")  # file systems take no names above 255 bytes
     target = folder / f"{label}.{name}.jsonl"
     with locked(target):
         if not target.exists():

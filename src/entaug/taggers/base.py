@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, UnknownNameError
 
 __all__ = ["TAGGERS", "Fitted", "Progress", "Tagger", "Training", "create_tagger", "load_tagger"]
 
@@ -68,15 +68,17 @@ class Training:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.steps is not None and (not isinstance(self.steps, int) or self.steps < 1):
+        if self.steps is not None and (type(self.steps) is not int or self.steps < 1):
             raise ParameterError(f"steps must be a whole number of at least 1, not {self.steps!r}")
+        if type(self.seed) is not int or abs(self.seed) >= 2**63:
+            raise ParameterError(f"seed must be a whole number below 2^63, not {self.seed!r}")
         for name in ("rate", "head_rate", "clip"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not (0 < value < math.inf):
+            if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
                 raise ParameterError(f"{name} must be a number above 0, not {value!r}")
         for name in ("warmup", "decay"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not (0 <= value <= 1):
+            if not isinstance(value, int | float) or isinstance(value, bool) or not (0 <= value <= 1):
                 raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
         if self.keep not in ("last", "best"):
             raise ParameterError(f'keep must be "last" or "best", not {self.keep!r}')
@@ -110,6 +112,10 @@ class Fitted:
 @runtime_checkable
 class Tagger(Protocol):
     """Finds mentions in sentences."""
+
+    def check(self) -> None:
+        """Look for what learning needs, and raise what is missing: a model, a device."""
+        ...
 
     def fit(
         self,
@@ -159,8 +165,11 @@ def create_tagger(name: str, **params: Any) -> Tagger:
     if name not in TAGGERS:
         raise UnknownNameError("tagger", name, list(TAGGERS))
     module, _, cls = TAGGERS[name].partition(":")
-    made = getattr(import_module(module), cls)
-    known = [f.name for f in fields(made)]
+    try:
+        made = getattr(import_module(module), cls)
+    except ImportError as error:
+        raise error if isinstance(error, EntaugError) else MissingExtraError(error.name or "torch", "taggers") from None
+    known = [f.name for f in fields(made) if f.init]
     for param in params:
         if param not in known:
             raise UnknownNameError(f"parameter of {name}", param, known)
@@ -181,10 +190,16 @@ def load_tagger(folder: str | Path) -> Tagger:
     remedy = "name a folder that `entaug train` or `Tagger.save` wrote"
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        name, params = config["tagger"], config["params"]
-    except (OSError, ValueError, KeyError, TypeError):
+        name, params = str(config["tagger"]), {**config["params"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"holds no tagger (no readable {CONFIG})", path=str(folder), remedy=remedy) from None
-    return create_tagger(name, **params).restore(folder)
+    try:
+        made = create_tagger(name, **params)
+    except (UnknownNameError, ParameterError) as error:
+        raise InputError(
+            f"holds a damaged tagger ({error})", path=str(folder), remedy="train the tagger again"
+        ) from None
+    return made.restore(folder)
 
 
 def labels_of(sentences: Sequence[Sentence]) -> list[str]:

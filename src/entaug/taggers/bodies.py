@@ -16,7 +16,7 @@ from entaug.backends.resolve import resolve
 from entaug.backends.torch_base import by_word, content_name, find, load, longest, quiet
 from entaug.errors import MissingModelError
 
-__all__ = ["EncoderBody", "StaticBody"]
+__all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 
 
 class Pieces(NamedTuple):

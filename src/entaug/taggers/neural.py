@@ -19,12 +19,13 @@ from safetensors.torch import load_file, save_file
 from transformers import get_linear_schedule_with_warmup
 
 from entaug import _version, tags
+from entaug.backends.resolve import resolve
 from entaug.backends.torch_base import choose
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.scoring import score
 from entaug.taggers.base import CONFIG, Fitted, Progress, Training, labels_of
-from entaug.taggers.bodies import EncoderBody, StaticBody
+from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
 
@@ -60,6 +61,10 @@ class NeuralTagger:
         raise NotImplementedError
 
     # --------------------------------------------------------------------------------------------------------- learning
+
+    def check(self) -> None:
+        """See `entaug.taggers.base.Tagger.check`."""
+        choose(self.device, self.precision)
 
     def fit(
         self,
@@ -317,6 +322,15 @@ class _OnEncoder(NeuralTagger):
 
     pool: ClassVar[str] = "first"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.encoder, str) or not self.encoder:
+            raise ParameterError(f"encoder must be an alias, a folder or a name on the hub, not {self.encoder!r}")
+
+    def check(self) -> None:
+        """See `entaug.taggers.base.Tagger.check`."""
+        super().check()
+        encoder_folder(self.encoder)
+
     def body(self, sentences: Sequence[Sentence]) -> EncoderBody:
         """The pretrained encoder."""
         del sentences
@@ -348,6 +362,7 @@ class LinearTagger(_OnEncoder):
     overlap: str = "error"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check(self.dropout, self.overlap)
 
     def head(self, size: int) -> LinearHead:
@@ -375,7 +390,8 @@ class BiLSTMCRFTagger(_OnEncoder):
     overlap: str = "error"
 
     def __post_init__(self) -> None:
-        _check(self.dropout, self.overlap)
+        super().__post_init__()
+        _check(self.dropout, self.overlap, self.hidden)
 
     def head(self, size: int) -> CRFHead:
         """LSTM and CRF."""
@@ -403,7 +419,12 @@ class StaticBiLSTMCRFTagger(NeuralTagger):
     overlap: str = "error"
 
     def __post_init__(self) -> None:
-        _check(self.dropout, self.overlap)
+        _check(self.dropout, self.overlap, self.hidden)
+
+    def check(self) -> None:
+        """See `entaug.taggers.base.Tagger.check`."""
+        super().check()
+        resolve("word_vectors", self.vectors)
 
     def body(self, sentences: Sequence[Sentence]) -> StaticBody:
         """Word vectors and characters."""
@@ -448,7 +469,9 @@ class GridTagger(_OnEncoder):
         return GridHead(size, self.labels_)
 
 
-def _check(dropout: float, overlap: str) -> None:
+def _check(dropout: float, overlap: str, hidden: int = 1) -> None:
+    if type(hidden) is not int or hidden < 1:
+        raise ParameterError(f"hidden must be a whole number of at least 1, not {hidden!r}")
     if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
         raise ParameterError(f"dropout must be a number from 0 to less than 1, not {dropout!r}")
     if overlap not in tags.OVERLAP:
