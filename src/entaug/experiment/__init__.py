@@ -138,7 +138,10 @@ def _run_all(plan: Plan, schedule: Schedule, jobs: int, watch: Watch) -> State:
             note()
             if not futures:
                 break
-            finished, _ = wait(futures, return_when=FIRST_COMPLETED)
+            finished: set[Future[Any]] = set()
+            # A signal may reach another thread than this one, which learns of it when it wakes up.
+            while not finished:
+                finished, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
             for future in finished:
                 run = futures.pop(future)
                 if (error := future.exception()) is None:
