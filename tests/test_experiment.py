@@ -462,10 +462,13 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
     plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "entaug", "experiment", str(plan), "--jobs", "1"]
+    # A shell lets what it starts in the background ignore Ctrl-C, and that is handed down; what is caught is not.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
         while not (lock := tmp_path / "plan" / ".runs.jsonl.lock").exists():
             time.sleep(0.01)
+        signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
