@@ -24,7 +24,7 @@ from entaug.jobs import STDOUT, Progress, _check_output, _guess, _silent, _watch
 from entaug.scoring import Scores, score
 from entaug.sinks import Counts, StreamSink
 from entaug.subsets import draw, rest
-from entaug.taggers.base import Fitted, Tagger, Training, load_tagger
+from entaug.taggers.base import Fitted, Tagger, Training, check_new, load_tagger
 from entaug.taggers.base import Progress as Steps
 
 __all__ = ["SubsetSummary", "TrainSummary", "Written", "evaluate_files", "subset_file", "train_file", "write_text"]
@@ -166,13 +166,12 @@ def train_file(
         What was done.
 
     Raises:
-        InputError: a file is faulty, or stands in the other.
+        InputError: a file is faulty, or there is nothing to learn in it.
         OutputError: the output is there already, or cannot be written.
     """
     begun = time.monotonic()
     output = Path(output)
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise OutputError("is there already", path=str(output), remedy="name a folder that is new or empty")
+    check_new(output)
     _make(output.parent)  # before an hour's training, not after it
     if not os.access(output.parent, os.W_OK):
         raise OutputError("cannot be written", path=str(output), remedy="name another folder")

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(error.name or "torch", "models") from None
 
-__all__ = ["Batcher", "TorchBackend", "by_word", "choose", "find", "load", "longest", "torch", "transformers"]
+__all__ = ["Batcher", "TorchBackend", "by_word", "choose", "find", "load", "longest", "padded", "torch", "transformers"]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
@@ -153,6 +153,16 @@ def by_word(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]
     """Sub-words of a sentence with special ones, and which word each belongs to: -1 for special ones."""
     encoded = tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
     return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
+
+
+def padded(rows: Sequence[Sequence[int]], width: int, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of ids as one tensor, filled up with `pad`, and the attention mask."""
+    ids = torch.full((len(rows), width), pad, dtype=torch.long)
+    mask = torch.zeros((len(rows), width), dtype=torch.long)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.tensor(row)
+        mask[i, : len(row)] = 1
+    return ids, mask
 
 
 # ------------------------------------------------------------------------------------------------ device and precision
@@ -313,10 +323,5 @@ class TorchBackend:
 
     def padded(self, rows: Sequence[Sequence[int]], width: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of ids as one tensor on the device, and the attention mask."""
-        pad = self.tokenizer.pad_token_id or 0
-        ids = torch.full((len(rows), width), pad, dtype=torch.long)
-        mask = torch.zeros((len(rows), width), dtype=torch.long)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = torch.tensor(row)
-            mask[i, : len(row)] = 1
+        ids, mask = padded(rows, width, self.tokenizer.pad_token_id or 0)
         return ids.to(self.device), mask.to(self.device)

@@ -149,8 +149,7 @@ class _Preparation:
 
     def check_amounts(self, size: int) -> None:
         for number, method in enumerate(self.plan.methods):
-            wanted = self.corpus.methods is None or method.label in self.corpus.methods
-            if not wanted or method.amounts == PATIENCE or round(float(method.amounts[0]) * size):
+            if not self.corpus.takes(method) or method.amounts == PATIENCE or round(float(method.amounts[0]) * size):
                 continue
             own = self.plan.lines.of("methods", number, "amounts") != self.plan.lines.of("methods", number, "")
             raise self.plan.fault(
@@ -163,8 +162,8 @@ class _Preparation:
         if self.corpus.overlap is not None or all(sentence.flat for sentence in train):
             return
         for tagger in self.plan.taggers:
-            wanted = self.corpus.taggers is None or tagger.label in self.corpus.taggers
-            if wanted and tagger.name != "w2ner" and tagger.params.get("overlap", "error") == "error":
+            flat_only = tagger.name != "w2ner" and tagger.params.get("overlap", "error") == "error"
+            if flat_only and self.corpus.takes(tagger):
                 raise self.fault(
                     "train",
                     f"{self.corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn",

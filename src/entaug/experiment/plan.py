@@ -73,6 +73,11 @@ class CorpusPlan:
     missing_types: str = "refuse"
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    def takes(self, part: TaggerPlan | MethodPlan) -> bool:
+        """Whether a tagger or method of the plan is for this corpus."""
+        chosen = self.taggers if isinstance(part, TaggerPlan) else self.methods
+        return chosen is None or part.label in chosen
+
 
 @dataclass(frozen=True)
 class MethodPlan:
@@ -282,8 +287,8 @@ class _Reader:
         for i, corpus in enumerate(plan.corpora):
             if corpus.dev is not None:
                 continue
-            best = [t.label for t in plan.taggers if t.training.keep == "best" and _wanted(t.label, corpus.taggers)]
-            patient = [m.label for m in plan.methods if m.amounts == PATIENCE and _wanted(m.label, corpus.methods)]
+            best = [t.label for t in plan.taggers if t.training.keep == "best" and corpus.takes(t)]
+            patient = [m.label for m in plan.methods if m.amounts == PATIENCE and corpus.takes(m)]
             if best or patient:
                 why = f"the epoch of {best[0]}" if best else f"the amount of {patient[0]}"
                 raise self.fault(
@@ -492,7 +497,3 @@ class _Reader:
             return self.path.parent / Path(value).expanduser()
         except RuntimeError:
             raise self.fault(place, f"{place[2]}: there is no such user ({value})", "give a whole path") from None
-
-
-def _wanted(label: str, chosen: tuple[str, ...] | None) -> bool:
-    return chosen is None or label in chosen

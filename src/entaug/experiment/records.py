@@ -48,7 +48,7 @@ class Records:
                 stream.flush()
                 os.fsync(stream.fileno())
 
-    def settle(self, runs: Sequence[Run], chosen: set[tuple[str, float]]) -> None:
+    def settle(self, runs: Sequence[Run], chosen: set[str]) -> None:
         """Put the records of these runs in their order under their labels, and those of other plans aside."""
         keys = {run.key for run in runs}
         ordered = []
@@ -57,7 +57,7 @@ class Records:
             if record is not None:
                 renamed = {**record, **run.labels()}
                 renamed.pop("chosen", None)
-                if (run.key, 1.0) in chosen:
+                if run.key in chosen:
                     renamed["chosen"] = True
                 ordered.append(renamed)
         others = [record for key, record in sorted(self.found.items()) if key not in keys]

@@ -115,7 +115,6 @@ def perform(run: Run) -> tuple[dict[str, Any], float]:
     tagger = run.tagger.make(run.cell.corpus.overlap)
     tagger.fit([*gold, *new], dev, training)
     found = score(test, tagger.predict(test))
-    counts = found.sentences
     record = {
         "key": run.key,
         **run.labels(),
@@ -124,7 +123,7 @@ def perform(run: Run) -> tuple[dict[str, Any], float]:
         "test_sentences": len(test),
         "dev": score(dev, tagger.predict(dev)).as_dict() if dev else None,
         "test": found.as_dict(),
-        "test_counts": {name: [getattr(c, name) for c in counts] for name in ("correct", "predicted", "gold")},
+        "test_counts": found.sentence_counts(),
         "search": run.method.amounts if run.method and run.method.amounts == PATIENCE else "list",
         "new_in_test": shared(new, test) if run.method else 0,
         "config": run.config(),

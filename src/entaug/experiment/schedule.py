@@ -28,19 +28,19 @@ class Schedule:
             for part, n in cell.leaks.items()
             if n
         ]
-        self.chosen: set[tuple[str, float]] = set()
+        self.chosen: set[str] = set()
         self._asked: set[tuple[Any, ...]] = set()
         # Each: the cell and tagger, the method, the amounts not tried yet, and those tried.
         self._patient: list[tuple[Cell, TaggerPlan, MethodPlan, list[float], list[float]]] = []
         for cell in cells:
             for tagger in plan.taggers:
-                if cell.corpus.taggers is None or tagger.label in cell.corpus.taggers:
+                if cell.corpus.takes(tagger):
                     self._begin(cell, tagger)
 
     def _begin(self, cell: Cell, tagger: TaggerPlan) -> None:
         self.add(cell, tagger, "gold", 0)
         for method in self.plan.methods:
-            if cell.corpus.methods is not None and method.label not in cell.corpus.methods:
+            if not cell.corpus.takes(method):
                 continue
             if method.amounts == PATIENCE:
                 first, *others = amounts_by_patience(cell.size)
@@ -78,7 +78,7 @@ class Schedule:
             known = [mean for mean in means if mean is not None]
             best = max(range(len(known)), key=lambda i: (known[i], -i))
             if not untried or len(tried) - 1 - best >= _PATIENCE:
-                self.chosen |= {(run.key, 1.0) for run in self._of(cell, tagger, method, tried[best])}
+                self.chosen |= {run.key for run in self._of(cell, tagger, method, tried[best])}
                 self.add_with_baselines(cell, tagger, method, tried[best])
                 continue
             tried.append(untried.pop(0))

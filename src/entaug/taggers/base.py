@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, MissingExtraError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, MissingExtraError, OutputError, ParameterError, UnknownNameError
 
 __all__ = ["TAGGERS", "Fitted", "Progress", "Tagger", "Training", "create_tagger", "load_tagger"]
 
@@ -200,6 +200,16 @@ def load_tagger(folder: str | Path) -> Tagger:
             f"holds a damaged tagger ({error})", path=str(folder), remedy="train the tagger again"
         ) from None
     return made.restore(folder)
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder for a tagger that holds something already.
+
+    Raises:
+        OutputError: it does, or is a file.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
 
 
 def labels_of(sentences: Sequence[Sentence]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ import transformers
 
 from entaug import models
 from entaug.backends.protocols import WordVectors
-from entaug.backends.resolve import resolve
-from entaug.backends.torch_base import by_word, content_name, find, load, longest, quiet
+from entaug.backends.resolve import BACKENDS, resolve
+from entaug.backends.torch_base import by_word, content_name, find, load, longest, padded, quiet
 from entaug.errors import MissingModelError
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
@@ -58,6 +58,7 @@ class EncoderBody(torch.nn.Module):
         self.size = int(self.model.config.hidden_size)
         self.limit = longest(self.model.config, self.tokenizer)
         self._unknown = self.tokenizer.unk_token_id or 0
+        self._before, self._after = self._around()
         self._whole: torch.nn.Embedding | None = None
         self._place: torch.Tensor | None = None
 
@@ -67,7 +68,7 @@ class EncoderBody(torch.nn.Module):
         inner = [(i, owner) for i, owner in zip(ids, owners, strict=True) if owner >= 0]
         if len({owner for _, owner in inner}) < len(tokens):
             inner = self._with_unknown(inner, len(tokens))
-        before, after = self._around()
+        before, after = self._before, self._after
         most = self.limit - len(before) - len(after)
         rows, whose, start = [], [], 0
         while start < len(inner):
@@ -88,6 +89,7 @@ class EncoderBody(torch.nn.Module):
         return sorted([*inner, *missing], key=lambda pair: pair[1])
 
     def _around(self) -> tuple[list[int], list[int]]:
+        """The special ids before and after a sentence."""
         ids, owners = by_word(self.tokenizer, ["a"])
         inner = [i for i, owner in enumerate(owners) if owner >= 0]
         return ids[: inner[0]], ids[inner[-1] + 1 :]
@@ -99,12 +101,7 @@ class EncoderBody(torch.nn.Module):
     def forward(self, batch: Sequence[Pieces]) -> torch.Tensor:
         """Vectors of words: (sentences, words, size), zeros where a sentence is shorter."""
         rows = [row for pieces in batch for row in pieces.rows]
-        width = max(map(len, rows))
-        ids = torch.full((len(rows), width), self._pad(), dtype=torch.long)
-        mask = torch.zeros((len(rows), width), dtype=torch.long)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = torch.tensor(row)
-            mask[i, : len(row)] = 1
+        ids, mask = padded(rows, max(map(len, rows)), self._pad())
         if self._place is not None:
             ids = self._place[ids]
         device = self.model.device
@@ -116,26 +113,14 @@ class EncoderBody(torch.nn.Module):
         width = states.shape[1]
         # One more place than there are sub-words: zeros, for words that a sentence does not have.
         nowhere = states.shape[0] * width
-        index = torch.full((len(batch), words), nowhere)
-        number = 0
-        for i, pieces in enumerate(batch):
-            for owners in pieces.owners:
-                for at, owner in enumerate(owners):
-                    if owner >= 0 and index[i, owner] == nowhere:
-                        index[i, owner] = number * width + at
-                number += 1
+        index = [nowhere] * (len(batch) * words)
+        for word, piece in _places(batch, words, width):
+            index[word] = min(index[word], piece)
         flat = torch.cat([states.flatten(0, 1), states.new_zeros(1, states.shape[2])])
-        return flat[index.to(states.device)]
+        return flat[torch.tensor(index, device=states.device).view(len(batch), words)]
 
     def _max(self, states: torch.Tensor, batch: Sequence[Pieces], words: int) -> torch.Tensor:
-        target, source, number = [], [], 0
-        for i, pieces in enumerate(batch):
-            for owners in pieces.owners:
-                for at, owner in enumerate(owners):
-                    if owner >= 0:
-                        target.append(i * words + owner)
-                        source.append(number * states.shape[1] + at)
-                number += 1
+        target, source = zip(*_places(batch, words, states.shape[1]), strict=True)
         taken = states.flatten(0, 1)[torch.tensor(source, device=states.device)]
         place = torch.tensor(target, device=states.device)[:, None].expand_as(taken)
         empty = states.new_zeros(len(batch) * words, states.shape[2])
@@ -186,6 +171,17 @@ class EncoderBody(torch.nn.Module):
         with quiet():
             self.model.save_pretrained(folder / "encoder")
             self.tokenizer.save_pretrained(folder / "encoder")
+
+
+def _places(batch: Sequence[Pieces], words: int, width: int) -> Iterator[tuple[int, int]]:
+    """For each sub-word of a word, in order: the number of its word and its own, sentences and rows laid end to end."""
+    row = 0
+    for i, pieces in enumerate(batch):
+        for owners in pieces.owners:
+            for at, owner in enumerate(owners):
+                if owner >= 0:
+                    yield i * words + owner, row * width + at
+            row += 1
 
 
 class StaticBody(torch.nn.Module):
@@ -258,7 +254,5 @@ class StaticBody(torch.nn.Module):
 
 def encoder_folder(encoder: str) -> Path:
     """The folder of an encoder: an alias of the starter set, a folder, or a name on the hub."""
-    from entaug.backends.resolve import BACKENDS
-
     _, asset = BACKENDS["encoder"].aliases.get(encoder, ("", None))
     return models.path(asset) if asset else find(encoder)

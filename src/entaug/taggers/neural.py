@@ -24,7 +24,7 @@ from entaug.backends.torch_base import choose
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.scoring import score
-from entaug.taggers.base import CONFIG, Fitted, Progress, Training, labels_of
+from entaug.taggers.base import CONFIG, Fitted, Progress, Training, check_new, labels_of
 from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
@@ -224,8 +224,7 @@ class NeuralTagger:
             OutputError: the folder holds something already.
         """
         folder = Path(folder)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
+        check_new(folder)
         # Made beside and moved whole: what is there under its name is complete.
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
