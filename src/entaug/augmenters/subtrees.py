@@ -1,0 +1,168 @@
+"""Exchange of subject and object or complement subtrees between two sentences: the candidates of CASSI.
+
+"CASSI: Contextual and Semantic Structure-based Interpolation Augmentation for Low-Resource NER", section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from entaug.backends.protocols import Parse
+from entaug.data import Edit, Mention, Sentence, Span
+
+__all__ = ["OBJECTS", "SUBJECTS", "Candidate", "Subtrees", "exchanges", "j_score", "subtrees"]
+
+SUBJECTS = frozenset(
+    {
+        *("nsubj", "nsubjpass", "csubj", "csubjpass"),  # spaCy's English and Chinese; its other languages follow UD
+        *("nsubj:pass", "nsubj:outer", "nsubj:xsubj", "csubj:pass", "csubj:outer"),  # Universal Dependencies
+        *("sb", "sbp", "sp"),  # spaCy's German
+    }
+)
+"""Relations of subjects in the label sets of spaCy's pipelines and of Universal Dependencies."""
+
+OBJECTS = frozenset(
+    {
+        *("dobj", "obj", "iobj", "pobj", "pcomp", "acomp", "ccomp", "xcomp", "oprd"),
+        *("oa", "oc", "og", "op"),  # spaCy's German
+    }
+)
+"""Relations of objects and complements in the same."""
+
+_VERBS = frozenset({"VERB", "AUX"})
+_ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})
+
+
+class Subtrees(NamedTuple):
+    """The ranges of a sentence that can be exchanged, in order."""
+
+    subjects: tuple[Span, ...]
+    objects: tuple[Span, ...]
+
+
+class Candidate(NamedTuple):
+    """One exchange.
+
+    Args:
+        sentence: what came of it, with the id and meta of the sentence that kept its frame.
+        frame: 0 where the first sentence kept its frame, 1 where the second did.
+        role: ``"subject"`` or ``"object"``.
+        out: the range of the frame that went.
+        into: the range of the other sentence that came.
+    """
+
+    sentence: Sentence
+    frame: int
+    role: str
+    out: Span
+    into: Span
+
+
+def subtrees(parse: Parse) -> Subtrees:
+    """The subtrees of subjects of verbs, and of objects and complements of verbs and adpositions.
+
+    A subtree that is not one run of tokens is left out.
+
+    Example:
+        >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
+        >>> subtrees(parse)  # Ada wrote test code
+        Subtrees(subjects=((0, 1),), objects=((2, 4),))
+    """
+    ranges = _ranges(parse.heads)
+    found: tuple[list[Span], list[Span]] = ([], [])
+    for token, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
+        span = ranges[token]
+        if head == token or span is None:
+            continue
+        name = relation.lower()
+        if name in SUBJECTS and parse.tags[head] in _VERBS:
+            found[0].append(span)
+        elif name in OBJECTS and parse.tags[head] in _VERBS | _ADPOSITIONS:
+            found[1].append(span)
+    return Subtrees(*(tuple(sorted(set(spans))) for spans in found))
+
+
+def _ranges(heads: Sequence[int]) -> list[Span | None]:
+    """For each token the range of its subtree, or None where that has gaps."""
+    n = len(heads)
+    first, last, size = list(range(n)), list(range(n)), [1] * n
+    # Deepest first: a token's depth is how many heads stand above it.
+    depth = [0] * n
+    for token in range(n):
+        at = token
+        while heads[at] != at and depth[token] <= n:
+            at = heads[at]
+            depth[token] += 1
+    for token in sorted(range(n), key=lambda token: -depth[token]):
+        head = heads[token]
+        if head != token:
+            first[head] = min(first[head], first[token])
+            last[head] = max(last[head], last[token])
+            size[head] += size[token]
+    return [
+        (first[token], last[token] + 1) if last[token] + 1 - first[token] == size[token] else None for token in range(n)
+    ]
+
+
+def exchanges(one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtrees) -> Iterator[Candidate]:
+    """Every exchange of a subject subtree for a subject subtree and of an object subtree for an object subtree.
+
+    Each gives two sentences, one in each frame. Mentions travel with their subtree. A contiguous mention of a flat
+    sentence that a subtree cuts becomes parts that keep its label (the paper's repair, at the joints alone); an
+    exchange that would cut a nested or discontinuous mention is left out.
+
+    Args:
+        one: the first sentence.
+        other: the second.
+        of_one: what can be exchanged in the first.
+        of_other: what can be exchanged in the second.
+    """
+    for role, spans, others in (
+        ("subject", of_one.subjects, of_other.subjects),
+        ("object", of_one.objects, of_other.objects),
+    ):
+        for span in spans:
+            for counterpart in others:
+                for frame, (keeps, gives, out, into) in enumerate(
+                    ((one, other, span, counterpart), (other, one, counterpart, span))
+                ):
+                    made = _exchanged(keeps, gives, out, into)
+                    if made is not None:
+                        yield Candidate(made, frame, role, out, into)
+
+
+def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sentence | None:
+    if not (_may_cut(keeps, out) and _may_cut(gives, into)):
+        return None
+    inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
+    brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
+    return keeps.cut(out).edit([Edit(*out, gives.tokens[into[0] : into[1]], brought)])
+
+
+def _may_cut(sentence: Sentence, span: Span) -> bool:
+    """Whether a range holds, or leaves alone, every mention that may not be cut."""
+    start, end = span
+    if sentence.flat:
+        return True
+    for mention in sentence.mentions:
+        inside = start <= mention.start and mention.end <= end
+        touched = any(a < end and start < b for a, b in mention.spans)
+        if touched and not inside:
+            return False
+    return True
+
+
+def j_score(candidate: Sequence[str], one: Sequence[str], other: Sequence[str]) -> float:
+    """The geometric mean of the Jaccard similarities of a candidate with the two sentences it came from.
+
+    Over sets of lower-cased words, as the paper's formula is written.
+
+    Example:
+        >>> j_score("a b c".split(), "A b".split(), "c d".split())
+        0.408248290463863
+    """
+    sets = [{word.lower() for word in words} for words in (one, other, candidate)]
+    u, v, c = sets
+    whole = len(u | c) * len(v | c)
+    return float((len(u & c) * len(v & c) / whole) ** 0.5) if whole else 0.0
