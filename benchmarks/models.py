@@ -161,7 +161,7 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         alike.append(spearman(a, b))
         ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
-        asked += sum(half.lengths([running_text(s.tokens, s.spaces) for s in group]))
+        asked += sum(map(len, half.pieces([running_text(s.tokens, s.spaces) for s in group])))
         counter.rows = 0
         chosen = entaug.best_by_likelihood(group, 3, counter)
         computed += counter.rows
@@ -184,7 +184,7 @@ class Counter:
         self.lm = lm
         self.name = lm.name
         self.fill = lm.fill
-        self.lengths = lm.lengths
+        self.pieces = lm.pieces
         self.rows = 0
 
     def token_log_probs(self, asked: Any) -> Any:

@@ -18,7 +18,14 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.augmenters.base import Augmenter
-from entaug.backends.fakes import FakeLexicon, FakeMaskedLM, FakeTranslator, FakeWordVectors
+from entaug.backends.fakes import (
+    FakeDependencyParser,
+    FakeEncoder,
+    FakeLexicon,
+    FakeMaskedLM,
+    FakeTranslator,
+    FakeWordVectors,
+)
 from entaug.backends.protocols import RoundTrip
 from entaug.errors import InputError, ParameterError
 from entaug.registry import METHODS, create, method
@@ -28,6 +35,8 @@ COMMON = ("the", "of", "in", "and", "to", "a", "for", "is", "was", "ran", "fast"
 FAKES: dict[str, Any] = {
     "lexicon": FakeLexicon({w: [f"{w}x", f"{w} more"] for w in COMMON}),
     "masked_lm": FakeMaskedLM(["red", "blue", "green", "near", "far", "runs", "walks", "sleeps"]),
+    "encoder": FakeEncoder(),
+    "dependency_parser": FakeDependencyParser(),
     "word_vectors": FakeWordVectors([]),
     "translator": RoundTrip(FakeTranslator(samples=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
 }
@@ -156,7 +165,11 @@ def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, mo
         monkeypatch.setattr(type(augmenter), "_window", window)
         assert by_source(augmenter.augment(gold)) == wanted
     mixed = random.Random(0).sample(gold, len(gold))
-    assert by_source(make(name, copies=2, seed=11).fit(mixed).augment(mixed)) == wanted
+    refitted = make(name, copies=2, seed=11).fit(mixed)
+    assert by_source(refitted.augment(gold)) == wanted
+    # Of two sources that give the same sentence, the first in the file has it.
+    all_wanted = {content for made in wanted.values() for content in contents(made)}
+    assert set(contents(refitted.augment(mixed))) == all_wanted
     few = gold[10:20]
     alone = by_source(augmenter.augment(few))
     assert alone == {key: wanted[key] for key in alone}
@@ -166,7 +179,10 @@ def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, mo
 def test_seeds_matter(name: str) -> None:
     gold = corpus(name)
     one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
-    assert one != two
+    if method(name).facts.draws:
+        assert one != two
+    else:  # but for what it falls back to
+        assert sum(a == b for a, b in zip(one, two, strict=True)) > len(one) / 2
 
 
 @ALL
@@ -207,6 +223,10 @@ def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
 @ALL
 def test_draws_anew_each_epoch_on_line(name: str) -> None:
     gold = corpus(name)
+    if not method(name).facts.draws:
+        with pytest.raises(ParameterError, match="same in every epoch"):
+            entaug.OnlineDataset(gold, make(name).fit(gold))
+        return
     data = entaug.OnlineDataset(gold, make(name).fit(gold))
     assert len(data) == 2 * len(gold)
     assert list(data)[: len(gold)] == gold

@@ -33,7 +33,10 @@ MAY: dict[str, set[str]] = {
     "backends": TEXT | {"backends", "models"},
     "models": LOW,
     "augmenters": TEXT | {"augmenters", "backends.protocols", "backends.resolve"},
-    "likelihood": TEXT | {"backends.protocols", "backends.resolve"},
+    "augmenters.pairing": TEXT | {"backends.protocols", "backends.resolve", "similarity"},
+    "augmenters.cassi": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "contests"},
+    "contests": LOW | {"backends.protocols"},
+    "likelihood": TEXT | {"backends.protocols", "backends.resolve", "contests"},
     "similarity": TEXT | {"backends.protocols", "backends.resolve"},
     "registry": LOW | {"augmenters"},
     "sinks": TEXT | {"formats", "augmenters"},
@@ -51,7 +54,7 @@ MAY: dict[str, set[str]] = {
     "__init__": {"*"},
     "__main__": {"*"},
 }
-HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso"}
+HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -27,7 +27,7 @@ ENGLISH = (
     "the/DET/det/4 port/NOUN/dobj/2 of/ADP/prep/4 Oslo/PROPN/pobj/5"
 )
 GERMAN = "Heute/ADV/mo/1 besucht/VERB/ROOT/1 Angela/PROPN/pnc/3 Merkel/PROPN/sb/1 den/DET/nk/5 Hafen/NOUN/oa/1"
-UD = "Ana/PROPN/nsubj:pass/2 was/AUX/aux:pass/2 seen/VERB/root/2 in/ADP/case/4 Zagreb/PROPN/obl/2"
+UD = "Ana/PROPN/nsubj:pass/2 was/AUX/aux:pass/2 seen/VERB/ROOT/2 in/ADP/case/4 Zagreb/PROPN/obl/2"
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,16 @@ def test_pseudo_log_likelihood_is_that_of_one_mask_at_a_time(kind: str, folder: 
 
 
 @MASKED
-def test_some_places_alone_and_lengths(kind: str, folder: Callable[[str], Path]) -> None:
+def test_some_places_alone_and_pieces(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     [whole] = lm.token_log_probs([(TEXTS[0], None)])
-    assert lm.lengths(TEXTS[:1]) == [len(whole)]
+    [pieces] = lm.pieces(TEXTS[:1])
+    assert len(pieces) == len(whole)
+    assert "".join(TEXTS[0][a:b] for a, b in pieces).replace(" ", "") == TEXTS[0].replace(" ", "")
     [some, none] = lm.token_log_probs([(TEXTS[0], [3, 1]), (TEXTS[1], [])])
     assert some == pytest.approx(whole[[3, 1]], abs=1e-5)
     assert len(none) == 0
-    assert lm.lengths([""]) == [0]
+    assert lm.pieces([""]) == [[]]
 
 
 @MASKED
@@ -129,7 +131,7 @@ def test_fills_are_whole_words_most_likely_first(kind: str, folder: Callable[[st
 def test_markers_in_a_text_are_text(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     mask = lm.tokenizer.mask_token
-    assert lm.lengths([f"a {mask} b"])[0] > 3
+    assert len(lm.pieces([f"a {mask} b"])[0]) > 3
     [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
     assert len(candidates) == 3
     sentence = entaug.Sentence([mask, "came", "back", "late", mask])
@@ -142,7 +144,7 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, folder: Call
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     long = " ".join(TEXTS * 12)
     [values] = lm.token_log_probs([(long, None)])
-    assert len(values) == lm.lengths([long])[0] > 2 * lm.longest
+    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.longest
     assert (values < 0).all()
     assert lm.shortened == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
@@ -176,9 +178,12 @@ def test_the_best_are_found_without_computing_all(folder: Callable[[str], Path])
         for per_word in (True, False):
             scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
             wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
-            before, first = asked, [[0, 1, 99] for _ in candidates]
-            assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word, first=first) == wanted
-            assert asked - before <= sum(lm.lengths(list(dict.fromkeys(candidates))))
+            lengths = [len(pieces) for pieces in lm.pieces(candidates)]
+            # What is expected settles how much is computed, never the outcome.
+            for expected in (None, [[rng.uniform(-9, 0) for _ in range(length)] for length in lengths]):
+                before = asked
+                assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word, expected=expected) == wanted
+                assert asked - before <= sum(lengths[:20])
     with pytest.raises(ParameterError, match="at least 1"):
         entaug.best_by_likelihood(["a"], 0, lm)
 

@@ -22,6 +22,7 @@ from entaug._version import __version__
 if TYPE_CHECKING:
     from entaug.augmenters.backtranslation import Backtranslation
     from entaug.augmenters.base import Augmenter
+    from entaug.augmenters.cassi import CASSI
     from entaug.augmenters.masked_lm import MaskedLMReplacement
     from entaug.augmenters.online import OnlineDataset
     from entaug.augmenters.replacement import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 # Public names and where they are: loaded when first used, so that `import entaug` stays quick.
 _WHERE = {
     "Augmenter": "entaug.augmenters.base",
+    "CASSI": "entaug.augmenters.cassi",
     "Backtranslation": "entaug.augmenters.backtranslation",
     "Corpus": "entaug.data",
     "CorpusStream": "entaug.data",
@@ -83,6 +85,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "CASSI",
     "METHODS",
     "Augmenter",
     "Backtranslation",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
-__all__ = ["CorpusTokenizer", "gapped", "in_word", "running_text", "spaces_in", "spacing"]
+__all__ = ["CorpusTokenizer", "gapped", "in_word", "running_text", "spaces_in", "spacing", "token_of_each"]
 
 # What brackets and quotes are called in treebanks, and what they look like in print.
 _IN_PRINT = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"'}
@@ -93,6 +95,27 @@ def running_text(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> 
     """
     spaces = spacing(tokens) if spaces is None else spaces
     return "".join(_IN_PRINT.get(token, token) + space for token, space in zip(tokens, spaces, strict=True)).strip()
+
+
+def token_of_each(pieces: Sequence[tuple[int, int]], tokens: Sequence[str], spaces: Sequence[str] | None) -> list[int]:
+    """Which token each sub-word of the running text of a sentence belongs to.
+
+    Args:
+        pieces: where each sub-word begins and ends in the running text, in order.
+        tokens: the tokens.
+        spaces: the white space after each, where it is known.
+
+    Returns:
+        For each sub-word the position of the token that its last character stands in.
+
+    Example:
+        >>> token_of_each([(0, 3), (3, 6), (6, 7)], ["Nonsen", "!"], None)
+        [0, 0, 1]
+    """
+    spaces = spacing(tokens) if spaces is None else spaces
+    lengths = (len(_IN_PRINT.get(token, token)) + len(space) for token, space in zip(tokens, spaces, strict=True))
+    ends = list(accumulate(lengths))
+    return [min(bisect_left(ends, end), len(ends) - 1) for _, end in pieces]
 
 
 def gapped(tokens: Sequence[str], gaps: Iterable[int], spaces: Sequence[str] | None = None) -> list[str | None]:

@@ -1,4 +1,6 @@
-"""BERTScore of every pair of sentences of a corpus (Zhang et al. 2020), each sentence encoded once.
+"""How alike sentences are: BERTScore of every pair of a corpus (Zhang et al. 2020), each sentence encoded once.
+
+Or, where a corpus is large, of each sentence with a few that are nearest by sentence vector.
 
 Precision is the mean over one sentence's sub-words of the highest cosine with any of the other's, recall the reverse.
 A block of sentences against another is one matrix product and a maximum over segments both ways, upper triangle only.
@@ -6,19 +8,20 @@ A block of sentences against another is one matrix product and a maximum over se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.align import running_text
 from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
+from entaug.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["pairwise_bertscore"]
+__all__ = ["bertscore_among", "nearest", "pairwise_bertscore"]
 
 _BLOCK = 1024  # sub-words of a block: the products of two blocks stay within the processor's cache
 
@@ -50,6 +53,99 @@ def pairwise_bertscore(
     """
     encoder: Encoder = resolve("encoder", model)
     return _pairwise(encoder, [_text(sentence) for sentence in sentences], layer)
+
+
+def bertscore_among(
+    sentences: Sequence[Sentence | str],
+    others: Sequence[Sequence[int]],
+    model: Encoder | str = "minilm",
+    *,
+    layer: int | None = None,
+) -> list[NDArray[float32]]:
+    """BERTScore F1 of each sentence with some of the others: time and memory grow with what is asked for.
+
+    Args:
+        sentences: sentences, or running texts.
+        others: for each sentence the positions of those it is compared with.
+        model: an `Encoder`, or the name of one.
+        layer: which layer's vectors; None for the last.
+
+    Returns:
+        For each sentence an array with one value for each of its others, as `pairwise_bertscore` gives them.
+
+    Example:
+        >>> from entaug.backends.fakes import FakeEncoder
+        >>> bertscore_among(["a red car", "a red car", "ab cd ef"], [[1], [], [0, 1]], FakeEncoder())[0] > 0.999
+        array([ True])
+    """
+    import numpy as np
+
+    encoder: Encoder = resolve("encoder", model)
+    before, after = encoder.around
+    vectors = encoder.token_vectors([_text(sentence) for sentence in sentences], layer)
+    units = [own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), 1e-12) for own in vectors]
+    found = []
+    for own, asked in zip(units, others, strict=True):
+        scores = np.zeros(len(asked), np.float32)
+        filled = [n for n, i in enumerate(asked) if len(units[i]) > before + after and len(own) > before + after]
+        if filled:
+            theirs = [units[asked[n]] for n in filled]
+            lengths = np.array([len(vectors) for vectors in theirs])
+            starts = np.cumsum(lengths) - lengths
+            products = own @ np.concatenate(theirs).T
+            # Special sub-words count when looking for the best match, not when taking the mean.
+            precision = np.maximum.reduceat(products, starts, axis=1)[before : len(own) - after].mean(axis=0)
+            best = products.max(axis=0)
+            inner = np.concatenate([best[s + before : s + n - after] for s, n in zip(starts, lengths, strict=True)])
+            counts = lengths - before - after
+            recall = np.add.reduceat(inner, np.cumsum(counts) - counts) / counts
+            total = precision + recall
+            scores[filled] = 2 * precision * recall / (total + (total == 0))
+        found.append(scores)
+    return found
+
+
+def nearest(vectors: NDArray[float32], count: int) -> list[list[int]]:
+    """The nearest neighbours of each vector by cosine, found by a graph (HNSW) in nearly linear time.
+
+    Args:
+        vectors: an array of things x size.
+        count: how many neighbours of each.
+
+    Returns:
+        For each at most `count` positions of others, the nearest first. Nearly always the right ones.
+
+    Raises:
+        MissingExtraError: usearch is not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> nearest(np.array([[1, 0], [0, 1], [1, 0.1]], np.float32), 1)
+        [[2], [2], [0]]
+    """
+    import numpy as np
+
+    try:
+        from usearch.index import Index
+    except ImportError:
+        raise MissingExtraError("usearch", "neighbours") from None
+    if not len(vectors):
+        return []
+    # Half precision is enough to shortlist, and twice as fast. One thread to build it: with several the graph, and so
+    # now and then a neighbour, would depend on which is first.
+    index = Index(
+        ndim=vectors.shape[1],
+        metric="cos",
+        dtype="f16",
+        connectivity=16,
+        expansion_add=64,
+        expansion_search=max(64, count + count // 4),
+    )
+    index.add(np.arange(len(vectors)), vectors, threads=1)
+    matches = index.search(vectors, min(count + 1, len(vectors)))
+    # Of a single vector the library answers with a flat list.
+    keys = np.reshape(matches.keys, (len(vectors), -1)).tolist()
+    return [[key for key in row if key != i and key < len(vectors)][:count] for i, row in enumerate(keys)]
 
 
 def _text(sentence: Sentence | str) -> str:

@@ -9,7 +9,7 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.align import CorpusTokenizer, in_word, running_text
-from entaug.augmenters.base import UNCHANGED, Augmenter, Facts, Rejection
+from entaug.augmenters.base import UNCHANGED, Asked, Augmenter, Facts, Rejection
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
@@ -98,11 +98,12 @@ class Backtranslation(Augmenter):
             if not (trip.there.samples or trip.back.samples)
         ]
 
-    def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
-        plans = [self._plan_whole(*one) if self.whole else self._plan_runs(*one) for one in asked]
+    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+        plan_one = self._plan_whole if self.whole else self._plan_runs
+        plans = [plan_one(one.sentence, one.rng) for one in asked]
         self._translate([question for plan in plans for _, question in plan])
         finish = self._finish_whole if self.whole else self._finish_runs
-        return [finish(sentence, plan) for (sentence, _), plan in zip(asked, plans, strict=True)]
+        return [finish(sentence, plan) for (sentence, *_), plan in zip(asked, plans, strict=True)]
 
     def _question(self, text: str, rng: Random) -> _Question:
         pivot = rng.randrange(len(self.translator_.trips))

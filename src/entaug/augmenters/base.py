@@ -22,7 +22,18 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
 
-__all__ = ["NO_CANDIDATE", "UNCHANGED", "Augmenter", "Facts", "Rejection", "Run", "Tally", "source_of"]
+__all__ = [
+    "DUPLICATE",
+    "NO_CANDIDATE",
+    "UNCHANGED",
+    "Asked",
+    "Augmenter",
+    "Facts",
+    "Rejection",
+    "Run",
+    "Tally",
+    "source_of",
+]
 
 # What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
 _OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields"))
@@ -44,6 +55,7 @@ class Facts:
         keeps_mentions: every sentence keeps the number and labels of its mentions.
         nested: works on corpora with nested mentions.
         discontinuous: works on corpora with discontinuous mentions.
+        draws: makes something else of a sentence with each seed, and on line in each epoch.
         needs_fit: must see the training corpus first.
         needs_mentions: can do nothing on a corpus without mentions.
         needs: the kinds of backend it uses.
@@ -62,6 +74,7 @@ class Facts:
     keeps_mentions: bool = True
     nested: bool = True
     discontinuous: bool = True
+    draws: bool = True
     needs_fit: bool = False
     needs_mentions: bool = False
     needs: tuple[str, ...] = ()
@@ -85,6 +98,22 @@ UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
 UNWRITABLE = Rejection("the output format cannot carry it", final=True)
 NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
+
+
+class Asked(NamedTuple):
+    """A new version of a sentence that is asked for.
+
+    Args:
+        sentence: the source.
+        rng: the stream of this source and copy.
+        copy: the number of the copy, from 1; on line it goes on from epoch to epoch.
+        attempt: how often this copy was asked for before; what was made then was nothing new, or could not be used.
+    """
+
+    sentence: Sentence
+    rng: Random
+    copy: int = 1
+    attempt: int = 0
 
 
 @dataclass
@@ -166,10 +195,10 @@ class Augmenter(abc.ABC):
         """Draw one new version of a sentence."""
         raise NotImplementedError
 
-    def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
         """Draw a new version of each; a method with a model behind it overrides this and batches."""
         rewrite = self._rewrite
-        return [rewrite(sentence, rng) for sentence, rng in asked]
+        return [rewrite(one.sentence, one.rng) for one in asked]
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -380,8 +409,9 @@ class Run:
         pending = drafts
         # With p = 0 no draw changes anything, however often it is asked for.
         attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
-        for _ in range(attempts):
-            results = self._augmenter._rewrite_many([(d.source, d.rng) for d in pending])  # noqa: SLF001
+        for attempt in range(attempts):
+            asked = [Asked(d.source, d.rng, d.copy, attempt) for d in pending]
+            results = self._augmenter._rewrite_many(asked)  # noqa: SLF001
             again = []
             for draft, result in zip(pending, results, strict=True):
                 if not isinstance(result, Rejection):
@@ -436,9 +466,10 @@ class Run:
         meta["entaug"] = {
             "method": self._method,
             "signature": self._signature,
-            "sources": [draft.key],
-            "copy": draft.copy,
             **(own or {}),
+            # A method that mixes sentences names the other sources.
+            "sources": [draft.key, *((own or {}).get("sources", ()))],
+            "copy": draft.copy,
         }
         return Sentence(
             result.tokens,

@@ -11,7 +11,7 @@ from random import Random
 from typing import ClassVar
 
 from entaug.align import gapped, in_word
-from entaug.augmenters.base import Augmenter, Facts, Rejection
+from entaug.augmenters.base import Asked, Augmenter, Facts, Rejection
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
 from entaug.backends.resolve import resolve
@@ -99,8 +99,8 @@ class MaskedLMReplacement(Augmenter):
         if self.filtered is not None:
             self.word_vectors_: WordVectors = resolve("word_vectors", self.word_vectors)
 
-    def _rewrite_many(self, asked: Sequence[tuple[Sentence, Random]]) -> Sequence[Sentence | Rejection]:
-        work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng in asked]
+    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+        work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng, *_ in asked]
         while todo := [filling for filling in work if filling.pending]:
             answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask(), first_only=not self.joint)
             for filling, candidates in zip(todo, answers, strict=True):

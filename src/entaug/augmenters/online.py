@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from entaug.augmenters.base import Augmenter, Rejection
+from entaug.augmenters.base import Asked, Augmenter, Rejection
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.rng import Streams
@@ -41,6 +41,12 @@ class OnlineDataset(Sequence[Sentence]):
             raise ParameterError(f"an augmenter is wanted, not {augmenter!r}", remedy="make one: entaug.create(name)")
         if not isinstance(corpus, Sequence):
             raise ParameterError("the corpus must lie in memory", remedy="read it with entaug.read, not entaug.stream")
+        if not augmenter.facts.draws:
+            name = augmenter.facts.name
+            raise ParameterError(
+                f"{name} makes the same in every epoch",
+                remedy="augment once, before training: augmenter.augment(corpus)",
+            )
         augmenter.run()  # checks parameters, fitting and backends before the first epoch
         self._corpus = corpus
         self._augmenter = augmenter
@@ -93,17 +99,17 @@ class OnlineDataset(Sequence[Sentence]):
         """New versions of sentences, drawn in one call of the method; the sentence itself where there is none."""
         found = [source for source, _ in wanted]
         copies = self._augmenter.copies
-        pending = [
-            (place, source, self._streams.stream(f"{source.key}@epoch", self.epoch * copies + copy))
-            for place, (source, copy) in enumerate(wanted)
-        ]
-        for _ in range(self._augmenter.max_attempts):
+        pending = []
+        for place, (source, copy) in enumerate(wanted):
+            number = self.epoch * copies + copy
+            pending.append((place, Asked(source, self._streams.stream(f"{source.key}@epoch", number), number + 1)))
+        for attempt in range(self._augmenter.max_attempts):
             if not pending:
                 break
-            results = self._augmenter._rewrite_many([(source, rng) for _, source, rng in pending])  # noqa: SLF001
+            results = self._augmenter._rewrite_many([one._replace(attempt=attempt) for _, one in pending])  # noqa: SLF001
             again = []
             for one, result in zip(pending, results, strict=True):
-                place, source, _ = one
+                place, (source, *_) = one
                 if isinstance(result, Rejection):
                     if not result.final:
                         again.append(one)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from entaug.backends.protocols import Parse
 from entaug.data import Edit, Mention, Sentence, Span
 
-__all__ = ["OBJECTS", "SUBJECTS", "Candidate", "Subtrees", "exchanges", "j_score", "subtrees"]
+__all__ = ["OBJECTS", "SUBJECTS", "Candidate", "Subtrees", "Words", "exchanges", "j_score", "subtrees"]
 
 SUBJECTS = frozenset(
     {
@@ -57,6 +57,21 @@ class Candidate(NamedTuple):
     role: str
     out: Span
     into: Span
+
+    @property
+    def graft(self) -> Span:
+        """The range of the new sentence that came."""
+        return self.out[0], self.out[0] + self.into[1] - self.into[0]
+
+    def origins(self) -> list[tuple[int, int]]:
+        """For each token which of the two sentences it comes from, and its position there."""
+        frame, start = self.frame, self.out[0]
+        rest = len(self.sentence) - self.graft[1]
+        return [
+            *((frame, i) for i in range(start)),
+            *((1 - frame, i) for i in range(*self.into)),
+            *((frame, i) for i in range(self.out[1], self.out[1] + rest)),
+        ]
 
 
 def subtrees(parse: Parse) -> Subtrees:
@@ -105,7 +120,12 @@ def _ranges(heads: Sequence[int]) -> list[Span | None]:
     ]
 
 
-def exchanges(one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtrees) -> Iterator[Candidate]:
+Words = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
+
+
+def exchanges(
+    one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtrees, words: Words | None = None
+) -> Iterator[Candidate]:
     """Every exchange of a subject subtree for a subject subtree and of an object subtree for an object subtree.
 
     Each gives two sentences, one in each frame. Mentions travel with their subtree. A contiguous mention of a flat
@@ -117,6 +137,8 @@ def exchanges(one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtre
         other: the second.
         of_one: what can be exchanged in the first.
         of_other: what can be exchanged in the second.
+        words: given the sentence that keeps its frame, the one that gives, and the two ranges, the words that come in;
+            by default those that stand there.
     """
     for role, spans, others in (
         ("subject", of_one.subjects, of_other.subjects),
@@ -127,17 +149,18 @@ def exchanges(one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtre
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    made = _exchanged(keeps, gives, out, into)
+                    made = _exchanged(keeps, gives, out, into, words)
                     if made is not None:
                         yield Candidate(made, frame, role, out, into)
 
 
-def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sentence | None:
+def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None) -> Sentence | None:
     if not (_may_cut(keeps, out) and _may_cut(gives, into)):
         return None
     inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
     brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
-    return keeps.cut(out).edit([Edit(*out, gives.tokens[into[0] : into[1]], brought)])
+    new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
+    return keeps.cut(out).edit([Edit(*out, tuple(new), brought)])
 
 
 def _may_cut(sentence: Sentence, span: Span) -> bool:

@@ -5,6 +5,7 @@ They are functions of their input alone, take no time, and mean nothing.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
@@ -49,8 +50,8 @@ class FakeMaskedLM:
         >>> lm = FakeMaskedLM(["red", "blue"])
         >>> sorted(word for word, _ in lm.fill([["A ", None, " car"]], 5)[0][0])
         ['blue', 'red']
-        >>> lm.lengths(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
-        ([3], 2)
+        >>> lm.pieces(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
+        ([[(0, 1), (2, 5), (6, 9)]], 2)
     """
 
     def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
@@ -81,9 +82,9 @@ class FakeMaskedLM:
             found.append(_array([-10 * _number(f"{words[i]} {i} {text}") for i in chosen]))
         return found
 
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """See `MaskedLM.lengths`."""
-        return [len(text.split()) for text in texts]
+    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """See `MaskedLM.pieces`."""
+        return [[found.span() for found in re.finditer(r"\S+", text)] for text in texts]
 
 
 class FakeCausalLM:
@@ -203,25 +204,25 @@ class FakeTranslator:
 
 
 class FakeDependencyParser:
-    """A parser for which every token hangs on the one before it.
+    """A parser for which the second token is a verb, the one before it its subject, and all that follows its object.
 
     Example:
-        >>> FakeDependencyParser().parse([["He", "sings"]])
-        [Parse(heads=(0, 0), relations=('ROOT', 'dep'), tags=('X', 'X'))]
+        >>> FakeDependencyParser().parse([["He", "sings", "old", "songs"]])
+        [Parse(heads=(1, 1, 1, 2), relations=('nsubj', 'ROOT', 'obj', 'dep'), tags=('X', 'VERB', 'X', 'X'))]
     """
 
     name = "fake"
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
         """See `DependencyParser.parse`."""
-        return [
-            Parse(
-                tuple(max(0, i - 1) for i in range(len(words))),
-                tuple("dep" if i else "ROOT" for i in range(len(words))),
-                ("X",) * len(words),
-            )
-            for words in sentences
-        ]
+        return [self._tree(len(words)) for words in sentences]
+
+    def _tree(self, n: int) -> Parse:
+        verb = min(1, n - 1)
+        heads = [verb if i <= 2 else i - 1 for i in range(n)]
+        names = ["nsubj" if i < verb else "ROOT" if i == verb else "obj" if i == 2 else "dep" for i in range(n)]
+        tags = ["VERB" if i == verb else "X" for i in range(n)]
+        return Parse(tuple(heads), tuple(names), tuple(tags))
 
 
 class FakeConstituencyParser:

@@ -75,9 +75,9 @@ class TransformersMaskedLM(TorchBackend):
 
     # ------------------------------------------------------------------------------------------------------- likelihood
 
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """See `entaug.backends.protocols.MaskedLM.lengths`."""
-        return [len(ids) for ids in self.encode(texts)]
+    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """See `entaug.backends.protocols.MaskedLM.pieces`."""
+        return self.ranges(texts)
 
     def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[np.float32]]:
         """See `entaug.backends.protocols.MaskedLM.token_log_probs`."""

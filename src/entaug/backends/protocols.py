@@ -71,8 +71,11 @@ class MaskedLM(Protocol):
         """
         ...
 
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """How many sub-words each text has, without special ones."""
+    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """The sub-words of each text, without special ones: where each begins and ends in it.
+
+        A tokenizer that cannot say where answers ``(0, 0)``; the number of sub-words is right in any case.
+        """
         ...
 
 

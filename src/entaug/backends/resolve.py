@@ -48,7 +48,11 @@ BACKENDS: dict[str, Kind] = {
         {"en-pt": (_PACKAGED + "EnglishPortuguese", None), "pt-en": (_PACKAGED + "PortugueseEnglish", None)},
         "entaug.backends.translation:open_translator",
     ),
-    "dependency_parser": Kind(protocols.DependencyParser, {"en_core_web_sm": (_SPACY, "en_core_web_sm")}, _SPACY),
+    "dependency_parser": Kind(
+        protocols.DependencyParser,
+        {"en_core_web_sm": (_SPACY, "en_core_web_sm")},
+        "entaug.backends.parsing:open_parser",
+    ),
     "constituency_parser": Kind(protocols.ConstituencyParser, {}),
     "word_vectors": Kind(
         protocols.WordVectors,

@@ -314,12 +314,26 @@ class TorchBackend:
 
     def encode(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
         """Sub-words of each text, never truncated; markers such as ``[MASK]`` that stand in a text are plain text."""
+        ids: list[list[int]] = self._tokenized(texts, special, "input_ids")
+        return ids
+
+    def ranges(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Where each sub-word of each text begins and ends in it; (0, 0) where the tokenizer cannot say."""
+        if not self.tokenizer.is_fast:
+            return [[(0, 0)] * len(row) for row in self.encode(texts)]
+        found: list[list[tuple[int, int]]] = self._tokenized(texts, False, "offset_mapping")
+        return found
+
+    def _tokenized(self, texts: Sequence[str], special: bool, what: str) -> Any:
         if not texts:
             return []
-        ids: list[list[int]] = self.tokenizer(
-            list(texts), add_special_tokens=special, split_special_tokens=True, verbose=False
-        )["input_ids"]
-        return ids
+        return self.tokenizer(
+            list(texts),
+            add_special_tokens=special,
+            split_special_tokens=True,
+            return_offsets_mapping=what == "offset_mapping",
+            verbose=False,
+        )[what]
 
     def padded(self, rows: Sequence[Sequence[int]], width: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of ids as one tensor on the device, and the attention mask."""
