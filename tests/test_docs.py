@@ -17,7 +17,7 @@ import pytest
 import entaug
 from conftest import ROOT
 from entaug import registry
-from entaug.cli import _in_words, main
+from entaug.cli import _needs_in_words, main
 from entaug.registry import METHODS, method
 
 
@@ -26,8 +26,7 @@ def methods_table() -> str:
     for name in METHODS:
         facts = method(name).facts
         kinds = ["yes" if works else "no" for works in (facts.nested, facts.discontinuous)]
-        needs = ["the corpus first"] * facts.needs_fit + [f"a {_in_words(kind)}" for kind in facts.needs]
-        rows.append(f"| `{name}` | {facts.summary} | {' | '.join(kinds)} | {' and '.join(needs) or 'nothing'} |")
+        rows.append(f"| `{name}` | {facts.summary} | {' | '.join(kinds)} | {_needs_in_words(facts)} |")
     return "\n".join(rows)
 
 

@@ -16,7 +16,7 @@ from entaug._version import __version__
 from entaug.errors import EntaugError, OutputError, ParameterError
 
 if TYPE_CHECKING:
-    from entaug.augmenters.base import Augmenter
+    from entaug.augmenters.base import Augmenter, Facts
     from entaug.jobs import Progress
     from entaug.models import Asset
     from entaug.sinks import Counts
@@ -220,8 +220,9 @@ def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) ->
     for field in dataclasses.fields(cls):
         default = field.default
         option = "--" + field.name.replace("_", "-")
-        text = f"{told.get(field.name, '')} (default: {default})".strip().replace("%", "%%")
-        if isinstance(default, bool):
+        usual = "" if default is None else f" (default: {default})"
+        text = f"{told.get(field.name, '')}{usual}".strip().replace("%", "%%")
+        if isinstance(default, bool) or field.type == "bool | None":
             group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
             kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
@@ -237,8 +238,12 @@ def _number_or_none(text: str) -> float | None:
     return None if text.lower() == "none" else float(text)
 
 
+def _whole_or_none(text: str) -> int | None:
+    return None if text.lower() == "none" else int(text)
+
+
 # Annotations are strings here, so optional numbers are known by how they are written.
-_KINDS: dict[str, Any] = {"float | None": _number_or_none}
+_KINDS: dict[str, Any] = {"float | None": _number_or_none, "int | None": _whole_or_none}
 
 
 def _field_texts(cls: type) -> dict[str, str]:
@@ -413,13 +418,14 @@ def _methods(args: argparse.Namespace) -> int:
 def _facts_line(cls: type[Augmenter]) -> str:
     facts = cls.facts
     kinds = ["flat"] + ["nested"] * facts.nested + ["discontinuous"] * facts.discontinuous
-    needs = ["the corpus first"] * facts.needs_fit + [f"a {_in_words(kind)}" for kind in facts.needs]
-    return f"{', '.join(kinds)}; needs {' and '.join(needs) or 'nothing'}; {facts.cost}"
+    return f"{', '.join(kinds)}; needs {_needs_in_words(facts)}; {facts.cost}"
 
 
-def _in_words(kind: str) -> str:
-    """A kind of backend as people say it: ``masked_lm`` is a masked LM."""
-    return kind.replace("_", " ").replace(" lm", " LM")
+def _needs_in_words(facts: Facts) -> str:
+    """What a method needs, as people say it: ``masked_lm`` is a masked LM."""
+    kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in facts.needs]
+    needs = ["the corpus first"] * facts.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
+    return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"
 
 
 def _print_method(cls: type[Augmenter]) -> None:
@@ -431,7 +437,7 @@ def _print_method(cls: type[Augmenter]) -> None:
         for f in dataclasses.fields(facts)
         if f.name.startswith("keeps_") and getattr(facts, f.name)
     ]
-    print(f"keeps: {', '.join(kept)}")
+    print(f"keeps: {', '.join(kept) or 'labels right, and nothing else'}")
     print(f"paper: {facts.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     told = _field_texts(cls)
     for field in dataclasses.fields(cls):

@@ -63,21 +63,22 @@ class CASSI(Augmenter):
             instead of one for each sub-word.
         choice: among the `k`: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
         exact: whether the choice must be proved; else candidates are given up when they are clearly worse by what their
-            words score in the sentences they come from, which needs about half as many rows and hardly ever makes
+            words score in the sentences they come from, which needs less than half as many rows and hardly ever makes
             another choice. Only for the masked scorer.
         preset: ``"starter"``, models that can be had without the hub; ``"paper"``, what the paper uses (English: name
             another `dependency_parser` for other languages); ``"authors"``, what their published code adds to that. It
             settles every parameter below that is not given.
-        shortest: sentences and candidates of fewer tokens are left out.
+        shortest: sentences and candidates of fewer tokens are left out; 1 for all (starter, paper), 6 (authors).
         shortlist: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default all up
             to 5,000 sentences, and 100 above.
         layer: the layer of the encoder that BERTScore looks at; none for the last.
-        recase: whether words that come to the beginning of a sentence, or leave it, change to the case usual there.
-        encoder: an `Encoder`, or the name of one, for pairing.
-        masked_lm: a `MaskedLM`, or the name of one.
+        recase: whether words that come to the beginning of a sentence, or leave it, change to the case usual there
+            (starter: they do).
+        encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
+        masked_lm: a `MaskedLM`, or the name of one (starter: mpnet-mlm).
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
-        dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format with
-            the parses.
+        dependency_parser: a `DependencyParser`, or the name of one (starter: en_core_web_sm): spaCy's pipelines, or a
+            file in CoNLL-U format, ending in ``.conllu``, that holds the trees.
 
     Example:
         >>> from entaug import Mention

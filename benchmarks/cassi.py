@@ -1,0 +1,288 @@
+"""CASSI: how many rows of the masked language model the choice needs, how long the whole takes, and how pairing grows.
+
+    .venv/bin/python benchmarks/cassi.py --only rows speed whole growth --write benchmarks/cassi.md
+
+- rows: one copy. Brute force computes every sub-word of every distinct candidate. Proof and intervals need fewer; the
+  rows for the sentences themselves, which the intervals are made from, are counted. Picks are compared with the proof,
+  which is what computing everything gives (tests/test_cassi.py), and with brute force itself on the first few.
+- speed: augmentations a second beside a pipeline as the authors built theirs: one pair after the other, all candidates,
+  one row a sub-word with the head computed at every place, in fp32.
+- whole: everything, loading and parsing included, for both scorers, with where the time goes.
+- growth: pairing alone, exact and with the shortlist; how many of the exact ten best the shortlist has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+
+import entaug
+from entaug import CASSI, Sentence
+from entaug.align import running_text
+from entaug.augmenters.base import Asked
+from entaug.augmenters.pairing import How, rankings
+from entaug.backends.encoder import TransformersEncoder
+from entaug.backends.masked_lm import TransformersMaskedLM
+from entaug.backends.resolve import resolve
+from entaug.contests import Contest, decide
+from entaug.models import path
+
+DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}
+LARGE = "multiconer-v1/15000/en_train.conll"
+Row = tuple[str, ...]
+
+
+def gold(name: str, count: int) -> list[Sentence]:
+    """The first sentences of a corpus."""
+    return list(entaug.read(DATA / CORPORA[name]))[:count]
+
+
+class Counted:
+    """A masked language model that counts the rows it is asked for."""
+
+    def __init__(self, lm: TransformersMaskedLM) -> None:
+        self.lm = lm
+        self.name = lm.name
+        self.fill = lm.fill
+        self.pieces = lm.pieces
+        self.rows = 0
+
+    def token_log_probs(self, asked: Any) -> Any:
+        """As the model counted for."""
+        found = self.lm.token_log_probs(asked)
+        self.rows += sum(map(len, found))
+        return found
+
+
+def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, Contest]]:
+    """The pairs of a fitted method with what is to be decided in them."""
+    found = []
+    for sentence in sentences:
+        pair: Any = cassi._begin(Asked(sentence, Random(0)))  # noqa: SLF001
+        if hasattr(pair, "candidates"):
+            found.append((pair, cassi._contest(pair)))  # noqa: SLF001
+    return found
+
+
+def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
+    """Rows and picks."""
+    lm = Counted(TransformersMaskedLM(path("mpnet-mlm"), device="cpu"))
+    yield ("corpus", "way", "rows an augmentation", "of brute force", "seconds", "picks")
+    for name, count in counts.items():
+        sentences = gold(name, count)
+        cassi = CASSI(masked_lm=lm).fit(sentences)
+        work = contests_of(cassi, sentences)
+        pairs, contests = [p for p, _ in work], [c for _, c in work]
+        every = sum(len(p) for c in contests for p in lm.pieces(list(c.texts)))
+        n = len(work)
+        candidates = np.mean([len(c.texts) for c in contests])
+        yield (name, f"brute force, {n} pairs, {candidates:.0f} candidates each", f"{every / n:.0f}", "100 %", "", "")
+        chosen = {}
+        for way, confidence in (("by proof", None), ("by intervals", 4.0)):
+            lm.rows, begun = 0, time.monotonic()
+            cassi._learnt.clear()  # noqa: SLF001
+            foreseen = list(cassi._foreseen(pairs, contests))  # noqa: SLF001
+            verdicts = decide(foreseen, cassi.k, lm, confidence)
+            seconds = time.monotonic() - begun
+            chosen[way] = [v.chosen for v in verdicts]
+            alike = sum(a == b for a, b in zip(chosen[way], chosen["by proof"], strict=True))
+            told = "" if way == "by proof" else f"{alike} of {n} as by proof"
+            yield (name, way, f"{lm.rows / n:.0f}", f"{lm.rows / every:.1%}", f"{seconds:.0f}", told)
+        begun = time.monotonic()
+        alike = 0
+        for contest, proved in list(zip(contests, chosen["by proof"], strict=True))[:brute]:
+            values = entaug.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
+            top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.k]
+            wanted = contest.preferences or []
+            alike += min(top, key=lambda i: (-wanted[i], i)) == proved
+        seconds = time.monotonic() - begun
+        yield (name, f"brute force on {brute} pairs", "", "", f"{seconds:.0f}", f"{alike} of {brute} as by proof")
+
+
+@torch.inference_mode()
+def plain_scores(lm: TransformersMaskedLM, texts: list[str]) -> list[float]:
+    """Pseudo-log-likelihoods as the authors' pipeline computes them: one text at a time, the head at every place."""
+    found = []
+    for text in texts:
+        ids = lm.tokenizer(text, return_tensors="pt")["input_ids"]
+        places = range(1, ids.shape[1] - 1)
+        masked = ids.repeat(len(places), 1)
+        masked[torch.arange(len(places)), torch.tensor(places)] = lm.tokenizer.mask_token_id
+        logits = lm.model(input_ids=masked, attention_mask=torch.ones_like(masked)).logits.log_softmax(-1)
+        found.append(float(sum(logits[row, place, ids[0, place]] for row, place in enumerate(places))))
+    return found
+
+
+def speed(count: int, few: int) -> Iterator[Row]:
+    """Augmentations a second: the choice alone, with the same pairs and candidates."""
+    yield ("corpus", "way", "augmentations/s", "times as fast", "picks")
+    sentences = gold("wnut17", count)
+    plain = TransformersMaskedLM(path("mpnet-mlm"), device="cpu", precision="fp32")
+    cassi = CASSI(masked_lm=plain).fit(sentences)
+    work = contests_of(cassi, sentences)
+    step = max(1, len(work) // few)
+    some = work[::step][:few]
+    begun = time.monotonic()
+    picks = []
+    for _, contest in some:
+        values = np.array(plain_scores(plain, list(contest.texts))) / np.array(contest.words)
+        top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.k]
+        picks.append(min(top, key=lambda i: (-(contest.preferences or [])[i], i)))
+    slow = len(some) / (time.monotonic() - begun)
+    yield ("wnut17", f"as the authors' pipeline, fp32, {len(some)} pairs", f"{slow:.3f}", "1.0", "")
+    for precision, confidence in (("fp32", None), ("fp32", 4.0), ("bf16", None), ("bf16", 4.0)):
+        lm = TransformersMaskedLM(path("mpnet-mlm"), device="cpu", precision=precision)
+        cassi.masked_lm_ = lm
+        cassi._learnt.clear()  # noqa: SLF001
+        begun = time.monotonic()
+        foreseen = list(cassi._foreseen([p for p, _ in some], [c for _, c in some]))  # noqa: SLF001
+        verdicts = decide(foreseen, cassi.k, lm, confidence)
+        fast = len(some) / (time.monotonic() - begun)
+        alike = sum(v.chosen == pick for v, pick in zip(verdicts, picks, strict=True))
+        way = f"{precision}, {'by proof' if confidence is None else 'by intervals'}"
+        yield ("wnut17", way, f"{fast:.3f}", f"{fast / slow:.1f}", f"{alike} of {len(some)} the same")
+
+
+def whole(count: int, copies: int) -> Iterator[Row]:
+    """The whole method as a user runs it."""
+    yield ("corpus", "scorer", "made", "seconds", "made/s", "where the time goes")
+    for name in CORPORA:
+        for scorer in ("masked", "causal"):
+            sentences = gold(name, count)
+            spent: defaultdict[str, float] = defaultdict(float)
+            begun = time.monotonic()
+            backends = {
+                "dependency_parser": resolve("dependency_parser", "en_core_web_sm"),
+                "encoder": resolve("encoder", "minilm"),
+                f"{scorer}_lm": resolve(f"{scorer}_lm", {"masked": "mpnet-mlm", "causal": "smollm2"}[scorer]),
+            }
+            spent["loading"] = time.monotonic() - begun
+            for backend, method, what in (
+                ("dependency_parser", "parse", "parsing"),
+                ("encoder", "token_vectors", "encoding"),
+                (f"{scorer}_lm", "token_log_probs", "scoring"),
+            ):
+                timed_method(backends[backend], method, what, spent)
+            cassi = CASSI(scorer=scorer, copies=copies, **backends).fit(sentences)
+            made = list(cassi.augment(sentences))
+            total = time.monotonic() - begun
+            spent["pairs, candidates and the rest"] = total - sum(spent.values())
+            shares = "; ".join(f"{what} {seconds:.0f} s" for what, seconds in spent.items())
+            kinds = Counter("fallback" in s.meta["entaug"] for s in made)
+            yield (
+                name,
+                scorer,
+                f"{len(made)} of {count * copies} ({kinds[True]} by `mr`)",
+                f"{total:.0f}",
+                f"{len(made) / total:.2f}",
+                shares,
+            )
+
+
+def timed_method(thing: Any, name: str, what: str, spent: dict[str, float]) -> None:
+    """Have the time of a method of an object counted."""
+    plain: Callable[..., Any] = getattr(thing, name)
+
+    def timed(*given: Any, **named: Any) -> Any:
+        begun = time.monotonic()
+        try:
+            return plain(*given, **named)
+        finally:
+            spent[what] += time.monotonic() - begun
+
+    setattr(thing, name, timed)
+
+
+def growth(sizes: list[int]) -> Iterator[Row]:
+    """Pairing, exact and by the shortlist."""
+    yield ("sentences", "exact, s", "shortlist of 100, s", "exact ten best found", "by 200", "of that encoding, s")
+    encoder = TransformersEncoder(path("minilm"), device="cpu")
+    everything = [s for s in entaug.read(DATA / LARGE) if len(s) > 4]
+    for size in sizes:
+        sentences = everything[:size]
+        texts = [running_text(s.tokens, s.spaces) for s in sentences]
+        begun = time.monotonic()
+        encoder.token_vectors(texts)
+        encoding = time.monotonic() - begun
+        tops, seconds = {}, {}
+        for shortlist in (0, 100, 200):
+            begun = time.monotonic()
+            ranked = rankings(sentences, "bertscore", How(encoder, None, shortlist, lambda _: Random(0)))
+            tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]
+            seconds[shortlist] = time.monotonic() - begun
+        recall = {
+            n: np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(tops[0], tops[n], strict=True)])
+            for n in (100, 200)
+        }
+        yield (
+            str(size),
+            f"{seconds[0]:.1f}",
+            f"{seconds[100]:.1f}",
+            f"{recall[100]:.1%}",
+            f"{recall[200]:.1%}",
+            f"{encoding:.1f}",
+        )
+
+
+def table(made: Iterator[Row]) -> list[str]:
+    """Markdown, printed as it comes."""
+    lines = []
+    for number, row in enumerate(made):
+        lines.append(f"| {' | '.join(row)} |")
+        if not number:
+            lines.append("|" + "---|" * len(row))
+        print("\n".join(lines[-1:]) if number else "\n".join(lines), flush=True)
+    return lines
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser()
+    parts = ["rows", "speed", "whole", "growth"]
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--ai-sentences", type=int, default=200)
+    parser.add_argument("--brute", type=int, default=20)
+    parser.add_argument("--few", type=int, default=20)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[500, 2000, 8000])
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    runs: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
+        "rows": (
+            "Rows of the masked language model",
+            lambda: rows({"wnut17": args.sentences, "crossner-ai": args.ai_sentences}, args.brute),
+        ),
+        "speed": ("Beside the authors' way of scoring", lambda: speed(args.sentences, args.few)),
+        "whole": (f"The whole method, {args.sentences} sentences, 3 copies", lambda: whole(args.sentences, 3)),
+        "growth": ("Pairing of more sentences", lambda: growth(args.sizes)),
+    }
+    given = " ".join(sys.argv[1:])
+    text = [
+        "# CASSI",
+        "",
+        f"`benchmarks/cassi.py {given}` on {platform.machine()}, {torch.get_num_threads()} threads;",
+        f"torch {torch.__version__}, entaug {entaug.__version__}. MiniLM for pairing, our MPNet or SmolLM2 for scores,",
+        "spaCy's small English pipeline for trees. See the head of the script for what is measured how.",
+    ]
+    for part in args.only:
+        title, run = runs[part]
+        print(f"\n## {title}\n", flush=True)
+        text += ["", f"## {title}", "", *table(run())]
+    if args.write:
+        args.write.write_text("\n".join(text) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
