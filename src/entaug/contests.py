@@ -88,8 +88,11 @@ def decide(contests: Sequence[Contest], best: int, lm: MaskedLM, confidence: flo
     _advance(lm, looks)
     for entry, _ in looks:
         entry.guess()
-    while steps := [step for race in races for step in race.steps()]:
-        _advance(lm, steps)
+    open_ = races
+    while open_:
+        asked = [(race, race.steps()) for race in open_]
+        open_ = [race for race, steps in asked if steps]
+        _advance(lm, [step for _, steps in asked for step in steps])
     return [race.verdict() for race in races]
 
 
@@ -142,6 +145,7 @@ class _Entry:
         self._spread = spread
         self._order: list[int] = []
         self._values: list[float] = []
+        self._sum = 0.0
 
     def prepare(self, length: int) -> None:
         """Be told how many sub-words there are, and settle the order.
@@ -173,7 +177,7 @@ class _Entry:
 
     def guess(self) -> None:
         """Expect of the places to come what those seen are like."""
-        mean = math.fsum(self._values) / max(1, len(self._values))
+        mean = self._sum / max(1, len(self._values))
         self._expected = [mean] * len(self._order)
         self._count_ahead()
 
@@ -185,12 +189,12 @@ class _Entry:
     @property
     def bound(self) -> float:
         """What the score can be at most; the score itself when nothing is left."""
-        return math.fsum(self._values) / self._words
+        return self._sum / self._words
 
     @property
     def promise(self) -> float:
         """What the score is expected to be."""
-        return (math.fsum(self._values) + self._to_come[len(self._values)]) / self._words
+        return (self._sum + self._to_come[len(self._values)]) / self._words
 
     @property
     def doubt(self) -> float:
@@ -200,9 +204,8 @@ class _Entry:
     def until(self, floor: float) -> int:
         """After how many more places the bound is expected to be below a score; at least one, at most all."""
         seen = len(self._values)
-        total = math.fsum(self._values)
         for count in range(1, self.left):
-            if total + self._to_come[seen] - self._to_come[seen + count] < floor * self._words:
+            if self._sum + self._to_come[seen] - self._to_come[seen + count] < floor * self._words:
                 return count
         return self.left
 
@@ -212,6 +215,7 @@ class _Entry:
 
     def add(self, values: list[float]) -> None:
         self._values += values
+        self._sum = math.fsum(self._values)
 
 
 class _Race(abc.ABC):

@@ -242,7 +242,10 @@ class Augmenter(abc.ABC):
             MissingModelError: a backend's files are not on this machine.
         """
         self.check()
-        self._load()
+        wanted = [getattr(self, f.name) for f in fields(self)]
+        if wanted != getattr(self, "_loaded", None):  # fitting and augmenting share what was loaded once
+            self._load()
+            self._loaded = wanted
         return self
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
