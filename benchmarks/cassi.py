@@ -219,7 +219,7 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         tops, seconds = {}, {}
         for shortlist in (0, 100, 200):
             begun = time.monotonic()
-            ranked = rankings(sentences, "bertscore", How(encoder, None, shortlist, lambda _: Random(0)))
+            ranked = rankings(sentences, "bertscore", How(encoder, None, shortlist, True, lambda _: Random(0)))
             tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]
             seconds[shortlist] = time.monotonic() - begun
         recall = {

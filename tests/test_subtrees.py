@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entaug import tags
-from entaug.augmenters.subtrees import Subtrees, exchanges, j_score, subtrees
+from entaug.augmenters.subtrees import Subtrees, exchanges, j_score, subtrees, without_points
 from entaug.backends.protocols import Parse
 from entaug.data import Mention, Sentence, Span
 from strategies import sentences
@@ -37,6 +37,9 @@ UD = "Ana/PROPN/nsubj:pass/2 was/AUX/aux:pass/2 seen/VERB/ROOT/2 in/ADP/case/4 Z
         (GERMAN, ((2, 4),), ((4, 6),)),
         (UD, ((0, 1),), ()),
         ("#monday/NOUN/ROOT/0 :)/PUNCT/punct/0", (), ()),
+        # Universal Dependencies: subtypes, and the subject of what has a copula.
+        ("Ana/PROPN/nsubj:outer/3 is/AUX/cop/3 a/DET/det/3 doctor/NOUN/ROOT/3", ((0, 1),), ()),
+        ("he/PRON/nsubj:caus/1 had/VERB/ROOT/1 it/PRON/obj:lvc/1", ((0, 1),), ((2, 3),)),
         # The subject of a noun is none (its head is no verb).
         ("cats/NOUN/nsubj/1 friends/NOUN/ROOT/1", (), ()),
         # "What" belongs to "see" over a gap: the tree of "said" is whole, that of "see" is not one run.
@@ -83,6 +86,24 @@ def test_nested_and_discontinuous_mentions_are_never_cut() -> None:
     assert not list(exchanges(gap, plain, Subtrees(((3, 4),), ()), Subtrees(((0, 1),), ())))
     [within, _] = exchanges(gap, plain, Subtrees(((1, 3),), ()), Subtrees(((0, 1),), ()))
     assert within.sentence.mentions == (Mention("PART", [(0, 1), (2, 3)]),)  # the gap alone changed
+
+
+def test_a_graft_keeps_the_spacing_it_had() -> None:
+    said = "Bo saw John 's ( red ) cat".split()
+    one = Sentence(said, spaces=(" ", " ", "", " ", "", "", " ", ""))
+    other = Sentence("Ada praised it .".split(), spaces=(" ", " ", "", ""))
+    [into, out] = exchanges(one, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
+    assert into.sentence.text == "Bo saw it cat"
+    assert out.sentence.text == "Ada praised John's (red)."
+    plain = Sentence(said)
+    [_, out] = exchanges(plain, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
+    assert out.sentence.text == "Ada praised John's (red)."
+
+
+def test_points_stay_where_they_are() -> None:
+    words = "today , at 1 pm . he ... :)".split()
+    found = without_points(Subtrees(((0, 2), (0, 1)), ((1, 6), (5, 6), (7, 9))), words)
+    assert found == Subtrees(((0, 1),), ((2, 5), (8, 9)))
 
 
 def spans(n: int) -> st.SearchStrategy[tuple[Span, ...]]:
@@ -135,3 +156,5 @@ def test_cut() -> None:
         Mention("X", [(2, 4)]),
         Mention("Y", [(1, 2), (3, 4)]),
     }
+    twins = Sentence("a b c".split(), [Mention("X", [(0, 3)]), Mention("X", [(1, 3)])])
+    assert twins.cut([1]).mentions == (Mention("X", [(0, 1)]), Mention("X", [(1, 3)]))

@@ -235,11 +235,18 @@ def _text_or_none(text: str) -> str | None:
 
 
 def _number_or_none(text: str) -> float | None:
-    return None if text.lower() == "none" else float(text)
+    return None if text.lower() == "none" else _number(float, text, "a number")
 
 
 def _whole_or_none(text: str) -> int | None:
-    return None if text.lower() == "none" else int(text)
+    return None if text.lower() == "none" else _number(int, text, "a whole number")
+
+
+def _number(kind: Any, text: str, wanted: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {wanted} nor none") from None
 
 
 # Annotations are strings here, so optional numbers are known by how they are written.

@@ -71,15 +71,16 @@ def decide(contests: Sequence[Contest], best: int, lm: MaskedLM, confidence: flo
         contests: what is to be settled.
         best: among how many of the highest scores the choice is made.
         lm: the model.
-        confidence: by how many standard deviations intervals must lie apart; such contests need preferences,
-            expectations and spreads. None for proof: then the outcome is that of computing everything, and
-            expectations settle only what is computed first.
+        confidence: by how many standard deviations intervals must lie apart. None for proof, and contests without
+            spreads are always proved: then the outcome is that of computing everything, and expectations settle only
+            what is computed first.
 
     Returns:
         One for each contest.
     """
     races: list[_Race] = [
-        _Proof(contest, best) if confidence is None else _Likely(contest, best, confidence) for contest in contests
+        _Proof(contest, best) if confidence is None or contest.spread is None else _Likely(contest, best, confidence)
+        for contest in contests
     ]
     entries = [entry for race in races for entry in race.entries]
     for entry, pieces in zip(entries, lm.pieces([entry.text for entry in entries]), strict=True):
@@ -104,7 +105,7 @@ def decide_from_left(contests: Sequence[Contest], best: int, lm: CausalLM) -> li
         best: among how many of the highest scores the choice is made.
         lm: the model.
     """
-    races = [_Proof(contest._replace(expected=None), best) for contest in contests]
+    races = [_Proof(contest._replace(expected=None, spread=None), best) for contest in contests]
     entries = [entry for race in races for entry in race.entries]
     distinct = list(dict.fromkeys(entry.text for entry in entries))
     values: dict[str, list[float]] = {}

@@ -117,12 +117,15 @@ class Edit(NamedTuple):
         tokens: the new tokens; empty for a deletion.
         mentions: mentions that the new tokens bring along, with spans counted from the first new token.
             ``None`` (the default) means that the edit says nothing about mentions.
+        spaces: the white space after each new token but the last, for sentences that know theirs; by default single
+            spaces. The last keeps what stood after what it replaces.
     """
 
     start: int
     end: int
     tokens: Sequence[str]
     mentions: Sequence[Mention] | None = None
+    spaces: Sequence[str] | None = None
 
 
 def _place(mention: Mention) -> tuple[tuple[Span, ...], str]:
@@ -326,7 +329,7 @@ class Sentence:
         brought: list[Mention] = []
         done = 0
         one_to_one = True
-        for start, end, new, mentions in ordered:
+        for start, end, new, mentions, _ in ordered:
             tokens += self.tokens[done:start]
             if mentions is not None or len(new) != end - start:
                 one_to_one = False
@@ -360,6 +363,8 @@ class Sentence:
                 raise EditError(f"edits overlap at token {start}")
             if isinstance(edit.tokens, str):
                 raise EditError("the tokens of an edit must be a sequence of strings, not one string")
+            if edit.spaces is not None and len(edit.spaces) != max(0, len(edit.tokens) - 1):
+                raise EditError(f"{len(edit.spaces)} spaces between {len(edit.tokens)} tokens of an edit")
             last_start, last_end = start, end
 
     def _carried(self, ordered: list[Edit]) -> Iterator[Mention]:
@@ -417,7 +422,8 @@ class Sentence:
             if edit.tokens:
                 # A replacement keeps what stood after the last replaced token; an insertion is set off by a space.
                 after = old[edit.end - 1] if edit.end > edit.start else " "
-                spaces += [" "] * (len(edit.tokens) - 1) + [after]
+                between = [" "] * (len(edit.tokens) - 1) if edit.spaces is None else edit.spaces
+                spaces += [*between, after]
                 if edit.end == edit.start and spaces[: -len(edit.tokens)] and not spaces[-len(edit.tokens) - 1]:
                     spaces[-len(edit.tokens) - 1] = " "
             elif spaces and edit.end > edit.start and not spaces[-1]:
@@ -445,7 +451,8 @@ class Sentence:
             inner = [place for place in at if mention.contiguous and mention.start < place < mention.end]
             ends = [mention.start, *inner, mention.end]
             mentions += [Mention(mention.label, [pair]) for pair in itertools.pairwise(ends)] if inner else [mention]
-        return self if len(mentions) == len(self.mentions) else self.with_(mentions=mentions)
+        # A part may be what another mention is already.
+        return self if len(mentions) == len(self.mentions) else self.with_(mentions=tuple(dict.fromkeys(mentions)))
 
     def reorder(self, permutation: Sequence[int]) -> Sentence:
         """The one way to change the order of tokens.

@@ -106,7 +106,7 @@ class Asked(NamedTuple):
     Args:
         sentence: the source.
         rng: the stream of this source and copy.
-        copy: the number of the copy, from 1; on line it goes on from epoch to epoch.
+        copy: the number of the copy, from 1.
         attempt: how often this copy was asked for before; what was made then was nothing new, or could not be used.
     """
 

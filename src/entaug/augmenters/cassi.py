@@ -11,8 +11,8 @@ from entaug.align import in_word, running_text, token_of_each
 from entaug.augmenters.base import DUPLICATE, Asked, Augmenter, Facts, Rejection
 from entaug.augmenters.pairing import PAIRINGS, How, partners, rankings
 from entaug.augmenters.replacement import MentionReplacement
-from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, subtrees
-from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM
+from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, subtrees, without_points
+from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
 from entaug.backends.resolve import resolve
 from entaug.contests import Contest, Verdict, count_words, decide, decide_from_left
 from entaug.data import Sentence, Span
@@ -27,7 +27,6 @@ _CHOICES = ("jscore", "best", "random")
 _NOT_SEEN = Rejection("not a sentence of the corpus that was fitted", final=True)
 _SHORT = Rejection("shorter than the minimum", final=True)
 _NO_PARTNER = Rejection("no partner left to exchange with", final=True)
-_NO_EXCHANGE = Rejection("no exchange with its partner gives a new sentence", final=True)
 _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can be replaced", final=True)
 _AGAIN = DUPLICATE._replace(final=True)
 
@@ -38,6 +37,8 @@ _AGAIN = DUPLICATE._replace(final=True)
 _USUAL = -3.0  # where nothing is known of it
 _DROP, _DROP_FADES = 2.0, 0.35
 _JOINT, _JOINT_FADES = 2.6, 0.5
+_ENDS = frozenset(".!?…")
+_TOGETHER = 4096  # candidates handled at a time
 _CONFIDENCE = 4.0  # standard deviations between the intervals of two candidates before one is held to be better
 
 
@@ -72,8 +73,9 @@ class CASSI(Augmenter):
         shortlist: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default all up
             to 5,000 sentences, and 100 above.
         layer: the layer of the encoder that BERTScore looks at; none for the last.
-        recase: whether words that come to the beginning of a sentence, or leave it, change to the case usual there
-            (starter: they do).
+        punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
+        tidy: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
+            beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
         encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
         masked_lm: a `MaskedLM`, or the name of one (starter: mpnet-mlm).
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
@@ -101,7 +103,8 @@ class CASSI(Augmenter):
     shortest: int | None = None
     shortlist: int | None = None
     layer: int | None = None
-    recase: bool | None = None
+    punctuation: bool | None = None
+    tidy: bool | None = None
     encoder: Encoder | str | None = None
     masked_lm: MaskedLM | str | None = None
     causal_lm: CausalLM | str = "smollm2"
@@ -124,21 +127,24 @@ class CASSI(Augmenter):
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {
             "shortest": 1,
-            "recase": True,
+            "punctuation": True,
+            "tidy": True,
             "encoder": "minilm",
             "masked_lm": "mpnet-mlm",
             "dependency_parser": "en_core_web_sm",
         },
         "paper": {
             "shortest": 1,
-            "recase": False,
+            "punctuation": True,
+            "tidy": False,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "FacebookAI/xlm-roberta-base",
             "dependency_parser": "en_core_web_trf",
         },
         "authors": {
             "shortest": 6,
-            "recase": False,
+            "punctuation": False,
+            "tidy": False,
             "layer": 9,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "google-bert/bert-base-multilingual-cased",
@@ -147,7 +153,7 @@ class CASSI(Augmenter):
     }
 
     def __post_init__(self) -> None:
-        for name, value in self.presets.get(self.preset, {}).items():
+        for name, value in self.presets.get(str(self.preset), {}).items():
             if getattr(self, name) is None:
                 setattr(self, name, value)
 
@@ -167,9 +173,9 @@ class CASSI(Augmenter):
                 raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
         if self.shortlist is not None and (type(self.shortlist) is not int or self.shortlist < 0):
             raise ParameterError(f"shortlist must be a whole number, 0 for all, not {self.shortlist!r}")
-        if self.layer is not None and type(self.layer) is not int:
-            raise ParameterError(f"layer must be a whole number, not {self.layer!r}")
-        for name in ("exact", "recase"):
+        if self.layer is not None and (type(self.layer) is not int or self.layer < 0):
+            raise ParameterError(f"layer must be a whole number from 0, not {self.layer!r}")
+        for name in ("exact", "punctuation", "tidy"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
 
@@ -185,20 +191,16 @@ class CASSI(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        distinct = {sentence.fingerprint(): sentence for sentence in corpus}
-        # Not in the order of the file, on which nothing may depend.
-        gold = [distinct[key] for key in sorted(distinct)]
-        shortest = self.shortest or 1
-        long = [sentence for sentence in gold if len(sentence) >= shortest]
+        # Neither the order of the file nor that of equal sentences in it may matter.
+        in_order = sorted(corpus, key=lambda s: (s.fingerprint(), s.id or "", s.spaces or ()), reverse=True)
+        gold = list({s.fingerprint(): s for s in in_order}.values())[::-1]
+        long = [sentence for sentence in gold if len(sentence) >= self._least]
         parses = self.dependency_parser_.parse([sentence.tokens for sentence in long])
-        pool = [
-            _Gold(s, subtrees(parse), parse.tags[0] if parse.tags else "")
-            for s, parse in zip(long, parses, strict=True)
-        ]
+        pool = [_Gold(s, self._subtrees(s, parse), parse.tags) for s, parse in zip(long, parses, strict=True)]
         self.pool_ = [one for one in pool if one.trees.subjects or one.trees.objects]
         self._number = {one.sentence.fingerprint(): i for i, one in enumerate(self.pool_)}
-        self._others = {key: s for key, s in distinct.items() if key not in self._number}
-        within = Counter(token for s in gold for token in s.tokens[1:])
+        self._others = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._number}
+        within = Counter(token for s in gold for i, token in enumerate(s.tokens) if not _begins(s, i))
         self._common = {word for word, count in within.items() if word.islower() and count > within[_capital(word)]}
         ranked = rankings([one.sentence for one in self.pool_], self.pairing, self._how())
         self.partners_ = partners(ranked, self.copies, self._suits)
@@ -209,26 +211,36 @@ class CASSI(Augmenter):
         except InputError:  # no type has two mentions
             self._fallback = None
 
+    @property
+    def _least(self) -> int:
+        return self.shortest or 1
+
+    def _subtrees(self, sentence: Sentence, parse: Parse) -> Subtrees:
+        found = subtrees(parse)
+        return without_points(found, sentence.tokens) if self.tidy else found
+
     def _how(self) -> How:
         streams = Streams(self.seed, self.facts.name)
         encoder = None if self.pairing == "random" else self.encoder_
         return How(
-            encoder, self.layer, self.shortlist, lambda sentence: streams.stream(sentence.fingerprint().hex(), 0)
+            encoder,
+            self.layer,
+            self.shortlist,
+            bool(self.punctuation),
+            lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
         )
 
     def _suits(self, one: int, other: int) -> bool:
-        """Whether two sentences have anything to exchange."""
-        a, b = self.pool_[one], self.pool_[other]
-        alike = one != other and a.sentence.tokens == b.sentence.tokens
-        return not alike and any(of_a and of_b for of_a, of_b in zip(a.trees, b.trees, strict=True))
+        """Whether an exchange of two sentences gives anything new."""
+        return next(self._candidates(one, other), None) is not None
 
     def notes(self) -> list[str]:
         """What a user should know about the fitted corpus."""
-        without = sum(len(s) >= (self.shortest or 1) for s in self._others.values())
+        without = sum(len(s) >= self._least for s in self._others.values())
         short = len(self._others) - without
         found = []
         if without:
-            found.append(f"{without} sentences have no subject or object subtree: their mentions are replaced instead")
+            found.append(f"{without} sentences have no subject or object subtree: any mentions are replaced instead")
         if short:
             found.append(f"{short} sentences are shorter than {self.shortest} tokens and left out")
         return found
@@ -253,50 +265,64 @@ class CASSI(Augmenter):
         if number is None:
             if key not in self._others:
                 return _NOT_SEEN
-            return _SHORT if len(asked.sentence) < (self.shortest or 1) else self._replaced(asked)
+            return _SHORT if len(asked.sentence) < self._least else self._replaced(asked)
         if asked.attempt:  # there is but one outcome
             return _AGAIN
         given = self.partners_[number]
         if asked.copy > len(given):
             return _NO_PARTNER
         partner = given[asked.copy - 1]
-        pair = _Pair(number, partner, asked, self._candidates(number, partner))
-        return pair if pair.candidates else _NO_EXCHANGE
+        return _Pair(number, partner, asked, list(self._candidates(number, partner)))
 
     def _replaced(self, asked: Asked) -> Sentence | Rejection:
         made = self._fallback._rewrite(asked.sentence, asked.rng) if self._fallback else _NO_SUBTREE  # noqa: SLF001
         if isinstance(made, Rejection):
             return _NO_SUBTREE
-        return made.with_(meta={**made.meta, "entaug": {"fallback": MentionReplacement.facts.name}})
+        if len(made) < self._least:
+            return _SHORT._replace(final=False)
+        return made.with_(meta={"entaug": {"fallback": MentionReplacement.facts.name}})
 
-    def _candidates(self, one: int, other: int) -> list[Candidate]:
+    def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
         """The exchanges that give new sentences, each once."""
         a, b = self.pool_[one], self.pool_[other]
         seen = {_content(a.sentence), _content(b.sentence)}
-        found = []
-        words = self._cased if self.recase else None
+        words = self._cased if self.tidy else None
         for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words):
             content = _content(candidate.sentence)
-            if content not in seen and len(candidate.sentence) >= (self.shortest or 1):
+            if content not in seen and len(candidate.sentence) >= self._least:
                 seen.add(content)
-                found.append(candidate)
-        return found
+                yield candidate
 
     def _cased(self, keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sequence[str]:
         """The words that come in: capitalised where they begin a sentence now, no more so where they did."""
         words = list(gives.tokens[into[0] : into[1]])
-        first = words[0]
-        begins, began = _begins(keeps, out[0]), _begins(gives, into[0])
-        if begins and keeps.tokens[out[0]][:1].isupper() and first.islower():
-            words[0] = _capital(first)
+        place = next((i for i, word in enumerate(words) if in_word(word[0])), None)
+        named = {i for mention in gives.mentions for a, b in mention.spans for i in range(a, b)}
+        if place is None or into[0] + place in named:
+            return words
+        first = words[place]
+        begins, began = _begins(keeps, out[0]), _begins(gives, into[0] + place)
+        if begins and not began and _capitalised(keeps, out) and first.isalpha() and first.islower():
+            words[place] = _capital(first)
         elif began and not begins and first == _capital(first.lower()) and first.lower() in self._common:
-            # In the corpus it stands in lower case: the capital was that of the beginning. Names keep theirs.
-            name = into[0] == 0 and self.pool_[self._number[gives.fingerprint()]].first_tag == "PROPN"
-            if not name and not any(a <= into[0] < b for mention in gives.mentions for a, b in mention.spans):
-                words[0] = first.lower()
+            # In the corpus it stands in lower case: the capital was that of the beginning. Names and "I" keep theirs.
+            tag = self.pool_[self._number[gives.fingerprint()]].tags[into[0] + place]
+            if tag != "PROPN" and not (tag == "PRON" and len(first) == 1):
+                words[place] = first.lower()
         return words
 
     def _finish(self, work: Sequence[_Pair]) -> Iterator[Sentence]:
+        """The choice of each pair; so many together that the model has enough to do, and memory does not grow."""
+        part: list[_Pair] = []
+        count = 0
+        for number, pair in enumerate(work, start=1):
+            part.append(pair)
+            count += len(pair.candidates)
+            if count >= _TOGETHER or number == len(work):
+                yield from self._choose(part)
+                part, count = [], 0
+
+    def _choose(self, work: Sequence[_Pair]) -> Iterator[Sentence]:
         best = 1 if self.choice == "best" else self.k
         contests = [self._contest(pair) for pair in work]
         if self.scorer == "causal":
@@ -322,8 +348,12 @@ class CASSI(Augmenter):
         self._learn({number for pair in work for number in (pair.one, pair.other)})
         pieces = iter(self.masked_lm_.pieces([text for contest in contests for text in contest.texts]))
         for pair, contest in zip(work, contests, strict=True):
+            of_pair = [next(pieces) for _ in pair.candidates]
+            if not all(any(end for _, end in of) or len(of) < 2 for of in of_pair):
+                yield contest  # the tokenizer cannot say where its sub-words stand, so nothing can be foreseen
+                continue
             known = [(self.pool_[i].sentence.tokens, self._learnt[i]) for i in (pair.one, pair.other)]
-            foreseen = [_foresee(candidate, next(pieces), known) for candidate in pair.candidates]
+            foreseen = [_foresee(candidate, of, known) for candidate, of in zip(pair.candidates, of_pair, strict=True)]
             expected, spread = zip(*foreseen, strict=True)
             yield contest._replace(expected=expected, spread=spread)
 
@@ -355,15 +385,15 @@ class CASSI(Augmenter):
             "rank": verdict.best.index(verdict.chosen) + 1,
             "candidates": len(pair.candidates),
         }
-        return candidate.sentence.with_(meta={**candidate.sentence.meta, "entaug": told})
+        return candidate.sentence.with_(meta={"entaug": told})
 
 
 class _Gold(NamedTuple):
-    """A sentence that has something to exchange, with the part of speech of its first token."""
+    """A sentence that has something to exchange, with the parts of speech of its tokens."""
 
     sentence: Sentence
     trees: Subtrees
-    first_tag: str
+    tags: tuple[str, ...]
 
 
 class _Pair(NamedTuple):
@@ -381,12 +411,25 @@ def _content(sentence: Sentence) -> object:
 
 
 def _capital(word: str) -> str:
-    return word[:1].upper() + word[1:]
+    """A word with a capital first letter; as it is where that would be two letters, as of the German sharp s."""
+    first = word[:1].upper()
+    return first + word[1:] if len(first) == 1 else word
 
 
 def _begins(sentence: Sentence, place: int) -> bool:
-    """Whether no word stands before a place."""
-    return not any(in_word(c) for token in sentence.tokens[:place] for c in token)
+    """Whether a place begins a sentence: no word stands before it, or what ends one."""
+    for token in reversed(sentence.tokens[:place]):
+        if any(map(in_word, token)):
+            return False
+        if _ENDS.issuperset(token):
+            return True
+    return True
+
+
+def _capitalised(sentence: Sentence, span: Span) -> bool:
+    """Whether the first word of a range has a capital."""
+    words = (word for word in sentence.tokens[span[0] : span[1]] if in_word(word[0]))
+    return next(words, "")[:1].isupper()
 
 
 def _foresee(

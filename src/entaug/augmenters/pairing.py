@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-from entaug.align import running_text
+from entaug.align import in_word, running_text
 from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
@@ -31,12 +31,14 @@ class How(NamedTuple):
         encoder: the model, except for random rankings.
         layer: which of its layers BERTScore looks at; None for the last.
         shortlist: how many nearest by sentence vector are ranked; 0 for all; None for all in a corpus of usual size.
+        punctuation: whether BERTScore sees punctuation.
         stream: the random numbers of a sentence.
     """
 
     encoder: Encoder | None
     layer: int | None
     shortlist: int | None
+    punctuation: bool
     stream: Callable[[Sentence], Random]
 
 
@@ -53,9 +55,10 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: How) -> list[Iter
         return [_without(i, _shuffled(n, how.stream(sentence))) for i, sentence in enumerate(sentences)]
     encoder: Encoder = resolve("encoder", how.encoder)
     texts = [running_text(s.tokens, s.spaces) for s in sentences]
+    seen = texts if how.punctuation else [_words_alone(s) for s in sentences]
     shortlist = (_NEAREST if n > _LARGE else 0) if how.shortlist is None else how.shortlist
     if pairing == "off-by-one":
-        rows = pairwise_bertscore(texts, encoder, layer=how.layer)
+        rows = pairwise_bertscore(seen, encoder, layer=how.layer)
         # The sentence itself was taken out of the scores, and those behind it are not where they seem to be.
         return [map(partial(_misplaced, i), _without(i, by_falling_score(row))) for i, row in enumerate(rows)]
     if pairing == "embedding":
@@ -65,10 +68,14 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: How) -> list[Iter
         return [_without(i, by_falling_score(vectors @ vector)) for i, vector in enumerate(vectors)]
     if shortlist:
         some = [sorted(near) for near in nearest(encoder.sentence_vectors(texts), shortlist)]
-        scores = bertscore_among(texts, some, encoder, layer=how.layer)
+        scores = bertscore_among(seen, some, encoder, layer=how.layer)
         return [map(near.__getitem__, by_falling_score(of)) for near, of in zip(some, scores, strict=True)]
-    rows = pairwise_bertscore(texts, encoder, layer=how.layer)
+    rows = pairwise_bertscore(seen, encoder, layer=how.layer)
     return [_without(i, by_falling_score(row)) for i, row in enumerate(rows)]
+
+
+def _words_alone(sentence: Sentence) -> str:
+    return running_text([token for token in sentence.tokens if any(map(in_word, token))])
 
 
 def _without(number: int, ranking: Iterable[int]) -> Iterator[int]:

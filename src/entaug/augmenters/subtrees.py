@@ -8,19 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from entaug.align import spacing
 from entaug.backends.protocols import Parse
 from entaug.data import Edit, Mention, Sentence, Span
 
-__all__ = ["OBJECTS", "SUBJECTS", "Candidate", "Subtrees", "Words", "exchanges", "j_score", "subtrees"]
+__all__ = [
+    "OBJECTS",
+    "SUBJECTS",
+    "Candidate",
+    "Subtrees",
+    "Words",
+    "exchanges",
+    "j_score",
+    "subtrees",
+    "without_points",
+]
 
 SUBJECTS = frozenset(
     {
-        *("nsubj", "nsubjpass", "csubj", "csubjpass"),  # spaCy's English and Chinese; its other languages follow UD
-        *("nsubj:pass", "nsubj:outer", "nsubj:xsubj", "csubj:pass", "csubj:outer"),  # Universal Dependencies
+        *("nsubj", "nsubjpass", "csubj", "csubjpass"),  # spaCy's English and Chinese, and Universal Dependencies
         *("sb", "sbp", "sp"),  # spaCy's German
     }
 )
-"""Relations of subjects in the label sets of spaCy's pipelines and of Universal Dependencies."""
+"""Relations of subjects in the label sets of spaCy's pipelines and of Universal Dependencies, without subtypes."""
 
 OBJECTS = frozenset(
     {
@@ -31,7 +41,8 @@ OBJECTS = frozenset(
 """Relations of objects and complements in the same."""
 
 _VERBS = frozenset({"VERB", "AUX"})
-_ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})
+_ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # how taggers tell them apart differs: "after", "to", "zu"
+_POINTS = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
 
 
 class Subtrees(NamedTuple):
@@ -45,7 +56,7 @@ class Candidate(NamedTuple):
     """One exchange.
 
     Args:
-        sentence: what came of it, with the id and meta of the sentence that kept its frame.
+        sentence: what came of it, with id, meta and columns of the sentence that kept its frame.
         frame: 0 where the first sentence kept its frame, 1 where the second did.
         role: ``"subject"`` or ``"object"``.
         out: the range of the frame that went.
@@ -77,7 +88,8 @@ class Candidate(NamedTuple):
 def subtrees(parse: Parse) -> Subtrees:
     """The subtrees of subjects of verbs, and of objects and complements of verbs and adpositions.
 
-    A subtree that is not one run of tokens is left out.
+    Subtypes of relations (``nsubj:pass``) count as what they are subtypes of; whatever has a copula counts as a verb,
+    as in Universal Dependencies. A subtree that is not one run of tokens is left out.
 
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
@@ -85,17 +97,38 @@ def subtrees(parse: Parse) -> Subtrees:
         Subtrees(subjects=((0, 1),), objects=((2, 4),))
     """
     ranges = _ranges(parse.heads)
+    verbal = {head for head, relation in zip(parse.heads, parse.relations, strict=True) if relation.lower() == "cop"}
+    verbal |= {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
     found: tuple[list[Span], list[Span]] = ([], [])
     for token, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
-        name = relation.lower()
-        if name in SUBJECTS and parse.tags[head] in _VERBS:
+        name = relation.lower().partition(":")[0]
+        if name in SUBJECTS and head in verbal:
             found[0].append(span)
-        elif name in OBJECTS and parse.tags[head] in _VERBS | _ADPOSITIONS:
+        elif name in OBJECTS and (head in verbal or parse.tags[head] in _ADPOSITIONS):
             found[1].append(span)
     return Subtrees(*(tuple(sorted(set(spans))) for spans in found))
+
+
+def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
+    """The same ranges without the full stops, commas and the like at their ends: these belong to what is around.
+
+    Example:
+        >>> without_points(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])
+        Subtrees(subjects=((0, 1),), objects=())
+    """
+
+    def trimmed(span: Span) -> Span:
+        start, end = span
+        while start < end and _POINTS.issuperset(tokens[start]):
+            start += 1
+        while start < end and _POINTS.issuperset(tokens[end - 1]):
+            end -= 1
+        return start, end
+
+    return Subtrees(*(tuple(sorted({(a, b) for a, b in map(trimmed, spans) if a < b})) for spans in found))
 
 
 def _ranges(heads: Sequence[int]) -> list[Span | None]:
@@ -160,7 +193,8 @@ def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: W
     inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
     brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
     new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
-    return keeps.cut(out).edit([Edit(*out, tuple(new), brought)])
+    spaces = spacing(gives.tokens) if gives.spaces is None else gives.spaces
+    return keeps.cut(out).edit([Edit(*out, tuple(new), brought, spaces[into[0] : into[1] - 1])])
 
 
 def _may_cut(sentence: Sentence, span: Span) -> bool:

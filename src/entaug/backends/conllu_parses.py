@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,10 +40,10 @@ class ConlluParses:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise InputError(f"cannot be read ({reason})", path=self._path) from None
         line = 1
-        for block in text.split("\n\n"):
-            if block.strip():
-                self._read(block, line + len(block) - len(block.lstrip("\n")))
-            line += block.count("\n") + 2
+        for block in re.split(r"(\n[ \t]*(?=\n))", text):
+            if any(row.strip() and not row.startswith("#") for row in block.split("\n")):
+                self._read(block.strip("\n"), line + len(block) - len(block.lstrip("\n")))
+            line += block.count("\n")
         self.name = f"{Path(path).name}-{digest([Path(path)])}"
 
     def _read(self, block: str, line: int) -> None:
@@ -51,9 +52,11 @@ class ConlluParses:
             rows = [row for row in tree if isinstance(row["id"], int)]
             if any(row["head"] is None or row["deprel"] in {None, "_"} for row in rows):
                 raise ValueError("a head or a relation is missing")  # noqa: TRY301
+            if [row["id"] for row in rows] != list(range(1, len(rows) + 1)):
+                raise ValueError("its words are not numbered from 1")  # noqa: TRY301
             heads = tuple(row["head"] - 1 if row["head"] else place for place, row in enumerate(rows))
-            if not all(0 <= head < len(rows) for head in heads):
-                raise ValueError("a head is no word of the sentence")  # noqa: TRY301
+            if not all(0 <= head < len(rows) for head in heads) or not _is_forest(heads):
+                raise ValueError("a head is no word of the sentence, or stands below itself")  # noqa: TRY301
         except (conllu.exceptions.ParseException, KeyError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"not a tree in CoNLL-U format ({reason})", path=self._path, line=line) from None
@@ -75,3 +78,11 @@ class ConlluParses:
                 )
             found.append(tree)
         return found
+
+
+def _is_forest(heads: Sequence[int]) -> bool:
+    """Whether every way up ends at a root."""
+    above = list(heads)
+    for _ in range(len(heads).bit_length()):  # each round doubles the steps
+        above = [above[head] for head in above]
+    return all(heads[top] == top for top in above)
