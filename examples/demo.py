@@ -18,6 +18,8 @@ import entaug
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "demo-output"
+# The quick way where the usual one takes minutes.
+OPTIONS = {"cassi": ["--scorer", "causal"]}
 COLOURS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "PRODUCT": "yellow", "EVENT": "blue"}
 
 
@@ -39,6 +41,7 @@ def coloured(sentence: entaug.Sentence, source: entaug.Sentence | None = None) -
 def show(console: Console, name: str, path: Path, output: Path, wanted: int) -> None:
     """Augment a file through the command line and show what became of some of its shorter sentences."""
     command = ["augment", str(path), "--method", name, "--seed", "13", "--force", "--only-new", "-o", str(output)]
+    command += OPTIONS.get(name, [])
     facts = entaug.method(name).facts
     console.rule(f"[bold]{name}[/]: {facts.summary}", align="left")
     shown = " ".join(["entaug", *command]).replace(str(HERE.parent) + "/", "")

@@ -527,8 +527,10 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
         trees[s.tokens] = Parse(heads, tuple(data.draw(relations) for _ in range(n)), ("VERB",) * n)
     parser = Trees()
     parser.trees = trees
+    cuts = data.draw(st.booleans())
+    options: dict[str, Any] = {"copies": 2, "tidy": False, "cuts": cuts}
     by_key = {s.key: s for s in gold}
-    cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=parser, copies=2, tidy=False)
+    cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=parser, **options)
     for s in cassi.fit(gold).augment(gold):
         told = s.meta["entaug"]
         if "fallback" in told:
@@ -547,7 +549,8 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
             places = {origin[i] for start, end in m.spans for i in range(start, end)}
             homes = [(whole, flat) for label, whole, flat in old if label == m.label and places <= whole]
             assert homes, "a mention lies within one of its source: none grows, none merges with its neighbour"
-            assert any(flat or places == whole for whole, flat in homes), "nested and discontinuous ones are whole"
+            # Nested and discontinuous ones are whole, and all unless it was said that they may be cut.
+            assert any((flat and cuts) or places == whole for whole, flat in homes)
         # And none is lost: what is left of an old one is labelled still.
         labelled = {(m.label, origin[i]) for m in s.mentions for start, end in m.spans for i in range(start, end)}
         kept = set(origin)
@@ -600,7 +603,9 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     lm.token_log_probs = counted  # type: ignore[method-assign]
     for exact in (True, False):
         computed.append(0)
-        cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, tidy=False, exact=exact).fit(gold)
+        cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, tidy=False, cuts=True, exact=exact).fit(
+            gold
+        )
         made = {s.meta["entaug"]["sources"][0]: s for s in cassi.augment(gold) if "fallback" not in s.meta["entaug"]}
         for place, wanted in slow.items():
             if wanted is None:

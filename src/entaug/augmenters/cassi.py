@@ -50,8 +50,8 @@ class CASSI(Augmenter):
     sentences meet twice. Every subject subtree of one is exchanged for every one of the other, both ways, objects and
     complements likewise. Of these candidates the `k` with the highest pseudo-log-likelihood per word are kept, and of
     those the one whose words agree most with both sources (J-score) is taken. A sentence without any such subtree gets
-    all its mentions replaced instead. Mentions travel with their subtree; where a subtree cuts a mention of a flat
-    sentence, each part keeps the type; an exchange that would cut a nested or discontinuous mention is none.
+    all its mentions replaced instead. Mentions travel with their subtree; an exchange that would cut a nested or
+    discontinuous mention is none, nor is one that would cut any, unless `cuts` says so.
 
     Pairs are given out in rounds, all first partners before all second ones, in an order that does not depend on that
     of the file. Sentences that no exchange is possible between are not paired.
@@ -74,6 +74,8 @@ class CASSI(Augmenter):
             to 5,000 sentences, and 100 above.
         layer: the layer of the encoder that BERTScore looks at; none for the last.
         punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
+        cuts: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the paper has it
+            (starter: no; "the Great Fire of children" is no event).
         tidy: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
             beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
         encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
@@ -104,6 +106,7 @@ class CASSI(Augmenter):
     shortlist: int | None = None
     layer: int | None = None
     punctuation: bool | None = None
+    cuts: bool | None = None
     tidy: bool | None = None
     encoder: Encoder | str | None = None
     masked_lm: MaskedLM | str | None = None
@@ -128,6 +131,7 @@ class CASSI(Augmenter):
         "starter": {
             "shortest": 1,
             "punctuation": True,
+            "cuts": False,
             "tidy": True,
             "encoder": "minilm",
             "masked_lm": "mpnet-mlm",
@@ -136,6 +140,7 @@ class CASSI(Augmenter):
         "paper": {
             "shortest": 1,
             "punctuation": True,
+            "cuts": True,
             "tidy": False,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "FacebookAI/xlm-roberta-base",
@@ -144,6 +149,7 @@ class CASSI(Augmenter):
         "authors": {
             "shortest": 6,
             "punctuation": False,
+            "cuts": True,
             "tidy": False,
             "layer": 9,
             "encoder": "FacebookAI/xlm-roberta-base",
@@ -175,7 +181,7 @@ class CASSI(Augmenter):
             raise ParameterError(f"shortlist must be a whole number, 0 for all, not {self.shortlist!r}")
         if self.layer is not None and (type(self.layer) is not int or self.layer < 0):
             raise ParameterError(f"layer must be a whole number from 0, not {self.layer!r}")
-        for name in ("exact", "punctuation", "tidy"):
+        for name in ("exact", "punctuation", "cuts", "tidy"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
 
@@ -287,7 +293,7 @@ class CASSI(Augmenter):
         a, b = self.pool_[one], self.pool_[other]
         seen = {_content(a.sentence), _content(b.sentence)}
         words = self._cased if self.tidy else None
-        for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words):
+        for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words, cuts=bool(self.cuts)):
             content = _content(candidate.sentence)
             if content not in seen and len(candidate.sentence) >= self._least:
                 seen.add(content)

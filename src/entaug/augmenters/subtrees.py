@@ -157,7 +157,13 @@ Words = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
 
 
 def exchanges(
-    one: Sentence, other: Sentence, of_one: Subtrees, of_other: Subtrees, words: Words | None = None
+    one: Sentence,
+    other: Sentence,
+    of_one: Subtrees,
+    of_other: Subtrees,
+    words: Words | None = None,
+    *,
+    cuts: bool = True,
 ) -> Iterator[Candidate]:
     """Every exchange of a subject subtree for a subject subtree and of an object subtree for an object subtree.
 
@@ -172,6 +178,7 @@ def exchanges(
         of_other: what can be exchanged in the second.
         words: given the sentence that keeps its frame, the one that gives, and the two ranges, the words that come in;
             by default those that stand there.
+        cuts: whether a subtree may cut a contiguous mention of a flat sentence.
     """
     for role, spans, others in (
         ("subject", of_one.subjects, of_other.subjects),
@@ -182,14 +189,11 @@ def exchanges(
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    made = _exchanged(keeps, gives, out, into, words)
-                    if made is not None:
-                        yield Candidate(made, frame, role, out, into)
+                    if _may_cut(keeps, out, cuts) and _may_cut(gives, into, cuts):
+                        yield Candidate(_exchanged(keeps, gives, out, into, words), frame, role, out, into)
 
 
-def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None) -> Sentence | None:
-    if not (_may_cut(keeps, out) and _may_cut(gives, into)):
-        return None
+def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None) -> Sentence:
     inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
     brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
     new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
@@ -197,10 +201,10 @@ def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: W
     return keeps.cut(out).edit([Edit(*out, tuple(new), brought, spaces[into[0] : into[1] - 1])])
 
 
-def _may_cut(sentence: Sentence, span: Span) -> bool:
+def _may_cut(sentence: Sentence, span: Span, cuts: bool) -> bool:
     """Whether a range holds, or leaves alone, every mention that may not be cut."""
     start, end = span
-    if sentence.flat:
+    if cuts and sentence.flat:
         return True
     for mention in sentence.mentions:
         inside = start <= mention.start and mention.end <= end
