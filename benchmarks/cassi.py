@@ -28,6 +28,7 @@ import numpy as np
 import torch
 
 import entaug
+from counting import Counted
 from entaug import CASSI, Sentence
 from entaug.align import running_text
 from entaug.augmenters.base import Asked
@@ -47,23 +48,6 @@ Row = tuple[str, ...]
 def gold(name: str, count: int) -> list[Sentence]:
     """The first sentences of a corpus."""
     return list(entaug.read(DATA / CORPORA[name]))[:count]
-
-
-class Counted:
-    """A masked language model that counts the rows it is asked for."""
-
-    def __init__(self, lm: TransformersMaskedLM) -> None:
-        self.lm = lm
-        self.name = lm.name
-        self.fill = lm.fill
-        self.pieces = lm.pieces
-        self.rows = 0
-
-    def token_log_probs(self, asked: Any) -> Any:
-        """As the model counted for."""
-        found = self.lm.token_log_probs(asked)
-        self.rows += sum(map(len, found))
-        return found
 
 
 def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, Contest]]:

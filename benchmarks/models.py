@@ -28,6 +28,7 @@ import numpy as np
 import torch
 
 import entaug
+from counting import Counted
 from entaug import Sentence, models
 from entaug.align import running_text
 from entaug.backends.encoder import TransformersEncoder
@@ -155,7 +156,7 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
             groups.setdefault(made.meta["entaug"]["sources"][0], []).append(made)
     alike, ordered, top = [], [], []
     computed = asked = same = 0
-    counter = Counter(half)
+    counter = Counted(half)
     for group in groups.values():
         a, b = (entaug.pseudo_log_likelihood(group, model, per_word=True) for model in (lm, half))
         alike.append(spearman(a, b))
@@ -175,23 +176,6 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
     )
     share = f"{computed / asked:.0%} of the rows computed"
     yield "PLL, bf16, best 3 by the bound", share, "", f"same three as computing all: {same} of {len(groups)}"
-
-
-class Counter:
-    """A masked LM that counts the hidden places it was asked for."""
-
-    def __init__(self, lm: TransformersMaskedLM) -> None:
-        self.lm = lm
-        self.name = lm.name
-        self.fill = lm.fill
-        self.pieces = lm.pieces
-        self.rows = 0
-
-    def token_log_probs(self, asked: Any) -> Any:
-        """As the model counted for."""
-        found = self.lm.token_log_probs(asked)
-        self.rows += sum(map(len, found))
-        return found
 
 
 def ranks(values: Any) -> Any:
