@@ -83,7 +83,7 @@ def bertscore_among(
     encoder: Encoder = resolve("encoder", model)
     before, after = encoder.around
     vectors = encoder.token_vectors([_text(sentence) for sentence in sentences], layer)
-    units = [own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), 1e-12) for own in vectors]
+    units = [_units(own) for own in vectors]
     found = []
     for own, asked in zip(units, others, strict=True):
         scores = np.zeros(len(asked), np.float32)
@@ -208,11 +208,19 @@ def _blocks(
         weights = np.zeros((width, len(numbers)), np.float32)
         for column, i in enumerate(numbers):
             own = vectors[i]
-            block[: len(own), column] = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), 1e-12)
+            block[: len(own), column] = _units(own)
             block[len(own) :, column] = block[0, column]
             weights[before : len(own) - after, column] = 1 / (len(own) - before - after)
         yield numbers, block, weights
         start = end
+
+
+def _units(vectors: NDArray[float32]) -> NDArray[float32]:
+    """Vectors of length 1; those of length 0 as they are."""
+    import numpy as np
+
+    unit: NDArray[float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def _f1(a: Any, weights_a: Any, b: Any, weights_b: Any) -> Any:

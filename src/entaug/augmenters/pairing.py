@@ -57,21 +57,21 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: How) -> list[Iter
     texts = [running_text(s.tokens, s.spaces) for s in sentences]
     seen = texts if how.punctuation else [_words_alone(s) for s in sentences]
     shortlist = (_NEAREST if n > _LARGE else 0) if how.shortlist is None else how.shortlist
-    if pairing == "off-by-one":
-        rows = pairwise_bertscore(seen, encoder, layer=how.layer)
-        # The sentence itself was taken out of the scores, and those behind it are not where they seem to be.
-        return [map(partial(_misplaced, i), _without(i, by_falling_score(row))) for i, row in enumerate(rows)]
     if pairing == "embedding":
         vectors = encoder.sentence_vectors(texts)
         if shortlist:
             return [iter(near) for near in nearest(vectors, shortlist)]
         return [_without(i, by_falling_score(vectors @ vector)) for i, vector in enumerate(vectors)]
-    if shortlist:
+    if shortlist and pairing == "bertscore":
         some = [sorted(near) for near in nearest(encoder.sentence_vectors(texts), shortlist)]
         scores = bertscore_among(seen, some, encoder, layer=how.layer)
         return [map(near.__getitem__, by_falling_score(of)) for near, of in zip(some, scores, strict=True)]
     rows = pairwise_bertscore(seen, encoder, layer=how.layer)
-    return [_without(i, by_falling_score(row)) for i, row in enumerate(rows)]
+    ranked = [_without(i, by_falling_score(row)) for i, row in enumerate(rows)]
+    if pairing == "bertscore":
+        return ranked
+    # Off by one: the sentence itself was taken out of the scores, and those behind it are not where they seem to be.
+    return [map(partial(_misplaced, i), ranking) for i, ranking in enumerate(ranked)]
 
 
 def _words_alone(sentence: Sentence) -> str:

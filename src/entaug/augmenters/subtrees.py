@@ -184,21 +184,23 @@ def exchanges(
         ("subject", of_one.subjects, of_other.subjects),
         ("object", of_one.objects, of_other.objects),
     ):
-        for span in spans:
-            for counterpart in others:
+        counterparts = [span for span in others if _may_cut(other, span, cuts)]
+        for span in (span for span in spans if _may_cut(one, span, cuts)):
+            for counterpart in counterparts:
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    if _may_cut(keeps, out, cuts) and _may_cut(gives, into, cuts):
-                        yield Candidate(_exchanged(keeps, gives, out, into, words), frame, role, out, into)
+                    yield Candidate(_exchanged(keeps, gives, out, into, words), frame, role, out, into)
 
 
 def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None) -> Sentence:
     inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
     brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
     new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
-    spaces = spacing(gives.tokens) if gives.spaces is None else gives.spaces
-    return keeps.cut(out).edit([Edit(*out, tuple(new), brought, spaces[into[0] : into[1] - 1])])
+    spaces = None
+    if keeps.spaces is not None:  # only then does anybody ask how the graft is spaced
+        spaces = (spacing(gives.tokens) if gives.spaces is None else gives.spaces)[into[0] : into[1] - 1]
+    return keeps.cut(out).edit([Edit(*out, tuple(new), brought, spaces)])
 
 
 def _may_cut(sentence: Sentence, span: Span, cuts: bool) -> bool:
