@@ -370,6 +370,7 @@ def test_bad_options_are_refused() -> None:
         {"shortlist": -1},
         {"layer": "last"},
         {"tidy": "yes"},
+        {"alike": 1},
         {"exact": 1},
     ):
         with pytest.raises(ParameterError, match=next(iter(bad))):
@@ -601,11 +602,10 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
         return found
 
     lm.token_log_probs = counted  # type: ignore[method-assign]
+    paper: dict[str, Any] = {"tidy": False, "cuts": True, "alike": False}
     for exact in (True, False):
         computed.append(0)
-        cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, tidy=False, cuts=True, exact=exact).fit(
-            gold
-        )
+        cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, **paper, exact=exact).fit(gold)
         made = {s.meta["entaug"]["sources"][0]: s for s in cassi.augment(gold) if "fallback" not in s.meta["entaug"]}
         for place, wanted in slow.items():
             if wanted is None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entaug import tags
-from entaug.augmenters.subtrees import Subtrees, exchanges, j_score, subtrees, without_points
+from entaug.augmenters.subtrees import Subtrees, exchanges, j_score, kinds, subtrees, without_points
 from entaug.backends.protocols import Parse
 from entaug.data import Mention, Sentence, Span
 from strategies import sentences
@@ -73,6 +73,36 @@ def test_exchanges_by_hand() -> None:
         ("object", 1, "Ada Byron wrote Oslo", (Mention(per, [(0, 2)]), Mention(loc, [(3, 4)]))),
     ]
     assert [(c.sentence.id, c.out, c.into) for c in found[:2]] == [("u", (0, 2), (0, 2)), ("v", (0, 2), (0, 2))]
+
+
+def test_only_subtrees_of_a_kind_are_exchanged() -> None:
+    words, parse = parse_of(
+        "Ana/PROPN/nsubj/1 wants/VERB/ROOT/1 to/PART/aux/3 see/VERB/xcomp/1 Rome/PROPN/dobj/3 ./PUNCT/punct/1"
+    )
+    assert {span: kind for span, kind in kinds(parse).items() if span[1] - span[0] < 6} == {
+        (0, 1): "nominal",
+        (2, 3): "aux",
+        (2, 5): "xcomp",
+        (4, 5): "nominal",
+        (5, 6): "punct",
+    }
+    one = subtrees(parse)._replace(kinds=kinds(parse))
+    others, of_other = parse_of("Bo/PROPN/nsubj/1 likes/VERB/ROOT/1 bread/NOUN/dobj/1")
+    two = subtrees(of_other)._replace(kinds=kinds(of_other))
+    made = [" ".join(c.sentence.tokens) for c in exchanges(Sentence(words), Sentence(others), one, two)]
+    assert made == [
+        "Bo wants to see Rome .",
+        "Ana likes bread",
+        "Ana wants to see bread .",  # and never "Ana wants bread", nor "Bo likes to see Rome"
+        "Bo likes Rome",
+    ]
+    # A noun with a copula is a clause (Universal Dependencies).
+    _, said = parse_of("I/PRON/nsubj/1 know/VERB/ROOT/1 she/PRON/nsubj/4 is/AUX/cop/4 queen/NOUN/ccomp/1")
+    assert kinds(said)[2, 5] == "ccomp"
+    # Full stops that stay behind do not change the kind.
+    assert without_points(Subtrees((), ((0, 2),), {(0, 2): "pcomp", (0, 1): "nominal"}), ["so", "."]).kinds == {
+        (0, 1): "pcomp"
+    }
 
 
 def test_nested_and_discontinuous_mentions_are_never_cut() -> None:

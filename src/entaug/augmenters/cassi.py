@@ -11,7 +11,7 @@ from entaug.align import in_word, running_text, token_of_each
 from entaug.augmenters.base import DUPLICATE, Asked, Augmenter, Facts, Rejection
 from entaug.augmenters.pairing import PAIRINGS, How, partners, rankings
 from entaug.augmenters.replacement import MentionReplacement
-from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, subtrees, without_points
+from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
 from entaug.backends.resolve import resolve
 from entaug.contests import Contest, Verdict, count_words, decide, decide_from_left
@@ -76,6 +76,9 @@ class CASSI(Augmenter):
         punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
         cuts: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the paper has it
             (starter: no; "the Great Fire of children" is no event).
+        alike: whether subtrees are exchanged only for those of their kind: noun phrases, finite clauses, infinitives,
+            clauses after prepositions, adjectives (starter: yes; the paper puts whole clauses in the place of nouns:
+            "I'm going home to there's a lot of people").
         tidy: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
             beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
         encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
@@ -107,6 +110,7 @@ class CASSI(Augmenter):
     layer: int | None = None
     punctuation: bool | None = None
     cuts: bool | None = None
+    alike: bool | None = None
     tidy: bool | None = None
     encoder: Encoder | str | None = None
     masked_lm: MaskedLM | str | None = None
@@ -132,6 +136,7 @@ class CASSI(Augmenter):
             "shortest": 1,
             "punctuation": True,
             "cuts": False,
+            "alike": True,
             "tidy": True,
             "encoder": "minilm",
             "masked_lm": "mpnet-mlm",
@@ -141,6 +146,7 @@ class CASSI(Augmenter):
             "shortest": 1,
             "punctuation": True,
             "cuts": True,
+            "alike": False,
             "tidy": False,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "FacebookAI/xlm-roberta-base",
@@ -150,6 +156,7 @@ class CASSI(Augmenter):
             "shortest": 6,
             "punctuation": False,
             "cuts": True,
+            "alike": False,
             "tidy": False,
             "layer": 9,
             "encoder": "FacebookAI/xlm-roberta-base",
@@ -181,7 +188,7 @@ class CASSI(Augmenter):
             raise ParameterError(f"shortlist must be a whole number, 0 for all, not {self.shortlist!r}")
         if self.layer is not None and (type(self.layer) is not int or self.layer < 0):
             raise ParameterError(f"layer must be a whole number from 0, not {self.layer!r}")
-        for name in ("exact", "punctuation", "cuts", "tidy"):
+        for name in ("exact", "punctuation", "cuts", "alike", "tidy"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
 
@@ -223,6 +230,8 @@ class CASSI(Augmenter):
 
     def _subtrees(self, sentence: Sentence, parse: Parse) -> Subtrees:
         found = subtrees(parse)
+        if self.alike:
+            found = found._replace(kinds=kinds(parse))
         return without_points(found, sentence.tokens) if self.tidy else found
 
     def _how(self) -> How:

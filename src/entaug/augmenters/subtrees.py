@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from entaug.align import spacing
@@ -20,6 +21,7 @@ __all__ = [
     "Words",
     "exchanges",
     "j_score",
+    "kinds",
     "subtrees",
     "without_points",
 ]
@@ -42,14 +44,22 @@ OBJECTS = frozenset(
 
 _VERBS = frozenset({"VERB", "AUX"})
 _ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # how taggers tell them apart differs: "after", "to", "zu"
+_NOMINALS = frozenset({"NOUN", "PROPN", "PRON", "NUM", "DET", "SYM", "X", "INTJ"})
 _POINTS = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
 
 
 class Subtrees(NamedTuple):
-    """The ranges of a sentence that can be exchanged, in order."""
+    """The ranges of a sentence that can be exchanged, in order.
+
+    Args:
+        subjects: those of subjects.
+        objects: those of objects and complements.
+        kinds: for each range what kind of phrase it is, where only phrases of a kind are to be exchanged; see `kinds`.
+    """
 
     subjects: tuple[Span, ...]
     objects: tuple[Span, ...]
+    kinds: Mapping[Span, str] = MappingProxyType({})
 
 
 class Candidate(NamedTuple):
@@ -93,12 +103,11 @@ def subtrees(parse: Parse) -> Subtrees:
 
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
-        >>> subtrees(parse)  # Ada wrote test code
-        Subtrees(subjects=((0, 1),), objects=((2, 4),))
+        >>> subtrees(parse)[:2]  # Ada wrote test code
+        (((0, 1),), ((2, 4),))
     """
     ranges = _ranges(parse.heads)
-    verbal = {head for head, relation in zip(parse.heads, parse.relations, strict=True) if relation.lower() == "cop"}
-    verbal |= {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
+    verbal = _verbal(parse)
     found: tuple[list[Span], list[Span]] = ([], [])
     for token, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
         span = ranges[token]
@@ -109,15 +118,43 @@ def subtrees(parse: Parse) -> Subtrees:
             found[0].append(span)
         elif name in OBJECTS and (head in verbal or parse.tags[head] in _ADPOSITIONS):
             found[1].append(span)
-    return Subtrees(*(tuple(sorted(set(spans))) for spans in found))
+    subjects, objects = (tuple(sorted(set(spans))) for spans in found)
+    return Subtrees(subjects, objects)
+
+
+def kinds(parse: Parse) -> dict[Span, str]:
+    """What kind of phrase each subtree is: ``"nominal"``, or the relation of a clause or an adjective to its head.
+
+    A clause in the place of a noun ("I go home to he saw her") is rarely English. The relation tells finite clauses
+    (``ccomp``) from infinitives (``xcomp``) and those after prepositions (``pcomp``), which do not fit each other's
+    places either.
+
+    Example:
+        >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "aux", "xcomp"), ("PROPN", "VERB", "PART", "VERB"))
+        >>> kinds(parse)[2, 4]  # Ada wants to code
+        'xcomp'
+    """
+    verbal = _verbal(parse)
+    found: dict[Span, str] = {}
+    for token, span in enumerate(_ranges(parse.heads)):
+        if span is not None:
+            nominal = token not in verbal and parse.tags[token] in _NOMINALS
+            found[span] = "nominal" if nominal else parse.relations[token].lower().partition(":")[0]
+    return found
+
+
+def _verbal(parse: Parse) -> set[int]:
+    """The tokens that are verbs or have a copula."""
+    verbal = {head for head, relation in zip(parse.heads, parse.relations, strict=True) if relation.lower() == "cop"}
+    return verbal | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
 
 
 def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
     """The same ranges without the full stops, commas and the like at their ends: these belong to what is around.
 
     Example:
-        >>> without_points(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])
-        Subtrees(subjects=((0, 1),), objects=())
+        >>> without_points(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]
+        (((0, 1),), ())
     """
 
     def trimmed(span: Span) -> Span:
@@ -128,7 +165,12 @@ def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
             end -= 1
         return start, end
 
-    return Subtrees(*(tuple(sorted({(a, b) for a, b in map(trimmed, spans) if a < b})) for spans in found))
+    subjects, objects = (
+        tuple(sorted({(a, b) for a, b in map(trimmed, spans) if a < b})) for spans in (found.subjects, found.objects)
+    )
+    # Where two ranges become one, the kind is that of the larger.
+    by_length = sorted(found.kinds, key=lambda span: span[1] - span[0])
+    return Subtrees(subjects, objects, {trimmed(span): found.kinds[span] for span in by_length})
 
 
 def _ranges(heads: Sequence[int]) -> list[Span | None]:
@@ -167,9 +209,10 @@ def exchanges(
 ) -> Iterator[Candidate]:
     """Every exchange of a subject subtree for a subject subtree and of an object subtree for an object subtree.
 
-    Each gives two sentences, one in each frame. Mentions travel with their subtree. A contiguous mention of a flat
-    sentence that a subtree cuts becomes parts that keep its label (the paper's repair, at the joints alone); an
-    exchange that would cut a nested or discontinuous mention is left out.
+    Subtrees whose kinds are known and differ are not exchanged. Each exchange gives two sentences, one in each frame.
+    Mentions travel with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that
+    keep its label (the paper's repair, at the joints alone); an exchange that would cut a nested or discontinuous
+    mention is left out.
 
     Args:
         one: the first sentence.
@@ -187,6 +230,8 @@ def exchanges(
         counterparts = [span for span in others if _may_cut(other, span, cuts)]
         for span in (span for span in spans if _may_cut(one, span, cuts)):
             for counterpart in counterparts:
+                if of_one.kinds.get(span) != of_other.kinds.get(counterpart):
+                    continue
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
