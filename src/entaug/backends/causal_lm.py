@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from entaug.backends.sampling import GumbelTopK
-from entaug.backends.torch_base import Batcher, TorchBackend, load, torch, transformers
+from entaug.backends.torch_base import Batcher, TorchBackend, torch, transformers
 from entaug.errors import ParameterError
 
 __all__ = ["TransformersCausalLM"]
@@ -36,17 +34,6 @@ class TransformersCausalLM(TorchBackend):
     """
 
     auto = transformers.AutoModelForCausalLM
-
-    def _options(self) -> dict[str, str]:
-        """What transformers has to be told to read a GGUF file."""
-        files = sorted(Path(self.folder).glob("*.gguf"))
-        return {"gguf_file": files[0].name} if files and not any(self.folder.glob("*.safetensors")) else {}
-
-    def _load_tokenizer(self) -> Any:
-        return load(transformers.AutoTokenizer, self.folder, **self._options())
-
-    def _load_model(self) -> Any:
-        return load(self.auto, self.folder, dtype=self.dtype, **self._options())
 
     @property
     def _start(self) -> int:

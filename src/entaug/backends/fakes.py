@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from entaug.backends.protocols import Constituent, Gapped, Parse, cased_like
+from entaug.backends.protocols import Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -22,6 +23,7 @@ __all__ = [
     "FakeConstituencyParser",
     "FakeDependencyParser",
     "FakeEncoder",
+    "FakeGenerator",
     "FakeLexicon",
     "FakeMaskedLM",
     "FakeTranslator",
@@ -124,6 +126,66 @@ class FakeCausalLM:
             rng = Random(f"{seeds[i] if seeds else None} {prompt}")
             made.append(" ".join(rng.choice(words) for _ in range(longest)))
         return made
+
+
+class FakeGenerator:
+    """A generator that repeats its input, with other words in place of ``<mask>`` and one more at the end.
+
+    Args:
+        words: what it puts there; which, depends on the input and the seed.
+
+    Example:
+        >>> made = FakeGenerator(["tea"]).fit([("a", "b")])
+        >>> made.generate(["I like <mask>"], Decoding(texts=2)), made.learned
+        ([['I like tea tea', 'I like tea tea']], [('a', 'b')])
+    """
+
+    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
+        self._words = tuple(words)
+        self.name = "fake"
+        self.learned: list[tuple[str, str]] = []
+        """What it was fitted on."""
+
+    def fit(
+        self,
+        pairs: Pairs,
+        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> FakeGenerator:
+        """See `Generator.fit`."""
+        del markers, folder
+        made = FakeGenerator(self._words)
+        for epoch in range(tuning.epochs if callable(pairs) else 1):
+            made.learned += pairs(epoch) if callable(pairs) else pairs
+        if progress is not None:
+            progress(1, 1, 0.0)
+        return made
+
+    def generate(
+        self,
+        inputs: Sequence[str],
+        decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
+        seeds: Sequence[int] | None = None,
+    ) -> list[list[str]]:
+        """See `Generator.generate`."""
+        made = []
+        for i, text in enumerate(inputs):
+            rng = Random(f"{seeds[i] if seeds else None} {text}")
+            filled = (re.sub("<mask>", lambda _: rng.choice(self._words), text) for _ in range(decoding.texts))  # noqa: B023
+            made.append([f"{one} {rng.choice(self._words)}" for one in filled])
+        return made
+
+    def save(self, folder: str | Path) -> None:
+        """See `Generator.save`."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+
+    def restore(self, folder: str | Path) -> FakeGenerator:
+        """See `Generator.restore`."""
+        del folder
+        return FakeGenerator(self._words)
 
 
 class FakeEncoder:

@@ -8,8 +8,9 @@ Text for a language model is running text, spaced as in print: `entaug.align.run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -19,14 +20,18 @@ __all__ = [
     "CausalLM",
     "ConstituencyParser",
     "Constituent",
+    "Decoding",
     "DependencyParser",
     "Encoder",
     "Gapped",
+    "Generator",
     "Lexicon",
     "MaskedLM",
+    "Pairs",
     "Parse",
     "RoundTrip",
     "Translator",
+    "Tuning",
     "WordVectors",
     "cased_like",
 ]
@@ -113,6 +118,117 @@ class CausalLM(Protocol):
         Returns:
             The new text alone, one for each prompt.
         """
+        ...
+
+
+class Tuning(NamedTuple):
+    """How a generator is fine-tuned.
+
+    Args:
+        epochs: passes over the pairs at most.
+        batch: pairs of a step.
+        rate: learning rate at its highest; None for what suits the generator, 5e-4 for adapters and 5e-5 for whole
+            models.
+        warmup: share of the steps in which the rate rises; then it falls to nothing.
+        decay: weight decay.
+        clip: largest norm of the gradient.
+        held_out: share of the pairs that is not learned from, and tells when to stop.
+        patience: after how many epochs without a smaller loss there it stops; the best epoch's weights are kept.
+        seed: of everything random in it.
+    """
+
+    epochs: int = 10
+    batch: int = 8
+    rate: float | None = None
+    warmup: float = 0.1
+    decay: float = 0.01
+    clip: float = 1.0
+    held_out: float = 0.1
+    patience: int = 2
+    seed: int = 0
+
+
+class Decoding(NamedTuple):
+    """How a generator writes.
+
+    Args:
+        texts: how many for each input.
+        how: ``"beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
+            its beam (EnTDA, section 4.2); or ``"sample"``, draws of which the likeliest are given.
+        beams: how many texts are looked at together, and how many are drawn when sampling; at least `texts`.
+        penalty: what a rank costs in diverse beam search, the paper's gamma.
+        top_k: how many tokens a draw is among.
+        temperature: above 1 for more variety, below for less.
+        longest: how many sub-words a text may have.
+    """
+
+    texts: int = 1
+    how: str = "beams"
+    beams: int = 3
+    penalty: float = 10.0
+    top_k: int = 50
+    temperature: float = 1.0
+    longest: int = 128
+
+
+Pairs = Sequence[tuple[str, str]] | Callable[[int], Sequence[tuple[str, str]]]
+"""Inputs and outputs; or what gives them for each epoch, counted from 0, always as many and in the same order."""
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """A model that learns to write one text from another: an encoder and decoder, or a causal model."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance: the model it was before it learned."""
+        ...
+
+    def fit(
+        self,
+        pairs: Pairs,
+        tuning: Tuning = ...,
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """Learn from pairs of texts.
+
+        Args:
+            pairs: what to learn.
+            tuning: how.
+            markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from;
+                ``"<mask>"`` is the model's own where it has one.
+            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
+            progress: told of each step: how many are done, of how many at most, and the loss.
+
+        Returns:
+            A generator that has learned; this one stays as it is.
+        """
+        ...
+
+    def generate(
+        self, inputs: Sequence[str], decoding: Decoding = ..., seeds: Sequence[int] | None = None
+    ) -> list[list[str]]:
+        """Texts for each input.
+
+        Args:
+            inputs: any texts.
+            decoding: how.
+            seeds: one an input, for sampling.
+
+        Returns:
+            For each input the texts asked for, the likeliest first; none where the input is too long for the model.
+        """
+        ...
+
+    def save(self, folder: str | Path) -> None:
+        """Write what was learned into a folder that is not there yet or is empty; the model it began with is not."""
+        ...
+
+    def restore(self, folder: str | Path) -> Self:
+        """A generator as it was saved, from one of the same model."""
         ...
 
 

@@ -33,6 +33,7 @@ class Kind(NamedTuple):
 
 _MASKED = "entaug.backends.masked_lm:TransformersMaskedLM"
 _CAUSAL = "entaug.backends.causal_lm:TransformersCausalLM"
+_GENERATOR = "entaug.backends.generator:"
 _ENCODER = "entaug.backends.encoder:TransformersEncoder"
 _SPACY = "entaug.backends.spacy_parser:SpacyParser"
 _PACKAGED = "entaug.backends.packaged_translator:"
@@ -42,6 +43,11 @@ BACKENDS: dict[str, Kind] = {
         protocols.MaskedLM, {"mpnet-mlm": (_MASKED, "mpnet-mlm"), "tiny-bert": (_MASKED, "tiny-bert")}, _MASKED
     ),
     "causal_lm": Kind(protocols.CausalLM, {"smollm2": (_CAUSAL, "smollm2")}, _CAUSAL),
+    "generator": Kind(
+        protocols.Generator,
+        {"smollm2": (_GENERATOR + "CausalGenerator", "smollm2")},
+        _GENERATOR + "open_generator",
+    ),
     "encoder": Kind(protocols.Encoder, {"minilm": (_ENCODER, "minilm"), "mpnet": (_ENCODER, "mpnet-mlm")}, _ENCODER),
     "translator": Kind(
         protocols.Translator,

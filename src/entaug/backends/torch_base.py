@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from entaug import models
@@ -25,11 +26,24 @@ try:
 except ImportError as error:
     raise MissingExtraError(error.name or "torch", "models") from None
 
-__all__ = ["Batcher", "TorchBackend", "by_word", "choose", "find", "load", "longest", "padded", "torch", "transformers"]
+__all__ = [
+    "Batcher",
+    "TorchBackend",
+    "batches",
+    "by_word",
+    "choose",
+    "find",
+    "load",
+    "longest",
+    "padded",
+    "torch",
+    "transformers",
+]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
 _SAMPLE = 1 << 20
+_POOL = 16  # batches whose rows are sorted by length together
 
 
 # -------------------------------------------------------------------------------------------------- finding and loading
@@ -241,7 +255,7 @@ class Batcher:
                 try:
                     compute(rows[place : place + many], width)
                 except (RuntimeError, MemoryError) as error:
-                    if not _is_out_of_memory(error):
+                    if not is_out_of_memory(error):
                         raise
                     if many == 1:
                         raise EntaugError(
@@ -256,11 +270,33 @@ class Batcher:
                 place += many
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+
+
+def batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
+    """Batches of shuffled rows without end, those of like length together.
+
+    Each pass sees each row once. Rows are sorted by length within a pool of some batches only, so that
+    batches differ from pass to pass.
+
+    Args:
+        lengths: of the rows.
+        size: rows of a batch.
+        rng: decides.
+    """
+    while True:
+        order = list(range(len(lengths)))
+        rng.shuffle(order)
+        epoch = []
+        for start in range(0, len(order), size * _POOL):
+            pool = sorted(order[start : start + size * _POOL], key=lambda i: lengths[i])
+            epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
+        rng.shuffle(epoch)
+        yield from epoch
 
 
 class TorchBackend:
@@ -295,11 +331,16 @@ class TorchBackend:
         self.shortened = 0
         """How many texts were longer than the model can take and were handled in parts."""
 
+    def _options(self) -> dict[str, str]:
+        """What transformers has to be told to read a GGUF file."""
+        files = sorted(self.folder.glob("*.gguf"))
+        return {"gguf_file": files[0].name} if files and not any(self.folder.glob("*.safetensors")) else {}
+
     def _load_tokenizer(self) -> Any:
-        return load(transformers.AutoTokenizer, self.folder)
+        return load(transformers.AutoTokenizer, self.folder, **self._options())
 
     def _load_model(self) -> Any:
-        return load(self.auto, self.folder, dtype=self.dtype)
+        return load(self.auto, self.folder, dtype=self.dtype, **self._options())
 
     @property
     def longest(self) -> int:

@@ -20,7 +20,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from entaug import _version, tags
 from entaug.backends.resolve import resolve
-from entaug.backends.torch_base import choose
+from entaug.backends.torch_base import batches, choose
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.scoring import score
@@ -32,7 +32,6 @@ from entaug.taggers.heads import CRFHead, LinearHead
 __all__ = ["BiLSTMCRFTagger", "GridTagger", "LinearTagger", "NeuralTagger", "StaticBiLSTMCRFTagger"]
 
 _WEIGHTS = "tagger.safetensors"
-_POOL = 16  # batches whose sentences are sorted by length together
 _BUDGET = 4096  # sub-words of a batch that is only predicted
 
 
@@ -291,28 +290,6 @@ class NeuralTagger:
     def restored_body(self, folder: Path, config: dict[str, Any]) -> Any:
         """The body that was saved."""
         raise NotImplementedError
-
-
-def batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
-    """Batches of shuffled sentences without end, those of like length together.
-
-    Each pass sees each sentence once. Sentences are sorted by length within a pool of some batches only, so that
-    batches differ from pass to pass.
-
-    Args:
-        lengths: of the sentences.
-        size: sentences of a batch.
-        rng: decides.
-    """
-    while True:
-        order = list(range(len(lengths)))
-        rng.shuffle(order)
-        epoch = []
-        for start in range(0, len(order), size * _POOL):
-            pool = sorted(order[start : start + size * _POOL], key=lambda i: lengths[i])
-            epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
-        rng.shuffle(epoch)
-        yield from epoch
 
 
 @dataclass

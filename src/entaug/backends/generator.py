@@ -1,0 +1,472 @@
+"""Generators of transformers: fine-tuned on pairs of texts, whole or by low-rank adapters, and written with."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import json
+import math
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from entaug.backends.fine_tuning import learn, read_learned, write_learned
+from entaug.backends.protocols import Decoding, Pairs, Tuning
+from entaug.backends.sampling import GumbelTopK, RankPenalty
+from entaug.backends.torch_base import Batcher, TorchBackend, find, load, quiet, torch, transformers
+from entaug.errors import InputError, MissingExtraError, OutputError, ParameterError
+
+__all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
+
+MASK = "<mask>"
+_CONFIG, _LEARNED = "generator.json", "generator.safetensors"
+_HOW = ("beams", "diverse", "sample")
+_IGNORED = -100
+_RANK = 16
+
+
+class TransformersGenerator(TorchBackend, abc.ABC):
+    """What both kinds share, as a `entaug.backends.protocols.Generator`.
+
+    Args:
+        name: a folder or a name on the hub.
+        device: see `entaug.backends.torch_base.choose`.
+        precision: see `entaug.backends.torch_base.choose`.
+        budget: sub-words of a batch when generating; by default by device.
+        adapters: whether low-rank adapters learn (Hu et al. 2022) and not the whole model; by default on a CPU.
+
+    Raises:
+        MissingModelError: there is no such model.
+        MissingExtraError: adapters are wanted, and peft is not installed.
+    """
+
+    task: str  # what peft calls it
+
+    def __init__(
+        self,
+        name: str | Path,
+        *,
+        device: str | None = None,
+        precision: str | None = None,
+        budget: int | None = None,
+        adapters: bool | None = None,
+    ) -> None:
+        super().__init__(name, device=device, precision=precision, budget=budget)
+        self.adapters = self.device.type == "cpu" if adapters is None else adapters
+        if self.adapters:
+            _peft()
+        self.markers: dict[str, str] = {}
+        self.losses: list[tuple[float, float | None]] = []
+        """Of each epoch of the fine-tuning: the mean loss of a sub-word, and the same on the pairs held out."""
+        self.kept: int | None = None
+        """The epoch whose weights were kept, from 1."""
+        self.left_out = 0
+        """Pairs that were longer than the model takes and not learned from."""
+        self._learned: dict[str, Any] = {}
+
+    # --------------------------------------------------------------------------------------------------- for subclasses
+
+    @abc.abstractmethod
+    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        """Sub-words of a pair as the model takes them, and what it is to say."""
+
+    @abc.abstractmethod
+    def _prompt(self, source: str) -> list[int]:
+        """Sub-words of an input."""
+
+    @abc.abstractmethod
+    def _room(self, prompt: list[int], longest: int) -> bool:
+        """Whether an input leaves room for a text."""
+
+    @abc.abstractmethod
+    def _fits(self, source: list[int], target: list[int]) -> bool:
+        """Whether the model can take a pair."""
+
+    @abc.abstractmethod
+    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+        """What the model is called with to learn from some rows."""
+
+    def _pads_left(self) -> bool:
+        return False
+
+    # --------------------------------------------------------------------------------------------------------- learning
+
+    def fit(
+        self,
+        pairs: Pairs,
+        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """See `entaug.backends.protocols.Generator.fit`.
+
+        Raises:
+            InputError: there is no pair that the model can take.
+            EntaugError: there is not even memory for a single pair.
+        """
+        made = copy.copy(self)
+        made.learn(pairs, tuning, markers or {}, folder, progress)
+        return made
+
+    def learn(
+        self,
+        pairs: Pairs,
+        tuning: Tuning,
+        markers: Mapping[str, str],
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> None:
+        """What `fit` does, to this very generator."""
+        self.tokenizer = self._load_tokenizer()
+        self.markers = dict(markers)
+        self.model = self._marked(self.dtype if self.adapters else torch.float32, learning=True)
+
+        def rows(epoch: int) -> list[tuple[list[int], list[int]]]:
+            return [self._row(*pair) for pair in (pairs(epoch) if callable(pairs) else pairs)]
+
+        rate = tuning.rate or (5e-4 if self.adapters else 5e-5)
+        outcome = learn(self.model, rows, self._fits, self._batch, tuning, rate, self.dtype, folder, progress)
+        self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
+        self.left_out = outcome.left_out
+        self._take_up()
+
+    def _marked(self, dtype: Any, *, learning: bool) -> Any:
+        """The model as it was, with tokens for the markers, and with adapters where these are what learns."""
+        model = load(self.auto, self.folder, dtype=dtype, **self._options())
+        known = len(self.tokenizer)
+        starts = {m: self.encode([words])[0] for m, words in self.markers.items()}
+        new = [m for m in self.markers if not (m == MASK and self.tokenizer.mask_token_id is not None)]
+        added = transformers.AddedToken
+        self.tokenizer.add_tokens([added(m, lstrip=True, normalized=False, special=False) for m in new])
+        count = len(self.tokenizer) - known
+        table = model.get_input_embeddings()
+        if len(self.tokenizer) > table.weight.shape[0]:
+            with quiet():
+                model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
+            table = model.get_input_embeddings()
+        with torch.no_grad():
+            for weight in {id(w): w for w in (table.weight, _output(model)) if w is not None}.values():
+                for marker in new:
+                    if starts[marker]:
+                        weight[self.tokenizer.convert_tokens_to_ids(marker)] = weight[starts[marker]].mean(0)
+        if self.adapters:
+            peft = _peft()
+            config = peft.LoraConfig(
+                r=_RANK,
+                lora_alpha=2 * _RANK,
+                lora_dropout=0.05 if learning else 0.0,
+                target_modules="all-linear",
+                trainable_token_indices=list(range(known, known + count)) or None,
+                task_type=self.task,
+            )
+            # The weights that adapters begin with are random, and come from a seed of their own.
+            with quiet(), torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                model = peft.get_peft_model(model, config)
+        return model.to(self.device)
+
+    def _take_up(self) -> None:
+        """Write with what was learned: the same way after learning and after reading it from a folder."""
+        self.tokenizer = self._load_tokenizer()
+        model = self._marked(torch.float32, learning=False)
+        wanted = dict(model.named_parameters())
+        for name, tensor in self._learned.items():
+            if name not in wanted or wanted[name].shape != tensor.shape:
+                raise InputError(f"what was learned does not fit the model ({name})", remedy="fine-tune it again")
+            wanted[name].data.copy_(tensor)
+        if self.adapters:
+            model = model.merge_and_unload()
+        self.model = model.to(self.dtype).eval()
+        self.model.requires_grad_(requires_grad=False)
+
+    def _ids(self, text: str) -> list[int]:
+        """Sub-words of a text in which markers are one token each."""
+        if not self.markers:
+            return self.encode([text])[0]
+        ids: list[int] = []
+        for part in re.split("|".join(f"( *{re.escape(m)})" for m in self.markers), text):
+            if part is None or not part:
+                continue
+            marker = part.lstrip(" ")
+            if marker in self.markers:
+                own = self.tokenizer.mask_token_id if marker == MASK else None
+                ids.append(int(self.tokenizer.convert_tokens_to_ids(marker)) if own is None else own)
+            else:
+                ids += self.encode([part])[0]
+        return ids
+
+    # ------------------------------------------------------------------------------------------------------- generating
+
+    def generate(
+        self,
+        inputs: Sequence[str],
+        decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
+        seeds: Sequence[int] | None = None,
+    ) -> list[list[str]]:
+        """See `entaug.backends.protocols.Generator.generate`.
+
+        Raises:
+            ParameterError: sampling without one seed an input, or a parameter that cannot be.
+            EntaugError: there is not even memory for a single input.
+        """
+        _check(decoding, len(inputs), seeds)
+        prompts = [self._prompt(text) for text in inputs]
+        made: list[list[str]] = [[] for _ in prompts]
+        work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
+
+        def compute(batch: list[int], width: int) -> None:
+            chosen = [work[i] for i in batch]
+            ids, mask = self.padded([prompts[i] for i in chosen], width)
+            if self._pads_left():
+                ids, mask = _rolled(ids, mask)
+            some = None if seeds is None else [seeds[i] for i in chosen]
+            for i, texts in zip(chosen, self._written(ids, mask, decoding, some), strict=True):
+                made[i] = texts
+
+        # A row costs as many as there are beams.
+        batcher = Batcher(max(1, self.batcher.budget // decoding.beams))
+        batcher.run([len(prompts[i]) for i in work], compute)
+        self.batcher.halved += batcher.halved
+        return made
+
+    def _written(self, ids: Any, mask: Any, decoding: Decoding, seeds: Sequence[int] | None) -> list[list[str]]:
+        count, many = len(ids), decoding.beams
+        options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts, "early_stopping": True}
+        processors: list[Any] = []
+        if decoding.how == "diverse":
+            processors.append(RankPenalty(many, decoding.penalty))
+        elif decoding.how == "sample":
+            ids, mask = ids.repeat_interleave(many, 0), mask.repeat_interleave(many, 0)
+            drawn = [[seed, draw] for seed in seeds or () for draw in range(many)]
+            processors.append(GumbelTopK(drawn, decoding.top_k, decoding.temperature))
+            options = {"num_beams": 1}
+        with torch.inference_mode(), quiet():
+            out = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=decoding.longest,
+                do_sample=False,
+                temperature=None,
+                top_p=None,
+                top_k=None,
+                pad_token_id=self._pad,
+                eos_token_id=self._end,
+                logits_processor=transformers.LogitsProcessorList(processors),
+                **options,
+            )
+        rows = self._new(out, ids).tolist()
+        texts = [self._text(row) for row in rows]
+        if decoding.how != "sample":
+            return [texts[i * decoding.texts : (i + 1) * decoding.texts] for i in range(count)]
+        scores = _means(processors[0].log_probs, rows, self._end)
+        best = []
+        for i in range(count):
+            order = sorted(range(i * many, (i + 1) * many), key=lambda row: (-scores[row], row))
+            best.append([texts[row] for row in order[: decoding.texts]])
+        return best
+
+    def _new(self, out: Any, ids: Any) -> Any:
+        """What was written, of what ``generate`` returns."""
+        del ids
+        return out[:, 1:]
+
+    def _text(self, row: list[int]) -> str:
+        text: str = self.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text.strip()
+
+    @property
+    def _end(self) -> int:
+        return int(self.tokenizer.eos_token_id)
+
+    @property
+    def _pad(self) -> int:
+        return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self._end)
+
+    # ----------------------------------------------------------------------------------------------- saving and loading
+
+    def save(self, folder: str | Path) -> None:
+        """See `entaug.backends.protocols.Generator.save`.
+
+        Raises:
+            OutputError: the folder holds something already, or cannot be written.
+            ParameterError: it has learned nothing.
+        """
+        folder = Path(folder)
+        if not self._learned:
+            raise ParameterError("this generator has learned nothing", remedy="fit it")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
+        config = {
+            "model": self.name.rpartition("/")[0],
+            "adapters": self.adapters,
+            "markers": self.markers,
+            "losses": self.losses,
+            "kept": self.kept,
+        }
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+                made = Path(beside, "generator")
+                made.mkdir()
+                write_learned(made / _LEARNED, self._learned)
+                text = json.dumps(config, ensure_ascii=False, indent=1)
+                (made / _CONFIG).write_text(text + "\n", encoding="utf-8")
+                if folder.exists():
+                    folder.rmdir()
+                made.rename(folder)
+        except OSError as error:
+            raise OutputError(
+                f"cannot be written ({error.strerror or error})", path=str(folder), remedy="name another folder"
+            ) from None
+
+    def restore(self, folder: str | Path) -> Self:
+        """See `entaug.backends.protocols.Generator.restore`.
+
+        Raises:
+            InputError: there is no generator, it is damaged, or it learned from another model.
+        """
+        made = copy.copy(self)
+        made.read(Path(folder))
+        return made
+
+    def read(self, folder: Path) -> None:
+        """What `restore` does, to this very generator."""
+        remedy = "name a folder that a generator was saved to, or fine-tune it again"
+        try:
+            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+            model, own = str(config["model"]), self.name.rpartition("/")[0]
+            self.markers = {str(marker): str(words) for marker, words in config["markers"].items()}
+            self.losses = [(mean, outside) for mean, outside in config["losses"]]
+            self.kept, self.adapters = int(config["kept"]), bool(config["adapters"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"holds no generator ({error})", path=str(folder), remedy=remedy) from None
+        if model != own:
+            raise InputError(f"learned from {model}, and this is {own}", path=str(folder), remedy=remedy)
+        self._learned = read_learned(folder / _LEARNED)
+        try:
+            self._take_up()
+        except InputError as error:
+            error.path = str(folder)
+            raise
+
+
+class CausalGenerator(TransformersGenerator):
+    """Any model that ``AutoModelForCausalLM`` loads; it reads an input, a new line, and says the output.
+
+    See `TransformersGenerator`. Only what it says counts for the loss.
+    """
+
+    auto = transformers.AutoModelForCausalLM
+    task = "CAUSAL_LM"
+
+    def _prompt(self, source: str) -> list[int]:
+        return [*self.before, *self._ids(source), *self.encode(["\n"])[0]]
+
+    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        prompt, said = self._prompt(source), [*self._ids(target), self._end]
+        return [*prompt, *said], [*[_IGNORED] * len(prompt), *said]
+
+    def _fits(self, source: list[int], target: list[int]) -> bool:
+        del target
+        return len(source) <= self.longest
+
+    def _room(self, prompt: list[int], longest: int) -> bool:
+        return len(prompt) + longest <= self.longest
+
+    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+        width = max(len(ids) for ids, _ in rows)
+        ids, mask = self.padded([ids for ids, _ in rows], width)
+        return {"input_ids": ids, "attention_mask": mask, "labels": _labels([said for _, said in rows], ids.device)}
+
+    def _pads_left(self) -> bool:
+        return True
+
+    def _new(self, out: Any, ids: Any) -> Any:
+        return out[:, ids.shape[1] :]
+
+
+class Seq2SeqGenerator(TransformersGenerator):
+    """Any model that ``AutoModelForSeq2SeqLM`` loads: T5, BART, mBART and their like. See `TransformersGenerator`."""
+
+    auto = transformers.AutoModelForSeq2SeqLM
+    task = "SEQ_2_SEQ_LM"
+
+    def _prompt(self, source: str) -> list[int]:
+        return [*self.before, *self._ids(source), *self.after]
+
+    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        return self._prompt(source), self._prompt(target)
+
+    def _fits(self, source: list[int], target: list[int]) -> bool:
+        return max(len(source), len(target)) <= self.longest
+
+    def _room(self, prompt: list[int], longest: int) -> bool:
+        return max(len(prompt), longest) <= self.longest
+
+    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+        width = max(len(ids) for ids, _ in rows)
+        ids, mask = self.padded([ids for ids, _ in rows], width)
+        return {"input_ids": ids, "attention_mask": mask, "labels": _labels([said for _, said in rows], ids.device)}
+
+
+def open_generator(name: str) -> TransformersGenerator:
+    """The generator of a folder or a name on the hub, of the kind that its configuration names.
+
+    Raises:
+        MissingModelError: there is no such model.
+    """
+    folder = find(name)
+    config = load(transformers.AutoConfig, folder) if (folder / "config.json").exists() else None
+    kind = Seq2SeqGenerator if getattr(config, "is_encoder_decoder", False) else CausalGenerator
+    return kind(folder)
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtraError(error.name or "peft", "models") from None
+    return peft
+
+
+def _output(model: Any) -> Any:
+    layer = model.get_output_embeddings()
+    return None if layer is None else layer.weight
+
+
+def _labels(rows: Sequence[Sequence[int]], device: Any) -> Any:
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[_IGNORED] * (width - len(row))] for row in rows], device=device)
+
+
+def _rolled(ids: Any, mask: Any) -> tuple[Any, Any]:
+    """Rows that are filled up at their ends, filled up at their beginnings."""
+    for i, length in enumerate(mask.sum(1).tolist()):
+        shift = mask.shape[1] - int(length)
+        ids[i], mask[i] = ids[i].roll(shift), mask[i].roll(shift)
+    return ids, mask
+
+
+def _means(steps: Sequence[Any], rows: Sequence[Sequence[int]], end: int) -> list[float]:
+    """For each row the mean log-probability of what was drawn up to its end."""
+    table = torch.stack(list(steps), dim=1).tolist()
+    found = []
+    for values, row in zip(table, rows, strict=True):
+        length = row.index(end) + 1 if end in row else len(row)
+        found.append(math.fsum(values[:length]) / max(1, length))
+    return found
+
+
+def _check(decoding: Decoding, count: int, seeds: Sequence[int] | None) -> None:
+    if decoding.how not in _HOW:
+        raise ParameterError(f"how must be one of {', '.join(_HOW)}, not {decoding.how!r}")
+    if not 1 <= decoding.texts <= decoding.beams:
+        raise ParameterError(f"texts must be between 1 and the {decoding.beams} beams, not {decoding.texts!r}")
+    if decoding.longest < 1 or decoding.top_k < 1 or decoding.temperature <= 0 or decoding.penalty < 0:
+        raise ParameterError("longest and top_k must be at least 1, temperature above 0, and penalty not below 0")
+    if decoding.how == "sample" and (seeds is None or len(seeds) != count):
+        raise ParameterError(f"{0 if seeds is None else len(seeds)} seeds for {count} inputs")
