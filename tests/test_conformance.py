@@ -21,6 +21,7 @@ from entaug.augmenters.base import Augmenter
 from entaug.backends.fakes import (
     FakeDependencyParser,
     FakeEncoder,
+    FakeGenerator,
     FakeLexicon,
     FakeMaskedLM,
     FakeTranslator,
@@ -36,6 +37,7 @@ FAKES: dict[str, Any] = {
     "lexicon": FakeLexicon({w: [f"{w}x", f"{w} more"] for w in COMMON}),
     "masked_lm": FakeMaskedLM(["red", "blue", "green", "near", "far", "runs", "walks", "sleeps"]),
     "encoder": FakeEncoder(),
+    "generator": FakeGenerator(),
     "dependency_parser": FakeDependencyParser(),
     "word_vectors": FakeWordVectors([]),
     "translator": RoundTrip(FakeTranslator(samples=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
@@ -84,7 +86,8 @@ def test_declares_itself(name: str) -> None:
     doc = inspect.getdoc(cls) or ""
     assert "Example:" in doc
     own = [f.name for f in dataclasses.fields(cls) if f.name not in {f.name for f in dataclasses.fields(Augmenter)}]
-    assert all(f"{field}: " in doc for field in own), "every parameter is told about"
+    told = "".join(inspect.getdoc(base) or "" for base in cls.__mro__)
+    assert all(f"{field}: " in told for field in own), "every parameter is told about"
     changelog = (EXAMPLE.parent.parent / "CHANGELOG.md").read_text()
     assert f"`{name}`" in changelog
 

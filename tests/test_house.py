@@ -25,6 +25,7 @@ MAY: dict[str, set[str]] = {
     "data": LOW | {"tags"},  # tags only inside Sentence.iob, a view
     "tags": CORE,
     "align": CORE,
+    "marking": TEXT,
     "formats": TEXT | {"formats"},
     "backends.protocols": TEXT,
     "backends.fakes": TEXT | {"backends.protocols"},
@@ -33,6 +34,7 @@ MAY: dict[str, set[str]] = {
     "backends": TEXT | {"backends", "models"},
     "models": LOW,
     "augmenters": TEXT | {"augmenters", "backends.protocols", "backends.resolve"},
+    "augmenters.entda": TEXT | {"augmenters", "backends.protocols", "marking"},
     "augmenters.pairing": TEXT | {"backends.protocols", "backends.resolve", "similarity"},
     "augmenters.cassi": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "contests"},
     "contests": LOW | {"backends.protocols"},

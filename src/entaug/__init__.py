@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from entaug.augmenters.backtranslation import Backtranslation
     from entaug.augmenters.base import Augmenter
     from entaug.augmenters.cassi import CASSI
+    from entaug.augmenters.entda import EnTDA
     from entaug.augmenters.masked_lm import MaskedLMReplacement
     from entaug.augmenters.online import OnlineDataset
     from entaug.augmenters.replacement import (
@@ -53,6 +54,7 @@ _WHERE = {
     "Counts": "entaug.scoring",
     "Difference": "entaug.scoring",
     "Edit": "entaug.data",
+    "EnTDA": "entaug.augmenters.entda",
     "EntaugError": "entaug.errors",
     "LabelWiseTokenReplacement": "entaug.augmenters.replacement",
     "METHODS": "entaug.registry",
@@ -94,6 +96,7 @@ __all__ = [
     "Counts",
     "Difference",
     "Edit",
+    "EnTDA",
     "EntaugError",
     "LabelWiseTokenReplacement",
     "MaskedLMReplacement",

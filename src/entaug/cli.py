@@ -545,20 +545,21 @@ def _progress() -> Iterator[Progress]:
     with Progress(
         TextColumn("{task.description:<11}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} sentences, {task.fields[rate]:,.0f}/s"),
+        TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]:,.1f}/s"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("", total=None, rate=0)
+        task = bar.add_task("", total=None, rate=0, unit="")
 
         def update(what: str, done: int, total: int | None) -> None:
-            if what not in begun:
-                begun[what] = time.monotonic()
-                bar.reset(task, total=total, description=what)
-            rate = done / max(time.monotonic() - begun[what], 1e-3)
-            bar.update(task, completed=done, total=total, rate=rate)
+            stage = what.partition(",")[0]  # "learning, loss 1.23" is one stage
+            if stage not in begun:
+                begun[stage] = time.monotonic()
+                bar.reset(task, total=total, description=what, unit="steps" if stage == "learning" else "sentences")
+            rate = done / max(time.monotonic() - begun[stage], 1e-3)
+            bar.update(task, completed=done, total=total, rate=rate, description=what)
 
         yield update
 

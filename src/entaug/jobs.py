@@ -228,9 +228,10 @@ def _augment(
             summary.before.add(sentence)
             yield sentence
 
+    augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
-    summary.notes += [*getattr(augmenter, "notes", list)(), *_other_tags(source)]
+    summary.notes += [*augmenter.notes(), *_other_tags(source)]
     if gold_wanted and not sink.can_undo:
         again = Reading(repair=repair)
         for _ in _written(source.sentences(again), source, again, to, sink):
@@ -254,6 +255,7 @@ def _augment(
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
     _pour(run, sentences, lines, sink, summary, total, progress)
+    summary.notes += augmenter.advice(run.tally)
     if filled:
         summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
 

@@ -13,6 +13,7 @@ __all__ = ["METHODS", "create", "method"]
 METHODS = {
     "bt": "entaug.augmenters.backtranslation:Backtranslation",
     "cassi": "entaug.augmenters.cassi:CASSI",
+    "entda": "entaug.augmenters.entda:EnTDA",
     "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
     "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
     "mr": "entaug.augmenters.replacement:MentionReplacement",

@@ -178,7 +178,16 @@ class Augmenter(abc.ABC):
     max_attempts: int = 10
 
     facts: ClassVar[Facts]
+    presets: ClassVar[dict[str, dict[str, object]]] = {}
+    """Of a method with a field `preset`: what each settles of the fields that are not given (that are None)."""
     _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
+
+    def __post_init__(self) -> None:
+        for name, value in self.presets.get(str(getattr(self, "preset", "")), {}).items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+        self.progress: Callable[[int, int, float], None] | None = None
+        """Told of each step while a model behind the method learns: how many are done, of how many, the loss."""
 
     # -------------------------------------------------------------------------------------------------- for subclasses
 
@@ -217,11 +226,24 @@ class Augmenter(abc.ABC):
         p = getattr(self, "p", None)
         if p is not None and not (isinstance(p, int | float) and 0 <= p <= 1):
             raise ParameterError(f"p must be a probability between 0 and 1, not {p!r}")
+        if self.presets and (preset := getattr(self, "preset", "")) not in self.presets:
+            raise ParameterError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
         self._check()
 
     def params(self) -> dict[str, Any]:
         """The parameters by name; a backend given as an instance stands as its name."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.init}
+        # What says only where something lies on this machine does not change what is made.
+        mine = (f for f in fields(self) if f.init and not f.metadata.get("local"))
+        return {f.name: _plain(getattr(self, f.name)) for f in mine}
+
+    def notes(self) -> list[str]:
+        """What a user should know about the fitted corpus."""
+        return []
+
+    def advice(self, tally: Tally) -> list[str]:
+        """What a user should know about what was made."""
+        del tally
+        return []
 
     @property
     def signature(self) -> str:

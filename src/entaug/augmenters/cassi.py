@@ -165,17 +165,11 @@ class CASSI(Augmenter):
         },
     }
 
-    def __post_init__(self) -> None:
-        for name, value in self.presets.get(str(self.preset), {}).items():
-            if getattr(self, name) is None:
-                setattr(self, name, value)
-
     def _check(self) -> None:
         for name, known in (
             ("pairing", PAIRINGS),
             ("scorer", _SCORERS),
             ("choice", _CHOICES),
-            ("preset", tuple(self.presets)),
         ):
             value = getattr(self, name)
             if value not in known:
