@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import entaug
 from conftest import EXAMPLE
-from entaug import Sentence
+from entaug import Mention, Sentence
 from entaug.augmenters.base import Augmenter
 from entaug.backends.fakes import (
     FakeDependencyParser,
@@ -24,6 +24,7 @@ from entaug.backends.fakes import (
     FakeGenerator,
     FakeLexicon,
     FakeMaskedLM,
+    FakeTagger,
     FakeTranslator,
     FakeWordVectors,
 )
@@ -38,6 +39,7 @@ FAKES: dict[str, Any] = {
     "masked_lm": FakeMaskedLM(["red", "blue", "green", "near", "far", "runs", "walks", "sleeps"]),
     "encoder": FakeEncoder(),
     "generator": FakeGenerator(),
+    "tagger": FakeTagger(),
     "dependency_parser": FakeDependencyParser(),
     "word_vectors": FakeWordVectors([]),
     "translator": RoundTrip(FakeTranslator(samples=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
@@ -155,8 +157,18 @@ def test_keeps_what_it_says_it_keeps(name: str) -> None:
 def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
     if getattr(method(name).facts, kind):
         return  # its work on such sentences is checked by all the other tests
+    word = {"nested": "overlap", "discontinuous": "gap"}[kind]
+    of_kind = {
+        "overlap": Sentence("the Oslo port".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])], id="kind"),
+        "gap": Sentence("left and right arm".split(), [Mention("PART", [(0, 1), (3, 4)])], id="kind"),
+    }[word]
     with pytest.raises(InputError, match=kind):
-        list(make(name).fit(entaug.read(EXAMPLE / "nested.jsonl")).augment(entaug.read(EXAMPLE / "nested.jsonl")))
+        make(name).fit([of_kind])
+    # Among others it is left out, and counted under a reason that says so.
+    gold = [*corpus(name), of_kind]
+    augmenter = make(name).fit(gold)
+    assert "kind" not in by_source(augmenter.augment(gold))
+    assert any(kind in reason for reason in augmenter.tally_.missing)
 
 
 @ALL

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from entaug._version import __version__
 
 if TYPE_CHECKING:
+    from entaug.augmenters.aclm import ACLM
     from entaug.augmenters.backtranslation import Backtranslation
     from entaug.augmenters.base import Augmenter
     from entaug.augmenters.cassi import CASSI
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 # Public names and where they are: loaded when first used, so that `import entaug` stays quick.
 _WHERE = {
+    "ACLM": "entaug.augmenters.aclm",
     "Augmenter": "entaug.augmenters.base",
     "CASSI": "entaug.augmenters.cassi",
     "Backtranslation": "entaug.augmenters.backtranslation",
@@ -87,6 +89,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "ACLM",
     "CASSI",
     "METHODS",
     "Augmenter",

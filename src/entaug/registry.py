@@ -11,6 +11,7 @@ from entaug.errors import UnknownNameError
 __all__ = ["METHODS", "create", "method"]
 
 METHODS = {
+    "aclm": "entaug.augmenters.aclm:ACLM",
     "bt": "entaug.augmenters.backtranslation:Backtranslation",
     "cassi": "entaug.augmenters.cassi:CASSI",
     "entda": "entaug.augmenters.entda:EnTDA",

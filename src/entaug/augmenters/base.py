@@ -97,6 +97,8 @@ class Rejection(NamedTuple):
 UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
 UNWRITABLE = Rejection("the output format cannot carry it", final=True)
+NESTED = Rejection("has nested mentions, which this method cannot carry", final=True)
+DISCONTINUOUS = Rejection("has discontinuous mentions, which this method cannot carry", final=True)
 NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
 
 
@@ -284,7 +286,7 @@ class Augmenter(abc.ABC):
             InputError: the corpus has no mention, or nothing the method can use.
         """
         self.load()
-        survey = _Survey(corpus, _mark(self))
+        survey = _Survey(corpus, _mark(self), self.facts)
         self._fit(survey)
         for _ in survey.rest():  # a method that learns nothing has not read it
             pass
@@ -293,6 +295,13 @@ class Augmenter(abc.ABC):
                 f"no mention in the corpus, and {self.facts.name} needs some",
                 path=survey.source,
                 remedy="check the tag column",
+            )
+        if survey.refused and survey.refused == survey.mentioned:
+            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.facts, kind)]
+            raise InputError(
+                f"every sentence with mentions has {' or '.join(kinds)} ones, and {self.facts.name} cannot carry them",
+                path=survey.source,
+                remedy="use a method that can, see: entaug methods",
             )
         self._taken = survey.taken
         self._fitted = True
@@ -336,11 +345,12 @@ def _plain(value: Any) -> Any:
 
 
 class _Survey(Iterable[Sentence]):
-    """A corpus on its way through `fit`, iterated once, with its mentions counted."""
+    """A corpus on its way through `fit`, iterated once, with its mentions counted, less what the method cannot carry."""
 
-    def __init__(self, corpus: Iterable[Sentence], mark: str) -> None:
+    def __init__(self, corpus: Iterable[Sentence], mark: str, facts: Facts) -> None:
         self.source = source_of(corpus)
-        self.mentions = 0
+        self.mentions = self.mentioned = self.refused = 0
+        self._facts = facts
         self.taken: set[str] = set()
         self._mark = mark
         self._sentences = iter(corpus)
@@ -349,11 +359,25 @@ class _Survey(Iterable[Sentence]):
         mark = self._mark
         for sentence in self._sentences:
             self.mentions += len(sentence.mentions)
+            self.mentioned += bool(sentence.mentions)
             if sentence.id is not None and mark in sentence.id:
                 self.taken.add(sentence.id)
-            yield sentence
+            if _refusal(sentence, self._facts):
+                self.refused += 1
+            else:
+                yield sentence
 
     rest = __iter__
+
+
+def _refusal(sentence: Sentence, facts: Facts) -> Rejection | None:
+    """Why a method cannot have a sentence at all."""
+    if (facts.nested and facts.discontinuous) or sentence.flat:
+        return None
+    if not facts.discontinuous and not all(mention.contiguous for mention in sentence.mentions):
+        return DISCONTINUOUS
+    covered = [position for mention in sentence.mentions for position in mention.positions()]
+    return NESTED if not facts.nested and len(set(covered)) < len(covered) else None
 
 
 def _mark(augmenter: Augmenter) -> str:
@@ -431,10 +455,16 @@ class Run:
             siblings: set[Any] = set()
             drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
         rejected = self.tally.rejected
-        pending = drafts
+        pending = []
+        for draft in drafts:
+            if refusal := _refusal(draft.source, self._augmenter.facts):
+                rejected[refusal.reason] += 1
+                draft.reason = refusal.reason
+            else:
+                pending.append(draft)
         # With p = 0 no draw changes anything, however often it is asked for.
         attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
-        for attempt in range(attempts):
+        for attempt in range(attempts if pending else 0):
             asked = [Asked(d.source, d.rng, d.copy, attempt) for d in pending]
             results = self._augmenter._rewrite_many(asked)  # noqa: SLF001
             again = []

@@ -13,6 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from entaug.backends.protocols import Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
+from entaug.data import Sentence
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -26,6 +27,7 @@ __all__ = [
     "FakeGenerator",
     "FakeLexicon",
     "FakeMaskedLM",
+    "FakeTagger",
     "FakeTranslator",
     "FakeWordVectors",
 ]
@@ -229,6 +231,44 @@ class FakeEncoder:
             rows = [[_number(f"{a} {b}") for b in words] for a in words]
             found.append(_array([[layers * x / sum(row) for x in row] for row in rows]))
         return found
+
+
+class FakeTagger:
+    """A tagger that knows sentences by heart, and finds nothing in others.
+
+    Example:
+        >>> from entaug import Mention
+        >>> gold = Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])])
+        >>> tagger = FakeTagger().fit([gold])
+        >>> tagger.predict([gold])[0].mentions == gold.mentions, tagger.confidences([gold])
+        (True, [1.0])
+        >>> tagger.attentions([gold.tokens])[0].shape
+        (2, 2)
+    """
+
+    def __init__(self) -> None:
+        self.name = "fake"
+        self._known: dict[tuple[str, ...], Sentence] = {}
+
+    def fit(self, train: Iterable[Sentence]) -> FakeTagger:
+        """See `Tagger.fit`."""
+        self._known = {sentence.tokens: sentence for sentence in train}
+        return self
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """See `Tagger.predict`."""
+        known = self._known
+        return [s.with_(mentions=known[s.tokens].mentions if s.tokens in known else ()) for s in sentences]
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """See `Tagger.confidences`."""
+        asked = list(sentences)
+        return [float(s.mentions == p.mentions) for s, p in zip(asked, self.predict(asked), strict=True)]
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
+        """See `Encoder.attentions`; layers make no difference."""
+        del layers
+        return [_array([[_number(f"{a} {b}") for b in words] for a in words]) for words in sentences]
 
 
 class FakeTranslator:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
+from entaug.data import Sentence
+
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
@@ -30,6 +32,7 @@ __all__ = [
     "Pairs",
     "Parse",
     "RoundTrip",
+    "Tagger",
     "Translator",
     "Tuning",
     "WordVectors",
@@ -297,6 +300,32 @@ class Translator(Protocol):
             texts: running texts.
             seeds: one a text, to sample; None for the best found. Ignored by one that cannot sample.
         """
+        ...
+
+
+@runtime_checkable
+class Tagger(Protocol):
+    """What finds mentions after it has seen some; one on an encoder may have its `Encoder.attentions` too."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def fit(self, train: Iterable[Sentence]) -> Self:
+        """Learn from scratch."""
+        ...
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """The sentences with the mentions that it finds in place of those they had."""
+        ...
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """How likely it holds the mentions that sentences have: from 0 to 1, the geometric mean over the words."""
+        ...
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
+        """See `Encoder.attentions`."""
         ...
 
 

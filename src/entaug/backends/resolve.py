@@ -48,6 +48,10 @@ BACKENDS: dict[str, Kind] = {
         {"smollm2": (_GENERATOR + "CausalGenerator", "smollm2")},
         _GENERATOR + "open_generator",
     ),
+    "tagger": Kind(
+        protocols.Tagger,
+        {"linear": ("entaug.taggers.neural:LinearTagger", None), "w2ner": ("entaug.taggers.neural:GridTagger", None)},
+    ),
     "encoder": Kind(protocols.Encoder, {"minilm": (_ENCODER, "minilm"), "mpnet": (_ENCODER, "mpnet-mlm")}, _ENCODER),
     "translator": Kind(
         protocols.Translator,

@@ -1,0 +1,128 @@
+"""Sentences as one line of text with their labels in it, and back: what generators of labelled text read and write.
+
+Two ways: a label token before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et al. 2023).
+Only flat mentions can be written so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from entaug import tags
+from entaug.align import running_text
+from entaug.data import Mention, Sentence
+from entaug.errors import TagError
+
+__all__ = ["BROKEN", "label_token", "label_tokens", "linearized", "read_linearized"]
+
+BROKEN = "labels that do not match"
+
+
+def label_token(tag: str) -> str:
+    """The label token of a tag.
+
+    Example:
+        >>> label_token("B-PER")
+        '<B-PER>'
+    """
+    return f"<{tag}>"
+
+
+def label_tokens(labels: Iterable[str]) -> dict[str, str]:
+    """Label tokens in a fixed order, each with the words that its meaning starts from.
+
+    Example:
+        >>> label_tokens(["PER", "creative_work"])["<I-creative_work>"]
+        'inside creative work'
+    """
+    prefixes = {"B": "begin", "I": "inside"}
+    return {
+        label_token(f"{prefix}-{label}"): f"{word} {re.sub('[-_/ ]+', ' ', label)}"
+        for label in sorted(set(labels))
+        for prefix, word in prefixes.items()
+    }
+
+
+def linearized(sentence: Sentence) -> list[str]:
+    """The tokens of a flat sentence, each of a mention between two label tokens.
+
+    Raises:
+        LossError: mentions overlap or are discontinuous.
+
+    Example:
+        >>> " ".join(linearized(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])])))
+        '<B-PER> Ada <B-PER> <I-PER> Byron <I-PER> sang'
+    """
+    found: list[str] = []
+    for token, tag in zip(sentence.tokens, sentence.iob(), strict=True):
+        found += [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+    return found
+
+
+def as_text(parts: Sequence[str], own: Iterable[str]) -> str:
+    """Tokens and label tokens as running text: what stands between label tokens is spaced as in print.
+
+    Args:
+        parts: as `linearized` gives them.
+        own: those that are no words: label tokens, and masks.
+
+    Example:
+        >>> as_text(["<B-X>", "Rome", "<B-X>", ",", "he", "said", "."], ["<B-X>"])
+        '<B-X> Rome <B-X> , he said.'
+    """
+    apart = set(own)
+    found: list[str] = []
+    words: list[str] = []
+    for part in parts:
+        if part in apart:
+            if words:
+                found.append(running_text(words))
+            found.append(part)
+            words = []
+        else:
+            words.append(part)
+    if words:
+        found.append(running_text(words))
+    return " ".join(found)
+
+
+def read_linearized(
+    text: str, labels: Iterable[str], tokens_of: Callable[[str], Sequence[str]]
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    """The tokens and mentions of a text with label tokens; None where these do not go together.
+
+    Args:
+        text: what was written.
+        labels: those there are.
+        tokens_of: what makes tokens of text outside of mentions.
+
+    Example:
+        >>> read_linearized("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
+        (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
+        >>> read_linearized("<B-X> New <I-X> York is big", ["X"], str.split) is None
+        True
+    """
+    known = label_tokens(labels)
+    parts = [part for part in re.split("(" + "|".join(map(re.escape, known)) + ")", text) if part.strip()]
+    tokens: list[str] = []
+    found: list[str] = []
+    place = 0
+    while place < len(parts):
+        part = parts[place]
+        if part not in known:
+            new = tokens_of(part)
+            tokens += new
+            found += ["O"] * len(new)
+            place += 1
+            continue
+        inner = parts[place + 1].split() if place + 2 < len(parts) and parts[place + 1] not in known else []
+        if len(inner) != 1 or parts[place + 2] != part:
+            return None
+        tokens += inner
+        found.append(part[1:-1])
+        place += 3
+    try:
+        return tuple(tokens), tags.decode(found)
+    except TagError:
+        return None
