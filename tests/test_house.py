@@ -34,6 +34,8 @@ MAY: dict[str, set[str]] = {
     "backends.wordnet": LOW | {"backends.protocols", "backends.wordnet_table", "models"},
     "backends": TEXT | {"backends", "models"},
     "models": LOW,
+    "filters": TEXT | {"backends.protocols", "backends.resolve"},
+    "augmenters.base": TEXT | {"filters"},
     "augmenters": TEXT | {"augmenters", "backends.protocols", "backends.resolve"},
     "augmenters.aclm": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "marking"},
     "augmenters.entda": TEXT | {"augmenters", "backends.protocols", "marking"},

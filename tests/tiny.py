@@ -8,13 +8,19 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
     LlamaConfig,
     LlamaForCausalLM,
+    MBartConfig,
+    MBartForConditionalGeneration,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForMaskedLM,
+    T5Config,
+    T5ForConditionalGeneration,
     XLMRobertaConfig,
     XLMRobertaForMaskedLM,
 )
@@ -24,6 +30,8 @@ from conftest import EXAMPLE
 
 FAST: Any = PreTrainedTokenizerFast  # its constructor has no types
 SHAPE: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+
+_SIDE = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
 
 
 def lines() -> list[str]:
@@ -68,16 +76,16 @@ def byte_level(*, causal: bool = False) -> Any:
     return _roberta_like(tokenizer)
 
 
-def unigram() -> Any:
+def unigram(before: str = "<s> ") -> Any:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "en_XX"]
     tokenizer.train_from_iterator(
         lines(), trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>")
     )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single=f"{before}$A </s>", special_tokens=[("<s>", 0), ("</s>", 2), ("en_XX", 5)]
     )
     return _roberta_like(tokenizer)
 
@@ -97,7 +105,7 @@ def _roberta_like(tokenizer: Tokenizer) -> Any:
 
 
 def save(folder: Path, kind: str) -> Path:
-    """Write a tiny model and its tokenizer to a folder: ``bert``, ``roberta``, ``xlm-roberta`` or ``llama``."""
+    """Write a tiny model and its tokenizer to a folder: of BERT, RoBERTa, XLM-R, Llama, T5, BART or mBART."""
     torch.manual_seed(5)
     model: Any
     if kind == "bert":
@@ -108,6 +116,21 @@ def save(folder: Path, kind: str) -> Path:
         model = LlamaForCausalLM(
             LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=64, bos_token_id=0, eos_token_id=0, **SHAPE)
         )
+    elif kind == "t5":
+        tokenizer = unigram(before="")
+        size: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+        ids: dict[str, Any] = {"pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
+        model = T5ForConditionalGeneration(T5Config(vocab_size=len(tokenizer), **size, **ids))
+    elif kind in ("bart", "mbart"):
+        tokenizer = byte_level() if kind == "bart" else unigram(before="en_XX ")
+        size = {f"{side}_{what}": n for side in ("encoder", "decoder") for what, n in _SIDE.items()}
+        config, cls = {
+            "bart": (BartConfig, BartForConditionalGeneration),
+            "mbart": (MBartConfig, MBartForConditionalGeneration),
+        }[kind]
+        ids = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2}
+        shape = {"d_model": 32, "max_position_embeddings": 64, "forced_bos_token_id": None}
+        model = cls(config(vocab_size=len(tokenizer), **shape, **size, **ids))
     else:
         tokenizer = byte_level() if kind == "roberta" else unigram()
         config, cls = {

@@ -213,14 +213,14 @@ class ACLM(Generative):
                 rng = streams.stream(s.fingerprint().hex(), 1)
                 found.append(Template(s, tuple(sorted(rng.sample(able, min(len(able), count))))))
             return found
+        attentions = getattr(self.tagger_, "attentions", None)
+        if attentions is None:
+            remedy = 'use linear, or keywords="random"'
+            raise ParameterError(f"the tagger {self.tagger_.name} has no attentions", remedy=remedy)
         tagger = self.tagger_.fit(gold)
-        if not hasattr(tagger, "attentions"):
-            raise ParameterError(
-                f"the tagger {tagger.name} has no attentions", remedy='use linear, or keywords="random"'
-            )
         hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
         self.found_ = hits / max(1, sum(len(s.mentions) for s in usable))
-        weights = tagger.attentions([s.tokens for s in usable], self.layers)
+        weights = attentions([s.tokens for s in usable], self.layers)
         return [
             Template(s, keywords_of(s, w.tolist(), count, able))
             for s, w, count, able in zip(usable, weights, counts, free, strict=True)

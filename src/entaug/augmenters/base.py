@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from entaug._version import __version__
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.filters import Filter, create_filters
 from entaug.rng import Streams
 
 __all__ = [
@@ -151,6 +152,11 @@ class _Draft:
         self.result: Sentence | None = None
         self.reason = ""
 
+    def is_new(self, result: Sentence) -> bool:
+        """Whether a result is neither the source nor made before."""
+        content = (result.tokens, result.mentions)
+        return content != (self.source.tokens, self.source.mentions) and content not in self.siblings
+
     def take(self, result: Sentence) -> Rejection | None:
         """Keep a result, unless it is nothing new."""
         content = (result.tokens, result.mentions)
@@ -170,7 +176,9 @@ class Augmenter(abc.ABC):
     Args:
         copies: how many augmented sentences to ask for per gold sentence.
         seed: any integer; with the sentence and the copy number it settles every random choice.
-        max_attempts: how often a draft is asked for until one is new.
+        max_attempts: how often a draft is asked for until one is new and kept.
+        filters: what decides whether a sentence is kept, by name, with parameters behind a colon, several joined by
+            ``+`` (``consistency:confidence=0.5``); or a `entaug.filters.Filter`, or a sequence of these.
 
     Attributes learned by `fit` end in an underscore. `tally_` holds the counts of the latest `augment`.
     """
@@ -178,6 +186,7 @@ class Augmenter(abc.ABC):
     copies: int = 1
     seed: int = 0
     max_attempts: int = 10
+    filters: str | Filter | Sequence[str | Filter] | None = None
 
     facts: ClassVar[Facts]
     presets: ClassVar[dict[str, dict[str, object]]] = {}
@@ -268,6 +277,7 @@ class Augmenter(abc.ABC):
         self.check()
         wanted = [getattr(self, f.name) for f in fields(self)]
         if wanted != getattr(self, "_loaded", None):  # fitting and augmenting share what was loaded once
+            self.filters_ = create_filters(self.filters)
             self._load()
             self._loaded = wanted
         return self
@@ -287,7 +297,13 @@ class Augmenter(abc.ABC):
         """
         self.load()
         survey = _Survey(corpus, _mark(self), self.facts)
-        self._fit(survey)
+        if self.filters_:
+            gold = list(survey)
+            for one in self.filters_:
+                one.fit(gold)
+            self._fit(gold)
+        else:
+            self._fit(survey)
         for _ in survey.rest():  # a method that learns nothing has not read it
             pass
         if self.facts.needs_mentions and not survey.mentions:
@@ -331,7 +347,7 @@ class Augmenter(abc.ABC):
             put: see `Run`.
         """
         self.load()
-        if self.facts.needs_fit and not getattr(self, "_fitted", False):
+        if (self.facts.needs_fit or self.filters_) and not getattr(self, "_fitted", False):
             raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
         run = Run(self, carried, put)
         self.tally_ = run.tally
@@ -341,11 +357,13 @@ class Augmenter(abc.ABC):
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, list | tuple):
+        return "+".join(str(_plain(one)) for one in value)
     return getattr(value, "name", None) or type(value).__name__
 
 
 class _Survey(Iterable[Sentence]):
-    """A corpus on its way through `fit`, iterated once, with its mentions counted, less what the method cannot carry."""
+    """A corpus on its way through `fit`, read once, with its mentions counted, less what the method cannot carry."""
 
     def __init__(self, corpus: Iterable[Sentence], mark: str, facts: Facts) -> None:
         self.source = source_of(corpus)
@@ -466,7 +484,7 @@ class Run:
         attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
         for attempt in range(attempts if pending else 0):
             asked = [Asked(d.source, d.rng, d.copy, attempt) for d in pending]
-            results = self._augmenter._rewrite_many(asked)  # noqa: SLF001
+            results = self._filtered(pending, self._augmenter._rewrite_many(asked))  # noqa: SLF001
             again = []
             for draft, result in zip(pending, results, strict=True):
                 if not isinstance(result, Rejection):
@@ -483,6 +501,22 @@ class Run:
             if not pending:
                 break
         return drafts
+
+    def _filtered(
+        self, drafts: Sequence[_Draft], results: Sequence[Sentence | Rejection]
+    ) -> Sequence[Sentence | Rejection]:
+        """The results, with what a filter refuses replaced by why; what is nothing new is not looked at."""
+        judged = list(results)
+        for one in self._augmenter.filters_:
+            asked = [
+                (i, result)
+                for i, (draft, result) in enumerate(zip(drafts, judged, strict=True))
+                if not isinstance(result, Rejection) and draft.is_new(result)
+            ]
+            for (i, _), reason in zip(asked, one.judge([made for _, made in asked]), strict=True):
+                if reason is not None:
+                    judged[i] = Rejection(reason)
+        return judged
 
     def _keep(self, drafts: list[_Draft]) -> list[Sentence]:
         """The finished sentences of one source.

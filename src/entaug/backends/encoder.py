@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.torch_base import TorchBackend, by_word, torch, transformers
+from entaug.backends.torch_base import Batcher, TorchBackend, by_word, padded, torch, transformers
 from entaug.errors import ParameterError
 
-__all__ = ["TransformersEncoder"]
+__all__ = ["TransformersEncoder", "attentions_of"]
 
 
 class _ReachedError(Exception):
@@ -133,32 +133,53 @@ class TransformersEncoder(TorchBackend):
         """
         if not 1 <= layers <= self.layers:
             raise ParameterError(f"layers must be between 1 and {self.layers} for {self.name}, not {layers!r}")
-        if self.model.config._attn_implementation != "eager":  # noqa: SLF001
-            self.model.set_attn_implementation("eager")  # the fused kernels do not give attentions away
-        found = [np.zeros((len(words), len(words)), np.float32) for words in sentences]
-        # Each part: its sentence, its sub-words, and for each sub-word its word or -1.
-        parts: list[tuple[int, list[int], list[int]]] = []
-        for number, words in enumerate(sentences):
-            ids, owners = by_word(self.tokenizer, words)
-            longest = self.longest
-            starts = range(0, max(1, len(ids)), longest)
-            self.shortened += len(starts) > 1
-            parts += [(number, ids[i : i + longest], owners[i : i + longest]) for i in starts]
-
-        def compute(batch: list[int], width: int) -> None:
-            ids, mask = self.padded([parts[i][1] for i in batch], width)
-            with torch.inference_mode():
-                out = self.model(input_ids=ids, attention_mask=mask, output_attentions=True)
-            summed = sum(layer.float().sum(dim=1) for layer in out.attentions[-layers:])
-            for i, matrix in zip(batch, summed.cpu().numpy(), strict=True):
-                number, row, owners = parts[i]
-                held = [at for at, owner in enumerate(owners) if owner >= 0]
-                words = np.array([owners[at] for at in held])
-                inner = matrix[: len(row), : len(row)][np.ix_(held, held)]
-                np.add.at(found[number], np.ix_(words, words), inner)
-
-        self.batcher.run([len(ids) for _, ids, _ in parts], compute)
+        found, parts = attentions_of(self.model, self.tokenizer, self.longest, self.batcher, sentences, layers)
+        self.shortened += parts
         return found
+
+
+def attentions_of(
+    model: Any, tokenizer: Any, longest: int, batcher: Batcher, sentences: Sequence[Sequence[str]], layers: int
+) -> tuple[list[NDArray[np.float32]], int]:
+    """What words attend to, as `entaug.backends.protocols.Encoder.attentions` gives it.
+
+    Args:
+        model: an encoder.
+        tokenizer: its tokenizer.
+        longest: how many sub-words it takes at once.
+        batcher: makes batches.
+        sentences: tokens of each sentence.
+        layers: how many of the last layers to sum over.
+
+    Returns:
+        The arrays, and how many sentences were longer than the model takes.
+    """
+    if model.config._attn_implementation != "eager":  # noqa: SLF001
+        model.set_attn_implementation("eager")  # the fused kernels do not give attentions away
+    found = [np.zeros((len(words), len(words)), np.float32) for words in sentences]
+    # Each part: its sentence, its sub-words, and for each sub-word its word or -1.
+    parts: list[tuple[int, list[int], list[int]]] = []
+    long = 0
+    for number, words in enumerate(sentences):
+        ids, owners = by_word(tokenizer, words)
+        starts = range(0, max(1, len(ids)), longest)
+        long += len(starts) > 1
+        parts += [(number, ids[i : i + longest], owners[i : i + longest]) for i in starts]
+
+    def compute(batch: list[int], width: int) -> None:
+        ids, mask = padded([parts[i][1] for i in batch], width, tokenizer.pad_token_id or 0)
+        with torch.inference_mode():
+            out = model(input_ids=ids.to(model.device), attention_mask=mask.to(model.device), output_attentions=True)
+        summed = sum(layer.float().sum(dim=1) for layer in out.attentions[-layers:])
+        for i, matrix in zip(batch, summed.cpu().numpy(), strict=True):
+            number, row, owners = parts[i]
+            held = [at for at, owner in enumerate(owners) if owner >= 0]
+            words = np.array([owners[at] for at in held])
+            inner = matrix[: len(row), : len(row)][np.ix_(held, held)]
+            np.add.at(found[number], np.ix_(words, words), inner)
+
+    batcher.run([len(ids) for _, ids, _ in parts], compute)
+    return found, long
 
 
 def _stop(_module: Any, _inputs: Any, output: Any) -> None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from entaug.backends.protocols import Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
 from entaug.data import Sentence
@@ -156,10 +156,10 @@ class FakeGenerator:
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
-    ) -> FakeGenerator:
+    ) -> Self:
         """See `Generator.fit`."""
         del markers, folder
-        made = FakeGenerator(self._words)
+        made = type(self)(self._words)
         for epoch in range(tuning.epochs if callable(pairs) else 1):
             made.learned += pairs(epoch) if callable(pairs) else pairs
         if progress is not None:
@@ -184,10 +184,10 @@ class FakeGenerator:
         """See `Generator.save`."""
         Path(folder).mkdir(parents=True, exist_ok=True)
 
-    def restore(self, folder: str | Path) -> FakeGenerator:
+    def restore(self, folder: str | Path) -> Self:
         """See `Generator.restore`."""
         del folder
-        return FakeGenerator(self._words)
+        return type(self)(self._words)
 
 
 class FakeEncoder:
@@ -250,7 +250,7 @@ class FakeTagger:
         self.name = "fake"
         self._known: dict[tuple[str, ...], Sentence] = {}
 
-    def fit(self, train: Iterable[Sentence]) -> FakeTagger:
+    def fit(self, train: Iterable[Sentence]) -> Self:
         """See `Tagger.fit`."""
         self._known = {sentence.tokens: sentence for sentence in train}
         return self

@@ -305,7 +305,7 @@ class Translator(Protocol):
 
 @runtime_checkable
 class Tagger(Protocol):
-    """What finds mentions after it has seen some; one on an encoder may have its `Encoder.attentions` too."""
+    """What finds mentions after it has seen some; one on an encoder has `Encoder.attentions` besides."""
 
     @property
     def name(self) -> str:
@@ -322,10 +322,6 @@ class Tagger(Protocol):
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """How likely it holds the mentions that sentences have: from 0 to 1, the geometric mean over the words."""
-        ...
-
-    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
-        """See `Encoder.attentions`."""
         ...
 
 

@@ -141,6 +141,13 @@ class Tagger(Protocol):
         """The sentences with the mentions that the tagger finds in place of those they had."""
         ...
 
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """How likely it holds the mentions that sentences have.
+
+        From 0 to 1: the geometric mean, over the words of a sentence, of the probability of their tags together.
+        """
+        ...
+
     def save(self, folder: str | Path) -> None:
         """Write all that `load_tagger` needs into a folder that is not there yet or is empty."""
         ...

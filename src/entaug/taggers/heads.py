@@ -76,6 +76,14 @@ class LinearHead(TagHead):
         best = self.linear(vectors).argmax(-1).tolist()
         return [self.mentions(row[:n]) for row, n in zip(best, lengths, strict=True)]
 
+    def log_probs(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> list[float]:
+        """For each sentence the log-probability of its tags; see `loss`."""
+        all_ = self.linear(vectors).float().log_softmax(-1)
+        return [
+            float(row[:n].gather(1, wanted.to(row.device)[:, None]).sum())
+            for row, n, wanted in zip(all_, lengths, targets, strict=True)
+        ]
+
 
 class CRFHead(TagHead):
     """A bidirectional LSTM and a linear-chain conditional random field (Lample et al. 2016).
@@ -118,6 +126,14 @@ class CRFHead(TagHead):
         with torch.autocast(vectors.device.type, enabled=False):
             scores, mask = self._scores(vectors.float(), lengths)
             return [self.mentions(path) for path in self.crf.decode(scores, mask=mask)]
+
+    def log_probs(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> list[float]:
+        """For each sentence the log-probability of its tags; see `LinearHead.loss`."""
+        with torch.autocast(vectors.device.type, enabled=False):
+            scores, mask = self._scores(vectors.float(), lengths)
+            padded = torch.nn.utils.rnn.pad_sequence(targets, batch_first=True).to(scores.device)
+            found: list[float] = self.crf(scores, padded, mask=mask, reduction="none").tolist()
+        return found
 
     def _scores(self, vectors: torch.Tensor, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         scores = self.linear(self.dropout(run_lstm(self.lstm, self.dropout(vectors), lengths)))

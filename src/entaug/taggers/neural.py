@@ -19,8 +19,9 @@ from safetensors.torch import load_file, save_file
 from transformers import get_linear_schedule_with_warmup
 
 from entaug import _version, tags
+from entaug.backends.encoder import attentions_of
 from entaug.backends.resolve import resolve
-from entaug.backends.torch_base import batches, choose
+from entaug.backends.torch_base import Batcher, batches, choose
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.scoring import score
@@ -186,16 +187,42 @@ class NeuralTagger:
         if not self.labels_:
             raise ParameterError(f"this {self.name} tagger has learned nothing", remedy="fit it, or use load_tagger")
         asked = list(sentences)
+        found: list[Any] = [()] * len(asked)
+        for batch, vectors in self._vectors(asked):
+            for i, mentions in zip(batch, self._head.decode(vectors, [len(asked[i]) for i in batch]), strict=True):
+                found[i] = mentions
+        return [sentence.with_(mentions=mentions) for sentence, mentions in zip(asked, found, strict=True)]
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """See `entaug.taggers.base.Tagger.confidences`.
+
+        Raises:
+            ParameterError: the tagger has learned nothing, or does not give probabilities to tags.
+        """
+        if not self.labels_ or not hasattr(self._head, "log_probs"):
+            why = "gives no probabilities to tags" if self.labels_ else "has learned nothing"
+            raise ParameterError(f"this {self.name} tagger {why}", remedy="use linear, fitted")
+        asked = list(sentences)
+        known = set(self.labels_)
+        # A label that it has never seen it holds to be impossible, and so what tags cannot carry.
+        able = [i for i, s in enumerate(asked) if s.flat and known.issuperset(m.label for m in s.mentions)]
+        some = [asked[i] for i in able]
+        found = [0.0] * len(asked)
+        for batch, vectors in self._vectors(some):
+            targets = [self._head.targets(some[i]) for i in batch]
+            values = self._head.log_probs(vectors, [len(some[i]) for i in batch], targets)
+            for i, value in zip(batch, values, strict=True):
+                found[able[i]] = math.exp(value / len(some[i]))
+        return found
+
+    def _vectors(self, asked: Sequence[Sentence]) -> Iterator[tuple[list[int], Any]]:
+        """Batches, by number, with the word vectors of their sentences."""
         prepared = [self._body.prepare(sentence.tokens) for sentence in asked]
         self._body.eval()
         self._head.eval()
-        found: list[Any] = [()] * len(asked)
         with torch.inference_mode(), self._autocast():
             for batch in self._by_length([self._body.lengths(one) for one in prepared]):
-                vectors = self._body([prepared[i] for i in batch])
-                for i, mentions in zip(batch, self._head.decode(vectors, [len(asked[i]) for i in batch]), strict=True):
-                    found[i] = mentions
-        return [sentence.with_(mentions=mentions) for sentence, mentions in zip(asked, found, strict=True)]
+                yield batch, self._body([prepared[i] for i in batch])
 
     def _by_length(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Sentences of like length together, as many as the budget allows; a grid costs the square of its side."""
@@ -311,6 +338,22 @@ class _OnEncoder(NeuralTagger):
         """The pretrained encoder."""
         del sentences
         return EncoderBody(self.encoder, self.pool)
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[Any]:
+        """See `entaug.backends.protocols.Encoder.attentions`: those of the encoder as it has learned.
+
+        Raises:
+            ParameterError: the tagger has learned nothing, or its encoder has not so many layers.
+        """
+        if not self.labels_:
+            raise ParameterError(f"this {self.name} tagger has learned nothing", remedy="fit it, or use load_tagger")
+        body = self._body
+        most = int(body.model.config.num_hidden_layers)
+        if not 1 <= layers <= most:
+            raise ParameterError(f"layers must be between 1 and {most} for {body.name}, not {layers!r}")
+        body.eval()
+        with self._autocast():
+            return attentions_of(body.model, body.tokenizer, body.limit, Batcher(_BUDGET), sentences, layers)[0]
 
     def restored_body(self, folder: Path, config: dict[str, Any]) -> EncoderBody:
         """The encoder as it learned."""

@@ -1,0 +1,324 @@
+"""Generators on tiny models: every kind learns, is read back, goes on after a kill, and writes as it should."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import tiny
+from entaug import ACLM, EnTDA, Mention, Sentence
+from entaug.augmenters.generative import COPIED
+from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
+from entaug.backends.fine_tuning import learn
+from entaug.backends.generator import CausalGenerator, Seq2SeqGenerator, TransformersGenerator, open_generator
+from entaug.backends.protocols import Decoding, Generator, Tuning
+from entaug.backends.sampling import RankPenalty
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+
+COLOURS = "red blue green black white".split()
+PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
+MARKERS = {"<mask>": "blank", "<B-X>": "begin x"}
+TUNING = Tuning(epochs=3, rate=1e-2)
+KINDS = ("llama", "t5", "bart", "mbart")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: tiny.save(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+
+
+def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> TransformersGenerator:
+    cls = CausalGenerator if kind == "llama" else Seq2SeqGenerator
+    return cls(folders[kind], device="cpu", precision="fp32", adapters=adapters)
+
+
+@pytest.mark.parametrize("adapters", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
+    plain = made(folders, kind, adapters=adapters)
+    assert isinstance(plain, Generator)
+    before = plain.generate(["red <mask>"], Decoding(longest=8))
+    steps: list[tuple[int, int]] = []
+    learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
+    assert plain.generate(["red <mask>"], Decoding(longest=8)) == before, "the first one stays as it was"
+    assert learned.losses[-1][0] < learned.losses[0][0]
+    assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
+    decoding = Decoding(texts=2, how="sample", beams=3, longest=12)
+    texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
+    assert [len(one) for one in texts] == [2, 2]
+    learned.save(tmp_path / "kept")
+    again = made(folders, kind, adapters=adapters).restore(tmp_path / "kept")
+    assert again.generate(["red <mask>", "blue <mask>"], decoding, [1, 2]) == texts
+    assert (again.losses, again.kept) == (learned.losses, learned.kept)
+    with pytest.raises(OutputError, match="is there already"):
+        learned.save(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("kind", ["llama", "mbart"])
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
+    generator = made(folders, kind)
+    inputs = ["red", "blue and a longer input than the others", "green", "black white"]
+    decoding = Decoding(texts=3, how=how, beams=3, longest=10)
+    together = generator.generate(inputs, decoding, [1, 2, 3, 4])
+    alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
+    assert together == alone
+
+
+def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
+    generator = made(folders, "llama")
+    whole = generator.fit(PAIRS, TUNING, markers=MARKERS)
+
+    class KilledError(Exception):
+        pass
+
+    def kill(done: int, total: int, loss: float) -> None:
+        if done == 7:  # the first step of the third epoch
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        generator.fit(PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=kill)
+    steps: list[int] = []
+    resumed = generator.fit(
+        PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+    )
+    assert steps == [7, 8, 9]
+    assert resumed.losses == whole.losses
+    assert resumed.generate(["red <mask>"]) == whole.generate(["red <mask>"])
+    # What was learned from other pairs is not gone on with.
+    steps.clear()
+    other = generator.fit(
+        PAIRS[1:], TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+    )
+    assert steps[0] == 1
+    assert other.losses != whole.losses
+
+
+def test_pairs_drawn_anew_for_each_epoch(folders: dict[str, Path]) -> None:
+    seen: list[int] = []
+
+    def pairs(epoch: int) -> list[tuple[str, str]]:
+        seen.append(epoch)
+        return PAIRS
+
+    drawn = made(folders, "llama").fit(pairs, TUNING, markers=MARKERS)
+    assert seen == [0, 1, 2]
+    assert drawn.losses == made(folders, "llama").fit(PAIRS, TUNING, markers=MARKERS).losses
+
+
+def test_stops_when_what_is_held_out_gets_worse(folders: dict[str, Path]) -> None:
+    # Outputs that nothing in the inputs tells: what is learned by heart does not help with those held out.
+    pairs = [
+        (f"{a} {b}", f"{COLOURS[(7 * i) % 5]} {i}") for i, (a, b) in enumerate((a, b) for a in COLOURS for b in COLOURS)
+    ]
+    learned = made(folders, "llama", adapters=False).fit(pairs, Tuning(epochs=60, rate=1e-2, patience=2))
+    outside = [loss for _, loss in learned.losses if loss is not None]
+    assert len(outside) < 60
+    assert learned.kept == outside.index(min(outside)) + 1 == len(outside) - 2
+
+
+# ---------------------------------------------------------------------------------------------------------- decoding
+
+
+def log(*shares: float) -> list[float]:
+    return [math.log(share) for share in shares]
+
+
+def test_rank_penalty_on_the_case_of_figure_3() -> None:
+    # Two beams, words British 0, German 1, farmer 2, market 3. Beam search takes British farmer and British market;
+    # with ranks punished it takes British farmer and German farmer.
+    first, never = torch.tensor([log(0.6, 0.3, 0.06, 0.04)]), -1e9
+    after = torch.tensor([log(0.02, 0.03, 0.55, 0.40), log(0.06, 0.04, 0.60, 0.30)])
+    start = torch.tensor([[9], [9]])
+    plain = torch.tensor([[math.log(0.6)], [math.log(0.3)]]) + after
+    assert sorted(plain.flatten().argsort(descending=True)[:2].tolist()) == [2, 3]  # both of British
+    penalty = 0.7
+    processor = RankPenalty(beams=2, penalty=penalty)
+    scores = processor(start, first.expand(2, -1)) + torch.tensor([[0.0], [never]])
+    assert scores[0].tolist() == pytest.approx(
+        [math.log(0.6), math.log(0.3) - penalty, math.log(0.06) - 2 * penalty, math.log(0.04) - 3 * penalty]
+    )
+    running = scores[0, :2]  # British and German, the second lowered by its rank
+    lowered = processor(torch.tensor([[9, 0], [9, 1]]), after) + running[:, None]
+    # At the second step German's own rank no longer counts, only those of what follows.
+    wanted = [
+        [
+            math.log(0.6 * 0.02) - 3 * penalty,
+            math.log(0.6 * 0.03) - 2 * penalty,
+            math.log(0.6 * 0.55),
+            math.log(0.6 * 0.40) - penalty,
+        ],
+        [
+            math.log(0.3 * 0.06) - 2 * penalty,
+            math.log(0.3 * 0.04) - 3 * penalty,
+            math.log(0.3 * 0.60),
+            math.log(0.3 * 0.30) - penalty,
+        ],
+    ]
+    torch.testing.assert_close(lowered, torch.tensor(wanted), rtol=1e-5, atol=1e-5)
+    assert sorted(lowered.flatten().argsort(descending=True)[:2].tolist()) == [2, 4 + 2]
+
+
+def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longest: int) -> list[str]:
+    """Equations 4 and 5 straight, one continuation after the other."""
+    ids = generator._prompt(prompt)
+    running: list[tuple[float, list[int]]] = [(0.0, [])]
+    done: list[tuple[float, list[int]]] = []
+    for step in range(longest):
+        candidates = []
+        for total, said in running:
+            with torch.inference_mode():
+                logits = generator.model(torch.tensor([[*ids, *said]])).logits[0, -1].float()
+            values = logits.log_softmax(-1).tolist()
+            for rank, token in enumerate(sorted(range(len(values)), key=lambda t: -values[t])[: 4 * beams]):
+                candidates.append((total + values[token] - penalty * rank, total + values[token], [*said, token]))
+        candidates.sort(key=lambda one: -one[0])
+        running = []
+        for place, (lowered, total, said) in enumerate(candidates[: 2 * beams]):
+            if said[-1] == generator._end:
+                if place < beams:
+                    done.append((lowered / len(said), said))
+            elif len(running) < beams:
+                running.append((total, said))
+                if step == longest - 1:
+                    done.append((lowered / len(said), said))
+    return [generator._text(said) for _, said in sorted(done, key=lambda one: -one[0])[:beams]]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, 10.0])
+def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], penalty: float) -> None:
+    generator = made(folders, "llama").fit([(c, f"{c} {c}") for c in COLOURS * 4], Tuning(epochs=4, rate=1e-2))
+    decoding = Decoding(texts=3, how="diverse", beams=3, penalty=penalty, longest=6)
+    for prompt in COLOURS:
+        assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
+
+
+# ------------------------------------------------------------------------------------------------------------ errors
+
+
+def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = made(folders, "llama")
+    with pytest.raises(InputError, match="nothing to learn from"):
+        generator.fit([("a", "word " * 80)])
+    with pytest.raises(ParameterError, match="learned nothing"):
+        generator.save(tmp_path / "x")
+    with pytest.raises(ParameterError, match="seeds"):
+        generator.generate(["a"], Decoding(how="sample"))
+    with pytest.raises(ParameterError, match="how must be"):
+        generator.generate(["a"], Decoding(how="best"))
+    with pytest.raises(ParameterError, match="texts must be"):
+        generator.generate(["a"], Decoding(texts=4))
+    with pytest.raises(ParameterError, match="epochs"):
+        generator.fit(PAIRS, Tuning(epochs=0))
+    assert generator.generate(["word " * 80, "a"], Decoding(longest=4))[0] == [], "too long for the model"
+    some = generator.fit([*PAIRS, ("a", "word " * 80)], Tuning(epochs=1))
+    assert some.left_out == 1
+    with pytest.raises(InputError, match="holds no generator"):
+        generator.restore(tmp_path)
+    some.save(tmp_path / "kept")
+    with pytest.raises(InputError, match="learned from"):
+        made(folders, "bart").restore(tmp_path / "kept")
+    (tmp_path / "kept" / "generator.safetensors").write_bytes(b"rubbish")
+    with pytest.raises(InputError, match=r"generator\.safetensors: cannot be read"):
+        generator.restore(tmp_path / "kept")
+
+
+def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = made(folders, "llama").fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    narrow = made(folders, "llama")
+    most = [4]
+    plain = narrow._batch
+
+    def batch(rows: Any) -> Any:
+        if len(rows) > most[0]:
+            raise torch.OutOfMemoryError("out of memory")
+        return plain(rows)
+
+    monkeypatch.setattr(CausalGenerator, "_batch", lambda self, rows: batch(rows))
+    small = narrow.fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
+    most[0] = 0
+    with pytest.raises(EntaugError, match="out of memory for learning from a single pair"):
+        narrow.fit(PAIRS, Tuning(epochs=1))
+
+
+def test_a_loss_that_is_no_number_ends_it() -> None:
+    model = torch.nn.Linear(1, 1)
+
+    class Broken(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x: Any) -> Any:
+            return type("Out", (), {"loss": self.inner(x).sum() * float("nan")})()
+
+    rows = [([1], [1])] * 4
+    with pytest.raises(EntaugError, match="no number"):
+        learn(
+            Broken(), lambda _: rows, lambda *_: True, lambda _: {"x": torch.ones(1, 1)}, Tuning(), 1e-3, torch.float32
+        )
+
+
+# --------------------------------------------------------------------------------------------- through the public way
+
+
+def corpus() -> list[Sentence]:
+    people, towns = ["Ada", "Bo", "Cy", "Dee"], ["Rome", "Oslo", "Bonn", "Kyiv"]
+    return [
+        Sentence([a, "likes", b, "."], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], id=f"{a}-{b}")
+        for a in people
+        for b in towns
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
+    gold = corpus()
+    generator = open_generator(str(folders[kind]))
+    assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
+    others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
+    for cls, more in ((EnTDA, {}), (ACLM, others)):
+        settings: dict[str, Any] = {"epochs": 2, "rate": 0.01, "longest": 16, "max_attempts": 1, **more}
+        kept = tmp_path / f"{cls.__name__}"
+        first = cls(generator=generator, keep=str(kept), **settings).fit(gold)
+        texts = [(s.tokens, s.mentions) for s in first.augment(gold)]
+        tally = first.tally_
+        assert tally.made + tally.missing.total() == tally.asked == len(gold)
+        # What was kept is used, and gives the same.
+        again = cls(generator=generator, keep=str(kept), **settings)
+        again.progress = lambda *_: pytest.fail("it learned again")
+        assert [(s.tokens, s.mentions) for s in again.fit(gold).augment(gold)] == texts
+        with pytest.raises(InputError, match="learned from other sentences"):
+            cls(generator=generator, keep=str(kept), **settings).fit(gold[1:])
+        assert str(kept) not in first.signature
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(OutputError, match="holds something else"):
+        EnTDA(generator=FakeGenerator(), keep=str(tmp_path)).fit(corpus())
+
+
+def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
+    gold = corpus()
+
+    class Parrot(FakeGenerator):
+        def fit(self, *given: Any, **named: Any) -> Self:
+            return self
+
+        def generate(self, inputs: Any, *given: Any) -> list[list[str]]:
+            return [["Ada likes Rome."] * 3 for _ in inputs]
+
+    method = EnTDA(generator=Parrot(), max_attempts=1).fit(gold)
+    assert not list(method.augment(gold))
+    assert method.tally_.rejected[COPIED.reason] == len(gold)
+    [told] = method.advice(method.tally_)
+    assert "by heart" in told
