@@ -123,7 +123,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         """What `fit` does, to this very generator."""
         self.tokenizer = self._load_tokenizer()
         self.markers = dict(markers)
-        self.model = self._marked(self.dtype if self.adapters else torch.float32, learning=True)
+        self.model = self._marked(self.dtype if self.adapters else torch.float32)
 
         def rows(epoch: int) -> list[tuple[list[int], list[int]]]:
             return [self._row(*pair) for pair in (pairs(epoch) if callable(pairs) else pairs)]
@@ -134,7 +134,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         self.left_out = outcome.left_out
         self._take_up()
 
-    def _marked(self, dtype: Any, *, learning: bool) -> Any:
+    def _marked(self, dtype: Any) -> Any:
         """The model as it was, with tokens for the markers, and with adapters where these are what learns."""
         model = load(self.auto, self.folder, dtype=dtype, **self._options())
         known = len(self.tokenizer)
@@ -158,7 +158,6 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             config = peft.LoraConfig(
                 r=_RANK,
                 lora_alpha=2 * _RANK,
-                lora_dropout=0.05 if learning else 0.0,
                 target_modules="all-linear",
                 trainable_token_indices=list(range(known, known + count)) or None,
                 task_type=self.task,
@@ -172,7 +171,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
     def _take_up(self) -> None:
         """Write with what was learned: the same way after learning and after reading it from a folder."""
         self.tokenizer = self._load_tokenizer()
-        model = self._marked(torch.float32, learning=False)
+        model = self._marked(torch.float32)
         wanted = dict(model.named_parameters())
         for name, tensor in self._learned.items():
             if name not in wanted or wanted[name].shape != tensor.shape:

@@ -1,0 +1,150 @@
+"""EnTDA and ACLM with the starter generator: what they keep of what they write, how fluent and how new it is.
+
+    .venv/bin/python benchmarks/generative.py --write benchmarks/results/generative.md
+
+- yield: what was kept of all texts that were looked at, with why the others were not.
+- perplexity: of SmolLM2 as it is, not fine-tuned, over sub-words of running text; beside it that of mention replacement
+  on the same sentences, and of the gold sentences themselves.
+- new words: the share of words that their source has not, letters compared without case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import entaug
+from entaug import ACLM, EnTDA, MentionReplacement, Sentence
+from entaug.align import running_text
+from entaug.augmenters.base import Augmenter
+from entaug.backends.causal_lm import TransformersCausalLM
+from entaug.models import path
+
+DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+CORPORA = {
+    "crossner-ai": ("crossner/ai/train.txt", 100),
+    "genia-nested": ("genia/nested-jsonl/train.jsonl", 200),
+    "genia-discontinuous": ("genia/discontinuous-jsonl/train.jsonl.gz", 200),
+}
+RUNS: dict[str, tuple[str, type[Augmenter], dict[str, Any]]] = {
+    "entda": ("crossner-ai", EnTDA, {"copies": 3}),
+    "aclm": ("crossner-ai", ACLM, {"copies": 5}),
+    "entda-nested": ("genia-nested", EnTDA, {"copies": 3}),
+    "entda-discontinuous": ("genia-discontinuous", EnTDA, {"copies": 3}),
+}
+
+
+def gold(name: str, count: int | None) -> list[Sentence]:
+    """The first sentences of a corpus; of the discontinuous one the first that have such a mention."""
+    where, usual = CORPORA[name]
+    sentences: Iterator[Sentence] = iter(entaug.read(DATA / where))
+    if name == "genia-discontinuous":
+        sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
+    return [s for s, _ in zip(sentences, range(count or usual), strict=False)]
+
+
+def perplexity(lm: TransformersCausalLM, sentences: Sequence[Sentence]) -> float:
+    """Per sub-word, over all sentences together."""
+    values = lm.token_log_probs([running_text(s.tokens, s.spaces) for s in sentences])
+    return math.exp(-sum(float(v.sum()) for v in values) / max(1, sum(map(len, values))))
+
+
+def new_words(made: Sequence[Sentence], sources: dict[str, Sentence]) -> float:
+    """The share of words that no source of the sentence has."""
+    new = count = 0
+    for sentence in made:
+        old = {w.lower() for key in sentence.meta["entaug"]["sources"] for w in sources[key].tokens}
+        words = [w.lower() for w in sentence.tokens if any(c.isalnum() for c in w)]
+        new += sum(w not in old for w in words)
+        count += len(words)
+    return new / max(1, count)
+
+
+def measure(name: str, count: int | None, options: dict[str, Any], lm: TransformersCausalLM) -> Iterator[str]:
+    """One run, as lines of Markdown; some of what was made is shown."""
+    corpus, cls, params = RUNS[name]
+    sentences = gold(corpus, count)
+    method = cls(**{**params, **options})
+    begun = time.monotonic()
+    method.fit(sentences)
+    fitted = time.monotonic() - begun
+    made = list(method.augment(sentences))
+    seconds = time.monotonic() - begun
+    tally = method.tally_
+    looked = tally.made + tally.rejected.total()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    simple = list(MentionReplacement(p=1.0, copies=3).fit(sentences).augment(sentences))
+    tuned: Any = method.tuned_  # type: ignore[attr-defined]
+    yield f"## {name}: {corpus}, {len(sentences)} sentences, copies={method.copies}"
+    yield ""
+    yield f"`{method.signature}`"
+    yield ""
+    yield f"- made {tally.made} of {tally.asked}; yield {tally.made / max(1, looked):.1%} of {looked} texts"
+    for reason, times in tally.rejected.most_common():
+        yield f"    - {reason}: {times} ({times / looked:.1%})"
+    yield f"- learning {fitted:.0f} s, {len(tuned.losses)} epochs, kept {tuned.kept}, losses " + ", ".join(
+        f"{a:.2f}/{b:.2f}" if b is not None else f"{a:.2f}" for a, b in tuned.losses
+    )
+    yield f"- writing {seconds - fitted:.0f} s, {tally.made / max(1e-9, seconds - fitted):.2f} kept a second; "
+    yield f"  peak memory {memory:.1f} GiB"
+    texts = {"gold": sentences, "mr": simple, name: made}
+    told = ", ".join(f"{what} {perplexity(lm, some):.0f}" for what, some in texts.items() if some)
+    yield f"- perplexity: {told}"
+    sources = {s.key: s for s in sentences}
+    yield f"- new words: {new_words(made, sources):.1%}; mr {new_words(simple, sources):.1%}"
+    yield ""
+    for sentence in made[:: max(1, len(made) // 10)][:10]:
+        yield f"    {marked(sentence)}"
+    yield ""
+
+
+def marked(sentence: Sentence) -> str:
+    """A sentence with its mentions in brackets."""
+    opens: dict[int, str] = {}
+    closes: dict[int, str] = {}
+    for mention in sentence.mentions:
+        for start, end in mention.spans:
+            opens[start] = opens.get(start, "") + "["
+            closes[end - 1] = f"]{mention.label}" + closes.get(end - 1, "")
+    return " ".join(f"{opens.get(i, '')}{t}{closes.get(i, '')}" for i, t in enumerate(sentence.tokens))
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=list(RUNS), default=list(RUNS))
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="parameters of the methods")
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    options: dict[str, Any] = {}
+    for part in args.set:
+        name, _, value = part.partition("=")
+        options[name] = int(value) if value.isdigit() else float(value) if value.replace(".", "").isdigit() else value
+    lm = TransformersCausalLM(path("smollm2"), device="cpu")
+    lines = [
+        "# EnTDA and ACLM with the starter generator",
+        "",
+        f"`benchmarks/generative.py` on {platform.machine()}, {torch.get_num_threads()} threads; torch",
+        f"{torch.__version__}, entaug {entaug.__version__}. SmolLM2-135M with low-rank adapters.",
+        "",
+    ]
+    for name in args.only:
+        for line in measure(name, args.sentences, options, lm):
+            print(line, flush=True)
+            lines.append(line)
+    if args.write:
+        args.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
