@@ -159,6 +159,13 @@ def test_known_mentions_may_not_stand_unmarked() -> None:
     assert mark("German EU".split(), [GERMAN], known) == UNLISTED
     # "May" is mostly no mention.
     assert mark("German May".split(), [GERMAN], known) == [Mention("MISC", [(0, 1)])]
+    # They can be labelled, where the corpus is of one mind.
+    assert mark("German EU".split(), [GERMAN], known, label=True) == [
+        Mention("ORG", [(1, 2)]),
+        Mention("MISC", [(0, 1)]),
+    ]
+    both = Surfaces([*gold, Sentence("an EU wine".split(), [Mention("MISC", [(1, 2)])])])
+    assert mark("German EU".split(), [GERMAN], both, label=True) == UNLISTED
     # What stands within a listed mention belongs to it.
     assert isinstance(mark("the EU wing".split(), [one("ORG", "EU wing")], known), list)
 
@@ -215,7 +222,8 @@ def test_entda_by_hand() -> None:
         {"decoding": "greedy"},
         {"beams": 0},
         {"penalty": -1},
-        {"unlisted": "label"},
+        {"unlisted": "guess"},
+        {"insist": 1},
         {"preset": "mine"},
         {"epochs": 0},
         {"rate": 2},
@@ -349,7 +357,7 @@ class Answers(FakeGenerator):
         ("<B-GRP> Suede <B-GRP> and <B-GRP> Oasis <B-GRP>", "a mention that the template has not"),
         ("<B-GRP> Suede <B-GRP> and Pulp", UNLISTED),
         ("the band <B-GRP> Suede <B-GRP> split in June", "too much like its source"),
-        ("", "nothing was written"),
+        ("", "no text that came to an end within the limits of the model and of longest"),
     ],
 )
 def test_what_aclm_keeps(said: str, outcome: str) -> None:
@@ -412,6 +420,8 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     method = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
     assert not list(method.augment([odd]))
     assert method.tally_.missing == {"its words look like label tokens": 1}
+    assert not list(method.augment([FLAT]))
+    assert method.tally_.missing == {"not a sentence of the corpus that was fitted": 1}
 
 
 # ----------------------------------------------------------------------------------------------------------- filters

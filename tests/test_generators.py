@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.fine_tuning import learn
 from entaug.backends.generator import CausalGenerator, Seq2SeqGenerator, TransformersGenerator, open_generator
 from entaug.backends.protocols import Decoding, Generator, Tuning
-from entaug.backends.sampling import RankPenalty
+from entaug.backends.sampling import Insist, RankPenalty, Wanted
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 COLOURS = "red blue green black white".split()
@@ -44,13 +45,14 @@ def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> Trans
 def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
     plain = made(folders, kind, adapters=adapters)
     assert isinstance(plain, Generator)
-    before = plain.generate(["red <mask>"], Decoding(longest=8))
+    short = Decoding(longest=8, whole=False)
+    before = plain.generate(["red <mask>"], short)
     steps: list[tuple[int, int]] = []
     learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
-    assert plain.generate(["red <mask>"], Decoding(longest=8)) == before, "the first one stays as it was"
+    assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
     assert learned.losses[-1][0] < learned.losses[0][0]
     assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
-    decoding = Decoding(texts=2, how="sample", beams=3, longest=12)
+    decoding = Decoding(texts=2, how="sample", beams=3, longest=12, whole=False)
     texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
     assert [len(one) for one in texts] == [2, 2]
     learned.save(tmp_path / "kept")
@@ -66,7 +68,7 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
 def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
-    decoding = Decoding(texts=3, how=how, beams=3, longest=10)
+    decoding = Decoding(texts=3, how=how, beams=3, longest=10, whole=False)
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
@@ -195,9 +197,63 @@ def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longes
 @pytest.mark.parametrize("penalty", [0.0, 0.5, 10.0])
 def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], penalty: float) -> None:
     generator = made(folders, "llama").fit([(c, f"{c} {c}") for c in COLOURS * 4], Tuning(epochs=4, rate=1e-2))
-    decoding = Decoding(texts=3, how="diverse", beams=3, penalty=penalty, longest=6)
+    decoding = Decoding(texts=3, how="diverse", beams=3, penalty=penalty, longest=6, whole=False)
     for prompt in COLOURS:
         assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
+
+
+COMPOUNDS = [["red"], ["blue green"], ["white", "black"]]
+
+
+def holds(text: str, wanted: list[list[str]]) -> bool:
+    """Whether all pieces stand in a text as words, the parts of each in order."""
+    return all(re.search(".*".join(rf"(?<!\w){part}(?!\w)" for part in parts), text, re.IGNORECASE) for parts in wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: str) -> None:
+    pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
+    generator = made(folders, kind, adapters=False).fit(pairs, Tuning(epochs=25, rate=1e-2, patience=25))
+    decoding = Decoding(texts=3, how=how, beams=3, longest=50)
+    inputs = ["red white", "blue black", "white"]
+    free = generator.generate(inputs, decoding, [1, 2, 3])
+    forced = generator.generate(inputs, decoding, [1, 2, 3], [COMPOUNDS] * 3)
+    assert not all(holds(text, COMPOUNDS) for texts in free for text in texts)
+    assert any(forced), "some came to an end"
+    for text in (text for texts in forced for text in texts):
+        assert holds(text, COMPOUNDS), text
+
+
+def test_what_constrained_decoding_allows() -> None:
+    # Words are sub-words here: 1 "machine", 2 "learning", 3 "translation", 4 "arm", 5 "hurts", 9 full stop, 8 "s".
+    piece = [Wanted((1, 2), (1, 2), (11, 2))]
+    longer = [Wanted((1, 2, 3), (1, 2, 3), (11, 2, 3))]
+    gap = [Wanted((4,), (4,), (14,)), Wanted((5,), (5,), (15,))]
+    insist = Insist([[piece, gap]], 1, 1, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0)
+
+    def possible(*said: int) -> list[int]:
+        scores = insist(torch.tensor([[7, *said]]), torch.zeros(1, 16))
+        return [i for i, value in enumerate(scores[0].tolist()) if value > -1e9]
+
+    inner = [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]
+    inner.remove(5)  # its second part may not come before its first
+    assert possible() == inner, "no end while something is missing"
+    assert possible(1) == [2], "what was begun is written to its end"
+    assert possible(11) == [2], "a capital at the beginning"
+    assert possible(6, 11) == inner, "and only there"
+    assert possible(1, 2) == [i for i in inner if i != 8], "and no letter hangs on to it"
+    assert possible(1, 2, 6, 1) == [i for i in inner if i != 2], "nothing twice"
+    assert possible(1, 2, 4) == [i for i in [*inner[:4], 5, *inner[4:]] if i not in (4, 8)]
+    assert possible(1, 2, 4, 6, 5) == [i for i in range(16) if i not in (4, 5, 8)], "then it may end"
+    # The longer nothing came, the likelier what is missing.
+    assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
+    # A piece that begins another one is whole, and may still go on.
+    both = Insist([[piece, longer]], 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
+    state = both.state([piece, longer], [6, 1, 2])
+    assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
+    assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
+    assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
 
 
 # ------------------------------------------------------------------------------------------------------------ errors

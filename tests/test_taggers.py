@@ -18,6 +18,7 @@ import torch
 import entaug
 import tiny
 from conftest import EXAMPLE
+from entaug.backends.torch_base import batches
 from entaug.cli import main
 from entaug.data import Mention, Sentence
 from entaug.errors import (
@@ -34,7 +35,6 @@ from entaug.scoring import score
 from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
 from entaug.taggers.bodies import EncoderBody, StaticBody
 from entaug.taggers.heads import CRFHead, LinearHead
-from entaug.taggers.neural import batches
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:24]
 DEV = list(entaug.read(EXAMPLE / "dev.conll"))[:12]

@@ -141,7 +141,7 @@ def save(folder: Path, kind: str) -> Path:
     # Random weights are nearly uniform; larger ones make models that have opinions.
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.mul_(6 if parameter.dim() > 1 else 1)
+            parameter.mul_(6 if parameter.dim() > 1 and kind != "t5" else 1)  # those of T5 begin large
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -90,15 +90,23 @@ class Surfaces:
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         gold = list(corpus)
         labelled: Counter[tuple[str, ...]] = Counter()
+        self._labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         for sentence in gold:
             for mention in sentence.mentions:
                 if mention.contiguous:
-                    labelled[sentence.tokens[mention.start : mention.end]] += 1
+                    words = sentence.tokens[mention.start : mention.end]
+                    labelled[words] += 1
+                    self._labels[words].add(mention.label)
         self._by_first = _by_first(labelled)
         seen: Counter[tuple[str, ...]] = Counter()
         for sentence in gold:
             seen.update(sentence.tokens[start:end] for start, end in self.within(sentence.tokens))
         self._by_first = _by_first(words for words, count in labelled.items() if 2 * count > seen[words])
+
+    def label(self, words: tuple[str, ...]) -> str | None:
+        """The label that the corpus has them with, if it is always the same."""
+        labels = self._labels.get(words, set())
+        return next(iter(labels)) if len(labels) == 1 else None
 
     def within(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Where they occur, overlapping ones included."""
@@ -115,7 +123,9 @@ def _by_first(surfaces: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, 
     return dict(found)
 
 
-def mark(tokens: Sequence[str], listed: Sequence[Nest], known: Surfaces | None = None) -> list[Mention] | str:
+def mark(
+    tokens: Sequence[str], listed: Sequence[Nest], known: Surfaces | None = None, *, label: bool = False
+) -> list[Mention] | str:
     """The mentions of a text that was written from a list of them, or why they cannot be told.
 
     A word that begins a sentence may have a capital that it has not in the list.
@@ -124,6 +134,8 @@ def mark(tokens: Sequence[str], listed: Sequence[Nest], known: Surfaces | None =
         tokens: the text.
         listed: what it was written from.
         known: mentions of the corpus, none of which may occur beside those listed; None to let them be.
+        label: whether those that do are mentions too, where the corpus always has them with the same label and they
+            overlap no other; of those that overlap each other the longest.
 
     Returns:
         The mentions; or `MISSING`, `AMBIGUOUS` or `UNLISTED`.
@@ -154,10 +166,19 @@ def mark(tokens: Sequence[str], listed: Sequence[Nest], known: Surfaces | None =
             if any(taken.isdisjoint(range(start, start + len(fragment))) for start in _starts(tokens, fragment)):
                 return AMBIGUOUS
     whole = [set(positions) for positions in found if positions]
-    for start, end in known.within(tokens) if known else ():
-        if not any(positions.issuperset(range(start, end)) for positions in whole):
+    unlisted: list[Mention] = []
+    occurring = sorted(known.within(tokens), key=lambda span: (span[0] - span[1], span[0])) if known else []
+    for start, end in occurring:
+        here = range(start, end)
+        if any(positions.issuperset(here) for positions in whole):
+            continue
+        name = known.label(tuple(tokens[start:end])) if known and label else None
+        if name is None or not taken.isdisjoint(here):
             return UNLISTED
-    return [
+        unlisted.append(Mention(name, ((start, end),)))
+        whole.append(set(here))
+        taken.update(here)
+    return unlisted + [
         Mention(label, _joined((positions[a], positions[b - 1] + 1) for a, b in spans))
         for nest, positions in zip(listed, found, strict=True)
         if positions

@@ -11,8 +11,8 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.align import in_word, running_text
-from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
-from entaug.augmenters.generative import EMPTY, TOO_LONG, Generative, Words, rewritten
+from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
+from entaug.augmenters.generative import UNFINISHED, Generative, Words, rewritten
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
 from entaug.backends.resolve import resolve
@@ -175,8 +175,7 @@ class ACLM(Generative):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the order of a file changes nothing
         self.labels_ = sorted({m.label for s in gold for m in s.mentions})
-        own = {MASK, *label_tokens(self.labels_)}
-        usable = [s for s in gold if s.mentions and own.isdisjoint(s.tokens)]
+        usable = [s for s in gold if s.mentions and self._own().isdisjoint(s.tokens)]
         usable = list({s.fingerprint(): s for s in usable}.values())
         self.found_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
@@ -243,8 +242,12 @@ class ACLM(Generative):
         told = f"the tagger finds only {self.found_:.0%} of the mentions it has learned from"
         return [f'{told}: keywords are hardly better than chance; try another tagger, or keywords="random"']
 
+    def _own(self) -> set[str]:
+        """What stands in templates and is no word."""
+        return {MASK, *label_tokens(self.labels_)}
+
     def _as_text(self, parts: Sequence[str]) -> str:
-        return as_text(parts, [MASK, *label_tokens(self.labels_)])
+        return as_text(parts, self._own())
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
@@ -257,7 +260,7 @@ class ACLM(Generative):
                 continue
             template = self.templates_.get(sentence.fingerprint())
             if template is None:
-                results[i] = _HAS_LABELS
+                results[i] = NOT_SEEN if self._own().isdisjoint(sentence.tokens) else _HAS_LABELS
                 continue
             some = [template]
             mixed = rng.random() < self.mixner
@@ -270,7 +273,7 @@ class ACLM(Generative):
         decoding = Decoding(1, self.decoding, self.beams, top_k=self.top_k, longest=self.longest)
         written = self.tuned_.generate([text for _, _, text, _ in work], decoding, [seed for *_, seed in work])
         for (i, some, template_text, _), texts in zip(work, written, strict=True):
-            results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else TOO_LONG
+            results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else UNFINISHED
         return results
 
     def _judged(self, source: Sentence, some: Sequence[Template], asked: str, text: str) -> Sentence | Rejection:
@@ -279,7 +282,7 @@ class ACLM(Generative):
             return Rejection(BROKEN)
         tokens, mentions = read
         if not tokens:
-            return EMPTY
+            return UNFINISHED
         wanted = Counter((m.label, running_text(t.sentence.words(m))) for t in some for m in t.sentence.mentions)
         made = Counter((m.label, running_text(tokens[m.start : m.end])) for m in mentions)
         if made != wanted:

@@ -25,6 +25,7 @@ from entaug.rng import Streams
 
 __all__ = [
     "DUPLICATE",
+    "NOT_SEEN",
     "NO_CANDIDATE",
     "UNCHANGED",
     "Asked",
@@ -98,6 +99,7 @@ class Rejection(NamedTuple):
 UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
 UNWRITABLE = Rejection("the output format cannot carry it", final=True)
+NOT_SEEN = Rejection("not a sentence of the corpus that was fitted", final=True)
 NESTED = Rejection("has nested mentions, which this method cannot carry", final=True)
 DISCONTINUOUS = Rejection("has discontinuous mentions, which this method cannot carry", final=True)
 NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from entaug.align import in_word, running_text, token_of_each
-from entaug.augmenters.base import DUPLICATE, Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Asked, Augmenter, Facts, Rejection
 from entaug.augmenters.pairing import PAIRINGS, How, partners, rankings
 from entaug.augmenters.replacement import MentionReplacement
 from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
@@ -24,7 +24,6 @@ __all__ = ["CASSI"]
 _SCORERS = ("masked", "causal")
 _CHOICES = ("jscore", "best", "random")
 
-_NOT_SEEN = Rejection("not a sentence of the corpus that was fitted", final=True)
 _SHORT = Rejection("shorter than the minimum", final=True)
 _NO_PARTNER = Rejection("no partner left to exchange with", final=True)
 _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can be replaced", final=True)
@@ -273,7 +272,7 @@ class CASSI(Augmenter):
         number = self._number.get(key)
         if number is None:
             if key not in self._others:
-                return _NOT_SEEN
+                return NOT_SEEN
             return _SHORT if len(asked.sentence) < self._least else self._replaced(asked)
         if asked.attempt:  # there is but one outcome
             return _AGAIN

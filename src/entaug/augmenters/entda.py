@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from entaug.align import running_text
 from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
-from entaug.augmenters.generative import COPIED, EMPTY, TOO_LONG, Generative, Words, rewritten
+from entaug.augmenters.generative import COPIED, UNFINISHED, Generative, Words, rewritten
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Sentence
 from entaug.errors import ParameterError
@@ -21,7 +21,7 @@ __all__ = ["EnTDA", "listed"]
 
 OPERATIONS = ("all", "add", "delete", "replace", "swap", "none")
 _DECODING = ("diverse", "beams", "sample")
-_UNLISTED = ("drop", "keep")
+_UNLISTED = ("drop", "label", "keep")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -43,10 +43,12 @@ class EnTDA(Generative):
         beams: texts for a list.
         penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
-        unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``, or ``"keep"`` it without
-            looking for such.
+        insist: whether a text may not end before all mentions of its list stand in it (constrained decoding; starter:
+            yes). A small generator forgets most of a long list; the paper drops what lacks some.
+        unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
+            corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
-            settles `generator`, `epochs` and `batch` unless they are given.
+            settles `generator`, `epochs`, `batch` and `insist` unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -65,12 +67,13 @@ class EnTDA(Generative):
     beams: int = 3
     penalty: float = 10.0
     top_k: int = 50
+    insist: bool | None = None
     unlisted: str = "drop"
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8},
-        "paper": {"generator": "google-t5/t5-base", "epochs": 3, "batch": 5},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "insist": True},
+        "paper": {"generator": "google-t5/t5-base", "epochs": 3, "batch": 5, "insist": False},
     }
 
     facts: ClassVar[Facts] = Facts(
@@ -95,6 +98,8 @@ class EnTDA(Generative):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if not isinstance(self.insist, bool):
+            raise ParameterError(f"insist must be true or false, not {self.insist!r}")
         if not (isinstance(self.penalty, int | float) and self.penalty >= 0):
             raise ParameterError(f"penalty must be a number of at least 0, not {self.penalty!r}")
 
@@ -104,7 +109,7 @@ class EnTDA(Generative):
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the order of a file changes nothing
         of_each = [nests(sentence) for sentence in gold]
         self.pools_ = _pools(nest for found in of_each for nest in found)
-        self.known_ = Surfaces(gold) if self.unlisted == "drop" else None
+        self.known_ = Surfaces(gold) if self.unlisted != "keep" else None
         self.words_ = Words(gold, [part for found in of_each for nest in found for part in nest.fragments])
         pairs = [(listed(found), _text(s)) for s, found in zip(gold, of_each, strict=True) if found]
         pairs = list(dict.fromkeys(pairs))
@@ -132,7 +137,9 @@ class EnTDA(Generative):
         seeds = [groups[i][0].rng.getrandbits(32) for i in work]
         written: list[list[str]] = [[] for _ in groups]
         if work and self.tuned_ is not None:
-            made = self.tuned_.generate([listed(lists[i]) for i in work], decoding, seeds)
+            inputs = [listed(lists[i]) for i in work]
+            wanted = [[list(map(running_text, nest.fragments)) for nest in lists[i]] for i in work]
+            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None)
             for i, texts in zip(work, made, strict=True):
                 written[i] = texts
         return [
@@ -145,8 +152,6 @@ class EnTDA(Generative):
         """One of the texts for each that was asked for: those that can be used first."""
         if not found:
             return [NO_CANDIDATE] * len(group)
-        if not texts:
-            return [TOO_LONG._replace(final=False)] * len(group)
         judged = [self._judged(group[0].sentence, found, text, beam) for beam, text in enumerate(texts, start=1)]
         good: dict[object, Sentence] = {}
         bad: list[Rejection] = []
@@ -156,16 +161,16 @@ class EnTDA(Generative):
             else:
                 good.setdefault((one.tokens, one.mentions), one)
         dealt: list[Sentence | Rejection] = [*good.values(), *bad]
-        dealt += [EMPTY] * (len(group) - len(dealt))
+        dealt += [UNFINISHED] * (len(group) - len(dealt))
         return dealt[: len(group)]
 
     def _judged(self, source: Sentence, found: Sequence[Nest], text: str, beam: int) -> Sentence | Rejection:
         tokens = self.words_.tokens(text)
         if not tokens:
-            return EMPTY
+            return UNFINISHED
         if self.words_.holds(tokens):
             return COPIED
-        mentions = mark(tokens, found, self.known_)
+        mentions = mark(tokens, found, self.known_, label=self.unlisted == "label")
         if isinstance(mentions, str):
             return Rejection(mentions)
         return rewritten(source, tokens, mentions, {"list": listed(found), "beam": beam})

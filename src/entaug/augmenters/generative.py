@@ -16,11 +16,10 @@ from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 
-__all__ = ["COPIED", "TOO_LONG", "Generative", "Words"]
+__all__ = ["COPIED", "UNFINISHED", "Generative", "Words", "rewritten"]
 
 COPIED = Rejection("a sentence of the corpus again")
-TOO_LONG = Rejection("too long for the model", final=True)
-EMPTY = Rejection("nothing was written")
+UNFINISHED = Rejection("no text that came to an end within the limits of the model and of longest")
 
 _KEY = "key.txt"
 _MANY = 0.5  # share of what was written that is copies, from which on a user is told

@@ -171,8 +171,10 @@ class FakeGenerator:
         inputs: Sequence[str],
         decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
+        wanted: Sequence[Sequence[Sequence[str]]] | None = None,
     ) -> list[list[str]]:
-        """See `Generator.generate`."""
+        """See `Generator.generate`; what is wanted has to stand in the input."""
+        del wanted
         made = []
         for i, text in enumerate(inputs):
             rng = Random(f"{seeds[i] if seeds else None} {text}")

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from entaug.backends.fine_tuning import learn, read_learned, write_learned
 from entaug.backends.protocols import Decoding, Pairs, Tuning
-from entaug.backends.sampling import GumbelTopK, RankPenalty
+from entaug.backends.sampling import GumbelTopK, Insist, RankPenalty, Wanted
 from entaug.backends.torch_base import Batcher, TorchBackend, find, load, quiet, torch, transformers
 from entaug.errors import InputError, MissingExtraError, OutputError, ParameterError
 
@@ -23,6 +23,9 @@ __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open
 MASK = "<mask>"
 _CONFIG, _LEARNED = "generator.json", "generator.safetensors"
 _HOW = ("beams", "diverse", "sample")
+_ENDING = re.compile(r"[Ġ▁ ]?[.!?…]+['\"”’)]*")  # noqa: RUF001
+_GLUE = "-/_&+#@"
+_SPACED = ".,;:!?…)]}%"  # behind these stands a space before a word
 _IGNORED = -100
 _RANK = 16
 
@@ -65,6 +68,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         self.left_out = 0
         """Pairs that were longer than the model takes and not learned from."""
         self._learned: dict[str, Any] = {}
+        self._marked_ids: Any = None
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
@@ -205,6 +209,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         inputs: Sequence[str],
         decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
+        wanted: Sequence[Sequence[Sequence[str]]] | None = None,
     ) -> list[list[str]]:
         """See `entaug.backends.protocols.Generator.generate`.
 
@@ -223,7 +228,8 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             if self._pads_left():
                 ids, mask = _rolled(ids, mask)
             some = None if seeds is None else [seeds[i] for i in chosen]
-            for i, texts in zip(chosen, self._written(ids, mask, decoding, some), strict=True):
+            pieces = None if wanted is None else [[self._parts(parts) for parts in wanted[i]] for i in chosen]
+            for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces), strict=True):
                 made[i] = texts
 
         # A row costs as many as there are beams.
@@ -232,10 +238,41 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         self.batcher.halved += batcher.halved
         return made
 
-    def _written(self, ids: Any, mask: Any, decoding: Decoding, seeds: Sequence[int] | None) -> list[list[str]]:
+    def _parts(self, parts: Sequence[str]) -> list[Wanted]:
+        """A piece of text that is wanted, as sub-words."""
+        forms = [(f" {part}", part, part[:1].upper() + part[1:]) for part in parts]
+        return [Wanted(*(tuple(ids) for ids in self.encode(three))) for three in forms]
+
+    def _marks(self) -> tuple[Any, Any]:
+        """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
+        if self._marked_ids is None:
+            known = self.tokenizer.get_vocab().items()
+            ends = [id_ for token, id_ in known if _ENDING.fullmatch(token)]
+            glues = [id_ for token, id_ in known if token[:1].isalnum() or token[:1] in _GLUE]
+            glues += [id_ for id_ in self.tokenizer.all_special_ids if id_ != self._end]  # nobody sees them in a text
+            tensors = (torch.tensor(sorted(ids), device=self.device) for ids in ({*ends, self._end}, set(glues)))
+            self._marked_ids = tuple(tensors)
+        ends_, glues_ = self._marked_ids
+        return ends_, glues_
+
+    def _is_open(self, id_: int) -> bool:
+        """Whether a word can stand right behind a sub-word."""
+        token: str = self.tokenizer.convert_ids_to_tokens(id_)
+        return not token[-1:].isalnum() and token[-1:] not in _SPACED
+
+    def _written(
+        self,
+        ids: Any,
+        mask: Any,
+        decoding: Decoding,
+        seeds: Sequence[int] | None,
+        wanted: Sequence[Sequence[Sequence[Wanted]]] | None,
+    ) -> list[list[str]]:
         count, many = len(ids), decoding.beams
         options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts, "early_stopping": True}
         processors: list[Any] = []
+        if wanted is not None:
+            processors.append(Insist(wanted, many, self._before_text(ids), *self._marks(), self._is_open))
         if decoding.how == "diverse":
             processors.append(RankPenalty(many, decoding.penalty))
         elif decoding.how == "sample":
@@ -257,21 +294,20 @@ class TransformersGenerator(TorchBackend, abc.ABC):
                 logits_processor=transformers.LogitsProcessorList(processors),
                 **options,
             )
-        rows = self._new(out, ids).tolist()
-        texts = [self._text(row) for row in rows]
-        if decoding.how != "sample":
-            return [texts[i * decoding.texts : (i + 1) * decoding.texts] for i in range(count)]
-        scores = _means(processors[0].log_probs, rows, self._end)
+        rows = out[:, self._before_text(ids) :].tolist()
+        of_each = len(rows) // count
+        scores = _means(processors[-1].log_probs, rows, self._end) if decoding.how == "sample" else [0.0] * len(rows)
         best = []
         for i in range(count):
-            order = sorted(range(i * many, (i + 1) * many), key=lambda row: (-scores[row], row))
-            best.append([texts[row] for row in order[: decoding.texts]])
+            own = [row for row in range(i * of_each, (i + 1) * of_each) if self._end in rows[row] or not decoding.whole]
+            own.sort(key=lambda row: -scores[row])
+            best.append([self._text(rows[row]) for row in own[: decoding.texts]])
         return best
 
-    def _new(self, out: Any, ids: Any) -> Any:
-        """What was written, of what ``generate`` returns."""
+    def _before_text(self, ids: Any) -> int:
+        """How many sub-words of a row stand before what is written."""
         del ids
-        return out[:, 1:]
+        return 1
 
     def _text(self, row: list[int]) -> str:
         text: str = self.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -384,8 +420,8 @@ class CausalGenerator(TransformersGenerator):
     def _pads_left(self) -> bool:
         return True
 
-    def _new(self, out: Any, ids: Any) -> Any:
-        return out[:, ids.shape[1] :]
+    def _before_text(self, ids: Any) -> int:
+        return int(ids.shape[1])
 
 
 class Seq2SeqGenerator(TransformersGenerator):

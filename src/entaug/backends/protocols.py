@@ -163,6 +163,7 @@ class Decoding(NamedTuple):
         top_k: how many tokens a draw is among.
         temperature: above 1 for more variety, below for less.
         longest: how many sub-words a text may have.
+        whole: whether texts that have not come to an end by then are left out.
     """
 
     texts: int = 1
@@ -172,6 +173,7 @@ class Decoding(NamedTuple):
     top_k: int = 50
     temperature: float = 1.0
     longest: int = 128
+    whole: bool = True
 
 
 Pairs = Sequence[tuple[str, str]] | Callable[[int], Sequence[tuple[str, str]]]
@@ -212,7 +214,11 @@ class Generator(Protocol):
         ...
 
     def generate(
-        self, inputs: Sequence[str], decoding: Decoding = ..., seeds: Sequence[int] | None = None
+        self,
+        inputs: Sequence[str],
+        decoding: Decoding = ...,
+        seeds: Sequence[int] | None = None,
+        wanted: Sequence[Sequence[Sequence[str]]] | None = None,
     ) -> list[list[str]]:
         """Texts for each input.
 
@@ -220,9 +226,12 @@ class Generator(Protocol):
             inputs: any texts.
             decoding: how.
             seeds: one an input, for sampling.
+            wanted: for each input pieces of text, each of one or more parts: no text ends before all of them stand in
+                it, in any order, the parts of a piece in theirs. Only a text as long as it may be can lack some.
 
         Returns:
-            For each input the texts asked for, the likeliest first; none where the input is too long for the model.
+            For each input the texts asked for, the likeliest first; fewer where some are left out, none where the input
+            is too long for the model.
         """
         ...
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from entaug.backends.torch_base import torch, transformers
 
-__all__ = ["GumbelTopK", "RankPenalty"]
+__all__ = ["GumbelTopK", "Insist", "RankPenalty", "Wanted"]
 
 
 class GumbelTopK(transformers.LogitsProcessor):
@@ -85,3 +86,159 @@ class RankPenalty(transformers.LogitsProcessor):
             lowered = lowered + self._penalty * last[:, None]
         self._before, self._tokens = input_ids.clone(), tokens
         return torch.full_like(scores, float("-inf")).scatter_(1, tokens, lowered)
+
+
+class Wanted(NamedTuple):
+    """A piece of text that must be written.
+
+    Args:
+        spaced: its sub-words where a space stands before it.
+        bare: its sub-words where nothing does: at the beginning, and after an opening bracket or the like.
+        capital: its sub-words at the beginning of the text, with a capital.
+    """
+
+    spaced: tuple[int, ...]
+    bare: tuple[int, ...]
+    capital: tuple[int, ...]
+
+    def forms(self, place: int, *, is_open: bool) -> set[tuple[int, ...]]:
+        """How it may be written at a place of a text."""
+        if not place:
+            return {self.spaced, self.bare, self.capital}
+        return {self.spaced, self.bare} if is_open else {self.spaced}
+
+
+class State(NamedTuple):
+    """How far a text has come with what is wanted of it.
+
+    Args:
+        firsts: sub-words that pieces still missing begin with.
+        next: sub-words one of which goes on with the piece that was begun; empty where none was.
+        barred: sub-words that would write a part once more, or before those that come first.
+        is_whole: whether the text ends with a piece that is whole; a longer one may begin with it.
+        gap: sub-words since the last piece.
+    """
+
+    firsts: frozenset[int]
+    next: frozenset[int]
+    barred: frozenset[int]
+    is_whole: bool
+    gap: int
+
+
+class Insist(transformers.LogitsProcessor):
+    """Constrained decoding: a text does not end before all that is wanted of it stands in it, each piece once.
+
+    While a piece is missing, the end of the text and the marks that end a sentence are impossible; the longer nothing
+    was brought in, the likelier the beginnings of missing pieces become. A piece that was begun is written to its end,
+    and a word ends with it; it is not written again. Pieces come in any order, the parts of a discontinuous one in
+    theirs.
+
+    Args:
+        wanted: for each input what is wanted of it: pieces, each of one or more parts in order.
+        beams: rows of an input.
+        written: sub-words of a row before the text begins.
+        ends: sub-words that end a text or a sentence.
+        glues: sub-words that make one word with what stands before them.
+        is_open: whether a piece can stand right behind a sub-word without a space.
+        eager: by how much the log-probability of a beginning rises with each sub-word without a piece.
+    """
+
+    def __init__(
+        self,
+        wanted: Sequence[Sequence[Sequence[Wanted]]],
+        beams: int,
+        written: int,
+        ends: torch.Tensor,
+        glues: torch.Tensor,
+        is_open: Callable[[int], bool],
+        eager: float = 0.3,
+    ) -> None:
+        self._wanted = wanted
+        self._beams = beams
+        self._written = written
+        self._ends = ends
+        self._glues = glues
+        self._is_open = is_open
+        self._eager = eager
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        scores = scores.clone()
+        for row, said in enumerate(input_ids[:, self._written :].tolist()):
+            state = self.state(self._wanted[row // self._beams], said)
+            following = list(state.next)
+            goes_on = scores[row, following].clone()
+            if following and not state.is_whole:
+                scores[row] = float("-inf")
+            else:
+                if state.firsts:
+                    scores[row, self._ends] = float("-inf")
+                    scores[row, list(state.firsts)] += self._eager * state.gap
+                if state.is_whole:
+                    scores[row, self._glues] = float("-inf")
+                scores[row, list(state.barred)] = float("-inf")
+            scores[row, following] = goes_on
+        return scores
+
+    def state(self, wanted: Sequence[Sequence[Wanted]], said: Sequence[int]) -> State:
+        """How far a text has come."""
+        done = [0] * len(wanted)
+        place = gap = 0
+        following: frozenset[int] = frozenset()
+        is_whole = False
+        while place < len(said):
+            live = [
+                (piece, ids)
+                for piece, parts in enumerate(wanted)
+                if done[piece] < len(parts)
+                for ids in parts[done[piece]].forms(place, is_open=self._opens(said, place))
+                if ids[0] == said[place]
+            ]
+            whole, length, step = -1, 0, 1
+            while live:
+                ended = [piece for piece, ids in live if len(ids) == step]
+                if ended:
+                    whole, length = ended[0], step
+                live = [(piece, ids) for piece, ids in live if len(ids) > step]
+                if place + step == len(said):
+                    break
+                live = [(piece, ids) for piece, ids in live if ids[step] == said[place + step]]
+                step += 1
+            if whole >= 0:
+                done[whole] += 1
+            is_whole = whole >= 0 and place + length == len(said)
+            if live:  # the text stops within a piece
+                following = frozenset(ids[step] for _, ids in live)
+                break
+            place, gap = (place + length, 0) if whole >= 0 else (place + 1, gap + 1)
+        missing = [parts[count] for parts, count in zip(wanted, done, strict=True) if count < len(parts)]
+        here, is_open = len(said), self._opens(said, len(said))
+        return State(
+            frozenset(ids[0] for part in missing for ids in part.forms(here, is_open=is_open)),
+            following,
+            self._barred(wanted, done, missing, said),
+            is_whole,
+            gap,
+        )
+
+    def _opens(self, said: Sequence[int], place: int) -> bool:
+        return place == 0 or self._is_open(said[place - 1])
+
+    def _barred(
+        self, wanted: Sequence[Sequence[Wanted]], done: Sequence[int], missing: Sequence[Wanted], said: Sequence[int]
+    ) -> frozenset[int]:
+        """What would end a part that is written already, or whose turn it is not, unless a missing one begins so."""
+        found = set()
+        for parts, count in zip(wanted, done, strict=True):
+            for part in [*parts[:count], *parts[count + 1 :]]:
+                for ids in {part.spaced, part.bare}:
+                    start = len(said) - len(ids) + 1
+                    if start < 0 or tuple(said[start:]) != ids[:-1]:
+                        continue
+                    is_open = self._opens(said, start)
+                    if ids in part.forms(start, is_open=is_open) and not any(
+                        form[: len(ids)] == ids for other in missing for form in other.forms(start, is_open=is_open)
+                    ):
+                        found.add(ids[-1])
+        return frozenset(found)
