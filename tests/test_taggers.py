@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import shutil
 import sys
 from dataclasses import replace
@@ -18,6 +20,8 @@ import torch
 import entaug
 import tiny
 from conftest import EXAMPLE
+from entaug import tags
+from entaug.backends.encoder import TransformersEncoder
 from entaug.backends.torch_base import batches
 from entaug.cli import main
 from entaug.data import Mention, Sentence
@@ -120,6 +124,55 @@ def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) 
     found = score(gold, tagger.predict(gold))
     assert found.micro.f1 == 1.0
     assert found.by_kind["discontinuous"].f1 == found.by_kind["inner"].f1 == 1.0
+
+
+@pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
+def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, vectors: Path) -> None:
+    gold = [
+        Sentence("Ada sang loud".split(), [Mention("PER", [(0, 1)])]),
+        Sentence("we saw Bo Diddley".split(), [Mention("PER", [(2, 4)])]),
+    ]
+    tagger = made(name, bert, vectors).fit(gold, training=Training(epochs=10, rate=2e-3, head_rate=5e-3))
+    words = gold[0].tokens[:3]
+    # Every sequence of O, B-PER and I-PER is some tagging of three words; their probabilities make one. Those in which
+    # an I- follows nothing stand for no sentence: a linear layer gives them something, a CRF next to nothing.
+    valid = [p for p in itertools.product("OBI", repeat=3) if "OI" not in "O" + "".join(p)]
+    tagged = [Sentence(words, tags.decode([t if t == "O" else f"{t}-PER" for t in p])) for p in valid]
+    total = math.fsum(value**3 for value in tagger.confidences(tagged))
+    assert total == pytest.approx(1.0, abs=1e-4) if name == "bilstm-crf" else 0 < total < 1
+    # The likeliest tagging is the one it predicts.
+    best = max(zip(tagger.confidences(tagged), tagged, strict=True), key=lambda pair: pair[0])[1]
+    [found] = tagger.predict([Sentence(words)])
+    assert name == "linear" or best.mentions == found.mentions
+    # What it has never seen it holds to be impossible.
+    assert tagger.confidences([Sentence(words, [Mention("LOC", [(0, 1)])])]) == [0.0]
+
+
+def test_a_grid_has_no_confidences(bert: Path) -> None:
+    tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
+    with pytest.raises(ParameterError, match="has learned nothing"):
+        tagger.confidences(GOLD)
+    tagger.fit(MIXED, training=Training(steps=1))
+    with pytest.raises(ParameterError, match="gives no probabilities"):
+        tagger.confidences(GOLD)
+
+
+def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    tagger = made("linear", bert, vectors).fit(GOLD, training=Training(steps=5, rate=1e-3))
+    words = [s.tokens for s in GOLD[:6]]
+    found = tagger.attentions(words, 2)
+    tagger.save(tmp_path / "tagger")
+    same = TransformersEncoder(tmp_path / "tagger" / "encoder", precision="fp32", device="cpu").attentions(words, 2)
+    plain = TransformersEncoder(bert, precision="fp32", device="cpu").attentions(words, 2)
+    for a, b, c in zip(found, same, plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        assert np.abs(a - c).max() > 1e-3
+    # Each word gives what its sub-words give together: to all words and, unseen here, to the special sub-words.
+    pieces = [len(tagger._body.tokenizer(word)["input_ids"]) - 2 for word in words[0]]
+    heads, layers = 4, 2
+    assert all(row.sum() < heads * layers * count for row, count in zip(found[0], pieces, strict=True))
+    with pytest.raises(ParameterError, match="layers must be between 1 and 2"):
+        tagger.attentions(words, 3)
 
 
 @pytest.mark.parametrize("name", TAGGERS)
