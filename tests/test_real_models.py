@@ -66,6 +66,25 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
             assert all(free[i] and new.tokens[i].isalpha() for i in changed)
 
 
+@pytest.mark.parametrize("name", ["entda", "aclm"])
+def test_the_real_generator_writes_around_mentions(name: str) -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:30]
+    method = entaug.create(name, seed=1, copies=2, epochs=2, longest=64, max_attempts=2).fit(gold)
+    made = list(method.augment(gold))
+    assert len(made) >= 10
+    words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
+    for new in made:
+        assert new.mentions
+        for mention in new.mentions:
+            found = new.words(mention)
+            # At the beginning of a sentence with a capital.
+            assert any(
+                label == mention.label and tuple(map(str.lower, known)) == tuple(map(str.lower, found))
+                for label, known in words
+            )
+        assert not any(LEAK.search(token) or token.startswith("<B-") for token in new.tokens)
+
+
 @pytest.mark.parametrize("name", ["lm", "bt"])
 def test_the_same_whatever_the_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:40]

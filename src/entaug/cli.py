@@ -490,6 +490,10 @@ def _print_models(found: list[Asset]) -> None:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=False)), row[-1]]))
 
 
+# A model of one kind that serves as another: what is fine-tuned is one that is there already.
+_ALSO = {"causal_lm": "generator", "encoder": "tagger"}
+
+
 def _used_by(name: str) -> list[str]:
     """The methods that take a model unless they are given another: the first of its kind serves."""
     from entaug import models
@@ -499,6 +503,7 @@ def _used_by(name: str) -> list[str]:
     for asset in models.assets():
         of_kind.setdefault(asset.kind, asset.name)
     kinds = {kind for kind, first in of_kind.items() if first == name}
+    kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
     return [short for short in METHODS if kinds & {*method(short).facts.needs, *method(short).facts.may_need}]
 
 

@@ -6,13 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.align import in_word, running_text
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
-from entaug.augmenters.generative import UNFINISHED, Generative, Words, rewritten
+from entaug.augmenters.generative import ALIKE, UNFINISHED, Generative, Words, likeness, rewritten
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
 from entaug.backends.resolve import resolve
@@ -31,7 +30,6 @@ _LEARNED = 0.2  # share of its own training mentions below which a tagger has le
 
 _LOST = Rejection("a mention of the template is missing or changed")
 _INVENTED = Rejection("a mention that the template has not")
-_ALIKE = Rejection("too much like its source")
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
@@ -95,7 +93,6 @@ class ACLM(Generative):
         decoding: ``"sample"``, the likeliest of some draws, or ``"beams"``.
         beams: how many draws or beams.
         top_k: for sampling, how many tokens a draw is among.
-        alike: a text whose words agree with its source's by this share or more is dropped.
         stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).
         tagger: a `Tagger` that has attentions, or the name of one; used with ``keywords="attention"``.
         encoder: an `Encoder`, or the name of one, for mixner.
@@ -121,7 +118,6 @@ class ACLM(Generative):
     decoding: str = "sample"
     beams: int = 3
     top_k: int = 10
-    alike: float = 0.95
     stop_words: str | None = "en"
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
@@ -157,7 +153,7 @@ class ACLM(Generative):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        for name in ("hidden", "mixner", "alike"):
+        for name in ("hidden", "mixner"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
                 raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
@@ -292,9 +288,8 @@ class ACLM(Generative):
             if not any(start >= r.start and end <= r.stop for r in marked):
                 return Rejection(UNLISTED)
         for template in some:
-            ratio = SequenceMatcher(None, template.sentence.tokens, tokens, autojunk=False).ratio()
-            if ratio >= self.alike:
-                return _ALIKE
+            if likeness(template.sentence.tokens, tokens) >= self.alike:
+                return ALIKE
         told: dict[str, object] = {"template": asked}
         if len(some) > 1:
             told["sources"] = [some[1].sentence.key]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from entaug.align import running_text
 from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
-from entaug.augmenters.generative import COPIED, UNFINISHED, Generative, Words, rewritten
+from entaug.augmenters.generative import ALIKE, COPIED, UNFINISHED, Generative, Words, likeness, rewritten
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Sentence
 from entaug.errors import ParameterError
@@ -21,6 +21,7 @@ __all__ = ["EnTDA", "listed"]
 
 OPERATIONS = ("all", "add", "delete", "replace", "swap", "none")
 _DECODING = ("diverse", "beams", "sample")
+_SIBLING = Rejection("too much like another text from its list")
 _UNLISTED = ("drop", "label", "keep")
 
 
@@ -153,14 +154,16 @@ class EnTDA(Generative):
         if not found:
             return [NO_CANDIDATE] * len(group)
         judged = [self._judged(group[0].sentence, found, text, beam) for beam, text in enumerate(texts, start=1)]
-        good: dict[object, Sentence] = {}
+        good: list[Sentence] = []
         bad: list[Rejection] = []
         for one in judged:
             if isinstance(one, Rejection):
                 bad.append(one)
+            elif any(likeness(one.tokens, other.tokens) >= self.alike for other in good):
+                bad.append(_SIBLING)
             else:
-                good.setdefault((one.tokens, one.mentions), one)
-        dealt: list[Sentence | Rejection] = [*good.values(), *bad]
+                good.append(one)
+        dealt: list[Sentence | Rejection] = [*good, *bad]
         dealt += [UNFINISHED] * (len(group) - len(dealt))
         return dealt[: len(group)]
 
@@ -173,6 +176,8 @@ class EnTDA(Generative):
         mentions = mark(tokens, found, self.known_, label=self.unlisted == "label")
         if isinstance(mentions, str):
             return Rejection(mentions)
+        if likeness(source.tokens, tokens) >= self.alike:
+            return ALIKE
         return rewritten(source, tokens, mentions, {"list": listed(found), "beam": beam})
 
     def _changed(self, found: list[Nest], rng: Random) -> list[Nest]:

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,8 +17,9 @@ from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 
-__all__ = ["COPIED", "UNFINISHED", "Generative", "Words", "rewritten"]
+__all__ = ["ALIKE", "COPIED", "UNFINISHED", "Generative", "Words", "likeness", "rewritten"]
 
+ALIKE = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
 UNFINISHED = Rejection("no text that came to an end within the limits of the model and of longest")
 
@@ -35,6 +37,7 @@ class Generative(Augmenter):
         batch: sentences of a step.
         rate: learning rate at its highest; none for what suits the generator.
         longest: how many sub-words a new sentence may have.
+        alike: a text whose words agree with its source's by this share or more is dropped.
         keep: a folder for the fine-tuned generator. What was learned there from the same sentences is used again, and
             a fine-tuning that was interrupted goes on; none to learn each time.
     """
@@ -44,6 +47,7 @@ class Generative(Augmenter):
     batch: int | None = None
     rate: float | None = None
     longest: int = 128
+    alike: float = 0.95
     keep: str | None = field(default=None, metadata={"local": True})
     max_attempts: int = 4
 
@@ -54,6 +58,8 @@ class Generative(Augmenter):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if not (isinstance(self.alike, int | float) and 0 < self.alike <= 1):
+            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.alike!r}")
         if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < 1):
             raise ParameterError(f"rate must be a number between 0 and 1, not {self.rate!r}")
 
@@ -145,6 +151,16 @@ class Words:
     def holds(self, tokens: tuple[str, ...]) -> bool:
         """Whether a sentence of the corpus has exactly these tokens."""
         return tokens in self._contents
+
+
+def likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """The share of words that two texts have in the same order: 1 where they are the same.
+
+    Example:
+        >>> likeness("a b c d".split(), "a b c e".split())
+        0.75
+    """
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def rewritten(

@@ -269,7 +269,9 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         wanted: Sequence[Sequence[Sequence[Wanted]]] | None,
     ) -> list[list[str]]:
         count, many = len(ids), decoding.beams
-        options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts, "early_stopping": True}
+        options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts}
+        # The first beams to end would end it all, those that differ least from the best one among them.
+        options["early_stopping"] = decoding.how != "diverse"
         processors: list[Any] = []
         if wanted is not None:
             processors.append(Insist(wanted, many, self._before_text(ids), *self._marks(), self._is_open))
