@@ -118,6 +118,8 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
     except MissingModelError as error:
         pytest.skip(str(error))
     options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.method(method), "p") else [])]
+    if "generator" in entaug.method(method).facts.needs:  # as little of it as shows the whole way
+        options = ["--copies", "1", "--epochs", "1", "--longest", "24", "--max-attempts", "1"]
     outputs = []
     for seed in ("0", "1", "random"):
         out = tmp_path / f"{seed}.jsonl"

@@ -562,7 +562,8 @@ def _progress() -> Iterator[Progress]:
             stage = what.partition(",")[0]  # "learning, loss 1.23" is one stage
             if stage not in begun:
                 begun[stage] = time.monotonic()
-                bar.reset(task, total=total, description=what, unit="steps" if stage == "learning" else "sentences")
+                unit = "steps" if stage == "learning" else "sentences"
+                bar.reset(task, total=total, description=what, rate=0, unit=unit)
             rate = done / max(time.monotonic() - begun[stage], 1e-3)
             bar.update(task, completed=done, total=total, rate=rate, description=what)
 
