@@ -244,6 +244,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     counts = {"wnut17": args.sentences, "crossner-ai": args.ai_sentences}
+    counts = {name: count for name, count in counts.items() if count}
     runs: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
         "rows": (
             "Rows of the masked language model",

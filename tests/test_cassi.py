@@ -377,6 +377,14 @@ def test_bad_options_are_refused() -> None:
             entaug.create("cassi", **bad)
 
 
+def test_copies_are_settled_when_it_is_fitted() -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:8]
+    cassi = CASSI(**FAKES).fit(gold)
+    cassi.copies = 2
+    with pytest.raises(ParameterError, match="fitted for 1 copies"):
+        list(cassi.augment(gold))
+
+
 def test_presets_settle_what_is_not_given() -> None:
     paper = CASSI(preset="paper", dependency_parser="de_dep_news_trf")
     assert (paper.encoder, paper.masked_lm) == ("FacebookAI/xlm-roberta-base",) * 2

@@ -210,6 +210,7 @@ class CASSI(Augmenter):
         self._common = {word for word, count in within.items() if word.islower() and count > within[_capital(word)]}
         ranked = rankings([one.sentence for one in self.pool_], self.pairing, self._how())
         self.partners_ = partners(ranked, self.copies, self._suits)
+        self._copies = self.copies
         self._learnt: dict[int, list[list[float]]] = {}
         self._fallback: MentionReplacement | None = MentionReplacement(p=1.0)
         try:
@@ -276,6 +277,10 @@ class CASSI(Augmenter):
             return _SHORT if len(asked.sentence) < self._least else self._replaced(asked)
         if asked.attempt:  # there is but one outcome
             return _AGAIN
+        if asked.copy > self._copies:
+            raise ParameterError(
+                f"cassi was fitted for {self._copies} copies, not {self.copies}", remedy="fit it again"
+            )
         given = self.partners_[number]
         if asked.copy > len(given):
             return _NO_PARTNER
