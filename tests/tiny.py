@@ -80,7 +80,7 @@ def unigram(before: str = "<s> ") -> Any:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "en_XX"]
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *(["en_XX"] if "en_XX" in before else [])]
     tokenizer.train_from_iterator(
         lines(), trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>")
     )
