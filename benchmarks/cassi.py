@@ -243,8 +243,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 2000, 8000])
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
-    counts = {"wnut17": args.sentences, "crossner-ai": args.ai_sentences}
-    counts = {name: count for name, count in counts.items() if count}
+    asked = {"wnut17": args.sentences, "crossner-ai": args.ai_sentences}
+    counts = {name: count for name, count in asked.items() if count}
     runs: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
         "rows": (
             "Rows of the masked language model",
