@@ -473,7 +473,7 @@ class TestCase:
                     (1, 1, *[1] * (len(s) - 2)), ("nsubj", "ROOT", *["obj"] * (len(s) - 2)), kinds
                 )
         cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=trees).fit(self.gold)
-        return " ".join(cassi._cased(self.gold[frame], self.gold[donor], out, into))
+        return " ".join(cassi._casing.words(self.gold[frame], self.gold[donor], out, into))
 
     def test_to_the_beginning(self) -> None:
         assert self.cased(0, (0, 2), 1, (1, 3)) == "My friends"

@@ -14,10 +14,13 @@ METHODS = {
     "aclm": "entaug.augmenters.aclm:ACLM",
     "bt": "entaug.augmenters.backtranslation:Backtranslation",
     "cassi": "entaug.augmenters.cassi:CASSI",
+    "cr": "entaug.augmenters.constituency:ConstituencyReplacement",
+    "crop": "entaug.augmenters.fragments:Crop",
     "entda": "entaug.augmenters.entda:EnTDA",
     "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
     "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
     "mr": "entaug.augmenters.replacement:MentionReplacement",
+    "rotate": "entaug.augmenters.fragments:Rotate",
     "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
     "sr": "entaug.augmenters.replacement:SynonymReplacement",
 }

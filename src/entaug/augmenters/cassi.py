@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from entaug.align import in_word, running_text, token_of_each
+from entaug.align import running_text, token_of_each
 from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.grafts import Casing
 from entaug.augmenters.pairing import PAIRINGS, How, partners, rankings
 from entaug.augmenters.replacement import MentionReplacement
 from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
@@ -36,7 +37,6 @@ _AGAIN = DUPLICATE._replace(final=True)
 _USUAL = -3.0  # where nothing is known of it
 _DROP, _DROP_FADES = 2.0, 0.35
 _JOINT, _JOINT_FADES = 2.6, 0.5
-_ENDS = frozenset(".!?…")
 _TOGETHER = 4096  # candidates handled at a time
 _CONFIDENCE = 4.0  # standard deviations between the intervals of two candidates before one is held to be better
 
@@ -206,8 +206,7 @@ class CASSI(Augmenter):
         self.pool_ = [one for one in pool if one.trees.subjects or one.trees.objects]
         self._number = {one.sentence.fingerprint(): i for i, one in enumerate(self.pool_)}
         self._others = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._number}
-        within = Counter(token for s in gold for i, token in enumerate(s.tokens) if not _begins(s, i))
-        self._common = {word for word, count in within.items() if word.islower() and count > within[_capital(word)]}
+        self._casing = Casing(gold, self._is_name)
         ranked = rankings([one.sentence for one in self.pool_], self.pairing, self._how())
         self.partners_ = partners(ranked, self.copies, self._suits)
         self._copies = self.copies
@@ -299,30 +298,17 @@ class CASSI(Augmenter):
         """The exchanges that give new sentences, each once."""
         a, b = self.pool_[one], self.pool_[other]
         seen = {_content(a.sentence), _content(b.sentence)}
-        words = self._cased if self.tidy else None
+        words = self._casing.words if self.tidy else None
         for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words, cuts=bool(self.cuts)):
             content = _content(candidate.sentence)
             if content not in seen and len(candidate.sentence) >= self._least:
                 seen.add(content)
                 yield candidate
 
-    def _cased(self, keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sequence[str]:
-        """The words that come in: capitalised where they begin a sentence now, no more so where they did."""
-        words = list(gives.tokens[into[0] : into[1]])
-        place = next((i for i, word in enumerate(words) if in_word(word[0])), None)
-        named = {i for mention in gives.mentions for a, b in mention.spans for i in range(a, b)}
-        if place is None or into[0] + place in named:
-            return words
-        first = words[place]
-        begins, began = _begins(keeps, out[0]), _begins(gives, into[0] + place)
-        if begins and not began and _capitalised(keeps, out) and first.isalpha() and first.islower():
-            words[place] = _capital(first)
-        elif began and not begins and first == _capital(first.lower()) and first.lower() in self._common:
-            # In the corpus it stands in lower case: the capital was that of the beginning. Names and "I" keep theirs.
-            tag = self.pool_[self._number[gives.fingerprint()]].tags[into[0] + place]
-            if tag != "PROPN" and not (tag == "PRON" and len(first) == 1):
-                words[place] = first.lower()
-        return words
+    def _is_name(self, sentence: Sentence, place: int) -> bool:
+        """Whether a word keeps its capital wherever it stands, by its part of speech."""
+        tag = self.pool_[self._number[sentence.fingerprint()]].tags[place]
+        return tag == "PROPN" or (tag == "PRON" and len(sentence.tokens[place]) == 1)
 
     def _finish(self, work: Sequence[_Pair]) -> Iterator[Sentence]:
         """The choice of each pair; so many together that the model has enough to do, and memory does not grow."""
@@ -421,28 +407,6 @@ class _Pair(NamedTuple):
 def _content(sentence: Sentence) -> object:
     """What makes a sentence another one; the case of its letters does not."""
     return tuple(map(str.lower, sentence.tokens)), sentence.mentions
-
-
-def _capital(word: str) -> str:
-    """A word with a capital first letter; as it is where that would be two letters, as of the German sharp s."""
-    first = word[:1].upper()
-    return first + word[1:] if len(first) == 1 else word
-
-
-def _begins(sentence: Sentence, place: int) -> bool:
-    """Whether a place begins a sentence: no word stands before it, or what ends one."""
-    for token in reversed(sentence.tokens[:place]):
-        if any(map(in_word, token)):
-            return False
-        if _ENDS.issuperset(token):
-            return True
-    return True
-
-
-def _capitalised(sentence: Sentence, span: Span) -> bool:
-    """Whether the first word of a range has a capital."""
-    words = (word for word in sentence.tokens[span[0] : span[1]] if in_word(word[0]))
-    return next(words, "")[:1].isupper()
 
 
 def _foresee(

@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from entaug.align import spacing
+from entaug.augmenters.grafts import Words, graft, holds_whole
 from entaug.backends.protocols import Parse
-from entaug.data import Edit, Mention, Sentence, Span
+from entaug.data import Sentence, Span
+from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, verbal
 
 __all__ = [
-    "OBJECTS",
-    "SUBJECTS",
     "Candidate",
     "Subtrees",
-    "Words",
     "exchanges",
     "j_score",
     "kinds",
@@ -26,23 +24,6 @@ __all__ = [
     "without_points",
 ]
 
-SUBJECTS = frozenset(
-    {
-        *("nsubj", "nsubjpass", "csubj", "csubjpass"),  # spaCy's English and Chinese, and Universal Dependencies
-        *("sb", "sbp", "sp"),  # spaCy's German
-    }
-)
-"""Relations of subjects in the label sets of spaCy's pipelines and of Universal Dependencies, without subtypes."""
-
-OBJECTS = frozenset(
-    {
-        *("dobj", "obj", "iobj", "pobj", "pcomp", "acomp", "ccomp", "xcomp", "oprd"),
-        *("oa", "oc", "og", "op"),  # spaCy's German
-    }
-)
-"""Relations of objects and complements in the same."""
-
-_VERBS = frozenset({"VERB", "AUX"})
 _ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # how taggers tell them apart differs: "after", "to", "zu"
 _NOMINALS = frozenset({"NOUN", "PROPN", "PRON", "NUM", "DET", "SYM", "X", "INTJ"})
 _POINTS = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
@@ -106,17 +87,16 @@ def subtrees(parse: Parse) -> Subtrees:
         >>> subtrees(parse)[:2]  # Ada wrote test code
         (((0, 1),), ((2, 4),))
     """
-    ranges = _ranges(parse.heads)
-    verbal = _verbal(parse)
+    ranges = subtree_ranges(parse.heads)
+    verbs, names = verbal(parse), relation_names(parse)
     found: tuple[list[Span], list[Span]] = ([], [])
     for token, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
-        name = relation.lower().partition(":")[0]
-        if name in SUBJECTS and head in verbal:
+        if name in SUBJECTS and head in verbs:
             found[0].append(span)
-        elif name in OBJECTS and (head in verbal or parse.tags[head] in _ADPOSITIONS):
+        elif name in OBJECTS and (head in verbs or parse.tags[head] in _ADPOSITIONS):
             found[1].append(span)
     subjects, objects = (tuple(sorted(set(spans))) for spans in found)
     return Subtrees(subjects, objects)
@@ -134,19 +114,13 @@ def kinds(parse: Parse) -> dict[Span, str]:
         >>> kinds(parse)[2, 4]  # Ada wants to code
         'xcomp'
     """
-    verbal = _verbal(parse)
+    verbs, names = verbal(parse), relation_names(parse)
     found: dict[Span, str] = {}
-    for token, span in enumerate(_ranges(parse.heads)):
+    for token, span in enumerate(subtree_ranges(parse.heads)):
         if span is not None:
-            nominal = token not in verbal and parse.tags[token] in _NOMINALS
-            found[span] = "nominal" if nominal else parse.relations[token].lower().partition(":")[0]
+            nominal = token not in verbs and parse.tags[token] in _NOMINALS
+            found[span] = "nominal" if nominal else names[token]
     return found
-
-
-def _verbal(parse: Parse) -> set[int]:
-    """The tokens that are verbs or have a copula."""
-    verbal = {head for head, relation in zip(parse.heads, parse.relations, strict=True) if relation.lower() == "cop"}
-    return verbal | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
 
 
 def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
@@ -171,31 +145,6 @@ def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
     # Where two ranges become one, the kind is that of the larger.
     by_length = sorted(found.kinds, key=lambda span: span[1] - span[0])
     return Subtrees(subjects, objects, {trimmed(span): found.kinds[span] for span in by_length})
-
-
-def _ranges(heads: Sequence[int]) -> list[Span | None]:
-    """For each token the range of its subtree, or None where that has gaps."""
-    n = len(heads)
-    first, last, size = list(range(n)), list(range(n)), [1] * n
-    # Deepest first: a token's depth is how many heads stand above it.
-    depth = [0] * n
-    for token in range(n):
-        at = token
-        while heads[at] != at and depth[token] <= n:
-            at = heads[at]
-            depth[token] += 1
-    for token in sorted(range(n), key=lambda token: -depth[token]):
-        head = heads[token]
-        if head != token:
-            first[head] = min(first[head], first[token])
-            last[head] = max(last[head], last[token])
-            size[head] += size[token]
-    return [
-        (first[token], last[token] + 1) if last[token] + 1 - first[token] == size[token] else None for token in range(n)
-    ]
-
-
-Words = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
 
 
 def exchanges(
@@ -223,42 +172,24 @@ def exchanges(
             by default those that stand there.
         cuts: whether a subtree may cut a contiguous mention of a flat sentence.
     """
+
+    def may(sentence: Sentence, span: Span) -> bool:
+        return (cuts and sentence.flat) or holds_whole(sentence, span)
+
     for role, spans, others in (
         ("subject", of_one.subjects, of_other.subjects),
         ("object", of_one.objects, of_other.objects),
     ):
-        counterparts = [span for span in others if _may_cut(other, span, cuts)]
-        for span in (span for span in spans if _may_cut(one, span, cuts)):
+        counterparts = [span for span in others if may(other, span)]
+        for span in (span for span in spans if may(one, span)):
             for counterpart in counterparts:
                 if of_one.kinds.get(span) != of_other.kinds.get(counterpart):
                     continue
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    yield Candidate(_exchanged(keeps, gives, out, into, words), frame, role, out, into)
-
-
-def _exchanged(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None) -> Sentence:
-    inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
-    brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
-    new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
-    spaces = None
-    if keeps.spaces is not None:  # only then does anybody ask how the graft is spaced
-        spaces = (spacing(gives.tokens) if gives.spaces is None else gives.spaces)[into[0] : into[1] - 1]
-    return keeps.cut(out).edit([Edit(*out, tuple(new), brought, spaces)])
-
-
-def _may_cut(sentence: Sentence, span: Span, cuts: bool) -> bool:
-    """Whether a range holds, or leaves alone, every mention that may not be cut."""
-    start, end = span
-    if cuts and sentence.flat:
-        return True
-    for mention in sentence.mentions:
-        inside = start <= mention.start and mention.end <= end
-        touched = any(a < end and start < b for a, b in mention.spans)
-        if touched and not inside:
-            return False
-    return True
+                    made = keeps.cut(out).edit([graft(keeps, gives, out, into, words)])
+                    yield Candidate(made, frame, role, out, into)
 
 
 def j_score(candidate: Sequence[str], one: Sequence[str], other: Sequence[str]) -> float:

@@ -63,7 +63,9 @@ BACKENDS: dict[str, Kind] = {
         {"en_core_web_sm": (_SPACY, "en_core_web_sm")},
         "entaug.backends.parsing:open_parser",
     ),
-    "constituency_parser": Kind(protocols.ConstituencyParser, {}),
+    "constituency_parser": Kind(
+        protocols.ConstituencyParser, {}, "entaug.backends.constituency:open_constituency_parser"
+    ),
     "word_vectors": Kind(
         protocols.WordVectors,
         {"glove": ("entaug.backends.word_vectors:VectorFolder", "glove")},
@@ -101,7 +103,7 @@ def resolve(kind: str, what: Any) -> Any:
         where, asset = aliases[name]
         return _load(where)(models.path(asset)) if asset else _load(where)()
     # What has no slash and is no folder can hardly be meant for anything but an alias, mistyped.
-    if opener is None or not ("/" in name or Path(name).exists() or kind == "dependency_parser"):
+    if opener is None or not ("/" in name or Path(name).exists() or kind.endswith("_parser")):
         raise UnknownNameError(kind, name, [*aliases, *(["a folder", "a name on the hub"] if opener else [])])
     return _load(opener)(name)
 
