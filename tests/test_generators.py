@@ -230,7 +230,7 @@ def test_what_constrained_decoding_allows() -> None:
     piece = [Wanted((1, 2), (1, 2), (11, 2))]
     longer = [Wanted((1, 2, 3), (1, 2, 3), (11, 2, 3))]
     gap = [Wanted((4,), (4,), (14,)), Wanted((5,), (5,), (15,))]
-    insist = Insist([[piece, gap]], 1, 1, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0)
+    insist = Insist([[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0)
 
     def possible(*said: int) -> list[int]:
         scores = insist(torch.tensor([[7, *said]]), torch.zeros(1, 16))
@@ -249,11 +249,46 @@ def test_what_constrained_decoding_allows() -> None:
     # The longer nothing came, the likelier what is missing.
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # A piece that begins another one is whole, and may still go on.
-    both = Insist([[piece, longer]], 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
+    both = Insist([[piece, longer]], 1, 0, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
     state = both.state([piece, longer], [6, 1, 2])
     assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
     assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
     assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
+
+
+def test_what_constrained_decoding_does_not_allow() -> None:
+    def one(*ids: int) -> Wanted:
+        return Wanted(ids, ids, ids)
+
+    # Wanted is 1 2 3; unwanted are 4 by itself, 1 2 5 6 and, where nothing stands before, the last two alone.
+    bare = Wanted((10, 11), (7, 11), (7, 11))
+    unwanted = [one(4), one(1, 2, 5, 6), one(1, 2), bare]
+    marks = (0, torch.tensor([0, 9]), torch.tensor([8]))
+    insist = Insist([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, eager=1.0)
+
+    def impossible(*said: int) -> list[int]:
+        ids = torch.tensor([said], dtype=torch.long)
+        return [i for i, value in enumerate(insist(ids, torch.zeros(1, 16))[0].tolist()) if value < -1e9]
+
+    assert impossible() == [0, 4, 9]
+    assert impossible(6, 10) == [0, 4, 9, 11], "half of something unwanted is as far as it goes"
+    assert impossible(6, 7) == [0, 4, 9]
+    assert impossible(6, 12, 7) == [0, 4, 9, 11], "written without a space"
+    assert 2 not in impossible(1), "a piece may begin with what is unwanted by itself"
+    assert impossible(1, 2, 3) == [4, 8], "and then the text may end"
+    assert 2 in impossible(1, 2, 3, 6, 1), "but not be written again"
+    # No four sub-words twice.
+    assert 14 in impossible(6, 13, 15, 14, 5, 6, 13, 15)
+    assert 14 not in impossible(6, 13, 15, 14, 5, 13, 15)
+
+    def likelier(*said: int) -> list[int]:
+        ids = torch.tensor([said], dtype=torch.long)
+        return [i for i, value in enumerate(insist(ids, torch.zeros(1, 16))[0].tolist()) if value > 0]
+
+    rest = [10, 13, 11, 14, 10, 15, 10, 14, 13, 10]
+    assert likelier(1, 2, 3, *rest) == []
+    assert likelier(1, 2, 3, *rest, 15) == [0, 9], "ten sub-words later the end becomes likelier"
+    assert likelier(1, 2, 3, *rest, 9) == [0], "and behind a full stop that of the text alone"
 
 
 # ------------------------------------------------------------------------------------------------------------ errors

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from entaug.align import running_text
 from entaug.data import Mention, Sentence, Span
 
 __all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "Nest", "Surfaces", "mark", "nests"]
@@ -107,6 +108,10 @@ class Surfaces:
         """The label that the corpus has them with, if it is always the same."""
         labels = self._labels.get(words, set())
         return next(iter(labels)) if len(labels) == 1 else None
+
+    def texts(self) -> list[str]:
+        """All of them as running text, in a fixed order."""
+        return sorted({running_text(words) for some in self._by_first.values() for words in some})
 
     def within(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Where they occur, overlapping ones included."""

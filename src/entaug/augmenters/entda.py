@@ -40,16 +40,19 @@ class EnTDA(Generative):
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each, one after the other;
             or ``"none"``. An operation that would leave no mention, or has nothing to work on, is passed over.
-        decoding: ``"diverse"``, the paper's beam search that punishes ranks; ``"beams"``, without that; ``"sample"``.
+        decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse"``, the paper's beam search that
+            punishes ranks; ``"beams"``, without that.
         beams: texts for a list.
         penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
-        insist: whether a text may not end before all mentions of its list stand in it (constrained decoding; starter:
-            yes). A small generator forgets most of a long list; the paper drops what lacks some.
+        temperature: for sampling, above 1 for more variety, below for less.
+        insist: whether a text may not end before all mentions of its list stand in it, nor hold others that are known
+            (constrained decoding; starter: yes). A small generator forgets most of a long list and brings in what it
+            learned; the paper drops such texts.
         unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
             corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
-            settles `generator`, `epochs`, `batch` and `insist` unless they are given.
+            settles `generator`, `epochs`, `batch`, `decoding` and `insist` unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -64,17 +67,18 @@ class EnTDA(Generative):
     """
 
     operation: str = "all"
-    decoding: str = "diverse"
+    decoding: str | None = None
     beams: int = 3
     penalty: float = 10.0
-    top_k: int = 50
+    top_k: int = 20
+    temperature: float = 0.8
     insist: bool | None = None
     unlisted: str = "drop"
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "insist": True},
-        "paper": {"generator": "google-t5/t5-base", "epochs": 3, "batch": 5, "insist": False},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "decoding": "sample", "insist": True},
+        "paper": {"generator": "google-t5/t5-base", "epochs": 3, "batch": 5, "decoding": "diverse", "insist": False},
     }
 
     facts: ClassVar[Facts] = Facts(
@@ -101,6 +105,8 @@ class EnTDA(Generative):
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
         if not isinstance(self.insist, bool):
             raise ParameterError(f"insist must be true or false, not {self.insist!r}")
+        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
+            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
         if not (isinstance(self.penalty, int | float) and self.penalty >= 0):
             raise ParameterError(f"penalty must be a number of at least 0, not {self.penalty!r}")
 
@@ -111,6 +117,7 @@ class EnTDA(Generative):
         of_each = [nests(sentence) for sentence in gold]
         self.pools_ = _pools(nest for found in of_each for nest in found)
         self.known_ = Surfaces(gold) if self.unlisted != "keep" else None
+        self._unwanted = self.known_.texts() if self.known_ and self.unlisted == "drop" else []
         self.words_ = Words(gold, [part for found in of_each for nest in found for part in nest.fragments])
         pairs = [(listed(found), _text(s)) for s, found in zip(gold, of_each, strict=True) if found]
         pairs = list(dict.fromkeys(pairs))
@@ -129,10 +136,11 @@ class EnTDA(Generative):
         work = [i for i, found in enumerate(lists) if found]
         decoding = Decoding(
             texts=self.beams,
-            how=self.decoding,
+            how=self.decoding or "sample",
             beams=self.beams,
             penalty=float(self.penalty),
             top_k=self.top_k,
+            temperature=float(self.temperature),
             longest=self.longest,
         )
         seeds = [groups[i][0].rng.getrandbits(32) for i in work]
@@ -140,7 +148,7 @@ class EnTDA(Generative):
         if work and self.tuned_ is not None:
             inputs = [listed(lists[i]) for i in work]
             wanted = [[list(map(running_text, nest.fragments)) for nest in lists[i]] for i in work]
-            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None)
+            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None, self._unwanted)
             for i, texts in zip(work, made, strict=True):
                 written[i] = texts
         return [

@@ -125,11 +125,15 @@ class Words:
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
         self._right: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
         for words in dict.fromkeys(mentioned):
-            split = tuple(self._tokenizer(running_text(words)))
-            if split != words and split:
-                self._right.setdefault(split[0], []).append((split, words))
-        for found in self._right.values():
-            found.sort(key=lambda pair: -len(pair[0]))
+            text = running_text(words)
+            # How they are split depends on what stands around them.
+            for before, after, around in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
+                split = tuple(self._tokenizer(f"{before}{text}{after}"))
+                split = split[bool(before) : len(split) - around]
+                if split != words and split:
+                    self._right.setdefault(split[0], []).append((split, words))
+        for first, found in self._right.items():
+            self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
         self._contents = {sentence.tokens for sentence in gold}
 
     def tokens(self, text: str) -> tuple[str, ...]:

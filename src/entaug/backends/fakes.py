@@ -172,9 +172,10 @@ class FakeGenerator:
         decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
         wanted: Sequence[Sequence[Sequence[str]]] | None = None,
+        unwanted: Sequence[str] = (),
     ) -> list[list[str]]:
         """See `Generator.generate`; what is wanted has to stand in the input."""
-        del wanted
+        del wanted, unwanted
         made = []
         for i, text in enumerate(inputs):
             rng = Random(f"{seeds[i] if seeds else None} {text}")

@@ -9,6 +9,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ _CONFIG, _LEARNED = "generator.json", "generator.safetensors"
 _HOW = ("beams", "diverse", "sample")
 _ENDING = re.compile(r"[Ġ▁ ]?[.!?…]+['\"”’)]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
-_SPACED = ".,;:!?…)]}%"  # behind these stands a space before a word
+_OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
 _IGNORED = -100
 _RANK = 16
 
@@ -210,6 +211,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
         seeds: Sequence[int] | None = None,
         wanted: Sequence[Sequence[Sequence[str]]] | None = None,
+        unwanted: Sequence[str] = (),
     ) -> list[list[str]]:
         """See `entaug.backends.protocols.Generator.generate`.
 
@@ -221,6 +223,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         prompts = [self._prompt(text) for text in inputs]
         made: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
+        barred = self._parts(unwanted) if wanted is not None else []
 
         def compute(batch: list[int], width: int) -> None:
             chosen = [work[i] for i in batch]
@@ -229,7 +232,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
                 ids, mask = _rolled(ids, mask)
             some = None if seeds is None else [seeds[i] for i in chosen]
             pieces = None if wanted is None else [[self._parts(parts) for parts in wanted[i]] for i in chosen]
-            for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces), strict=True):
+            for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces, barred), strict=True):
                 made[i] = texts
 
         # A row costs as many as there are beams.
@@ -239,26 +242,38 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         return made
 
     def _parts(self, parts: Sequence[str]) -> list[Wanted]:
-        """A piece of text that is wanted, as sub-words."""
-        forms = [(f" {part}", part, part[:1].upper() + part[1:]) for part in parts]
-        return [Wanted(*(tuple(ids) for ids in self.encode(three))) for three in forms]
+        """Pieces of text as sub-words."""
+        forms = [form for part in parts for form in (f" {part}", part, part[:1].upper() + part[1:])]
+        ids = iter(map(tuple, self.encode(forms)))
+        return [Wanted(*three) for three in zip(ids, ids, ids, strict=True)]
 
     def _marks(self) -> tuple[Any, Any]:
         """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
         if self._marked_ids is None:
             known = self.tokenizer.get_vocab().items()
-            ends = [id_ for token, id_ in known if _ENDING.fullmatch(token)]
+            ends = [*self._stops, *(id_ for token, id_ in known if _ENDING.fullmatch(token))]
             glues = [id_ for token, id_ in known if token[:1].isalnum() or token[:1] in _GLUE]
-            glues += [id_ for id_ in self.tokenizer.all_special_ids if id_ != self._end]  # nobody sees them in a text
-            tensors = (torch.tensor(sorted(ids), device=self.device) for ids in ({*ends, self._end}, set(glues)))
+            tensors = (torch.tensor(sorted(ids), device=self.device) for ids in (set(ends), set(glues)))
             self._marked_ids = tuple(tensors)
         ends_, glues_ = self._marked_ids
         return ends_, glues_
 
+    @cached_property
+    def _stops(self) -> list[int]:
+        """The sub-words that end a text: what it learns from are single lines, so a new line is as good as an end."""
+        lines = [id_ for token, id_ in self.tokenizer.get_vocab().items() if "\n" in token or "Ċ" in token]
+        return [self._end, *sorted(set(lines) - {self._end})]
+
+    @cached_property
+    def _unsayable(self) -> list[int]:
+        """The special sub-words that do not end a text: nobody sees them in it, but what follows them reads oddly."""
+        forced = getattr(self.model.generation_config, "forced_bos_token_id", None)
+        return sorted(set(self.tokenizer.all_special_ids) - {self._end, forced})
+
     def _is_open(self, id_: int) -> bool:
         """Whether a word can stand right behind a sub-word."""
         token: str = self.tokenizer.convert_ids_to_tokens(id_)
-        return not token[-1:].isalnum() and token[-1:] not in _SPACED
+        return token[-1:] in _OPEN
 
     def _written(
         self,
@@ -267,6 +282,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         decoding: Decoding,
         seeds: Sequence[int] | None,
         wanted: Sequence[Sequence[Sequence[Wanted]]] | None,
+        unwanted: Sequence[Wanted],
     ) -> list[list[str]]:
         count, many = len(ids), decoding.beams
         options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts}
@@ -274,7 +290,8 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         options["early_stopping"] = decoding.how != "diverse"
         processors: list[Any] = []
         if wanted is not None:
-            processors.append(Insist(wanted, many, self._before_text(ids), *self._marks(), self._is_open))
+            begun = self._before_text(ids)
+            processors.append(Insist(wanted, many, begun, self._end, *self._marks(), self._is_open, unwanted))
         if decoding.how == "diverse":
             processors.append(RankPenalty(many, decoding.penalty))
         elif decoding.how == "sample":
@@ -292,24 +309,30 @@ class TransformersGenerator(TorchBackend, abc.ABC):
                 top_p=None,
                 top_k=None,
                 pad_token_id=self._pad,
-                eos_token_id=self._end,
+                eos_token_id=self._stops,
+                suppress_tokens=self._unsayable or None,
                 logits_processor=transformers.LogitsProcessorList(processors),
                 **options,
             )
-        rows = out[:, self._before_text(ids) :].tolist()
+        rows = [self._ended(row) for row in out[:, self._before_text(ids) :].tolist()]
         of_each = len(rows) // count
-        scores = _means(processors[-1].log_probs, rows, self._end) if decoding.how == "sample" else [0.0] * len(rows)
+        scores = _means(processors[-1].log_probs, rows) if decoding.how == "sample" else [0.0] * len(rows)
         best = []
         for i in range(count):
-            own = [row for row in range(i * of_each, (i + 1) * of_each) if self._end in rows[row] or not decoding.whole]
+            own = [row for row in range(i * of_each, (i + 1) * of_each) if rows[row][1] or not decoding.whole]
             own.sort(key=lambda row: -scores[row])
-            best.append([self._text(rows[row]) for row in own[: decoding.texts]])
+            best.append([self._text(rows[row][0]) for row in own[: decoding.texts]])
         return best
 
     def _before_text(self, ids: Any) -> int:
         """How many sub-words of a row stand before what is written."""
         del ids
         return 1
+
+    def _ended(self, row: list[int]) -> tuple[list[int], bool]:
+        """A text up to its end, and whether it came to one."""
+        length = next((i for i, id_ in enumerate(row) if id_ in self._stops), len(row))
+        return row[:length], length < len(row)
 
     def _text(self, row: list[int]) -> str:
         text: str = self.tokenizer.decode(row, skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -488,14 +511,11 @@ def _rolled(ids: Any, mask: Any) -> tuple[Any, Any]:
     return ids, mask
 
 
-def _means(steps: Sequence[Any], rows: Sequence[Sequence[int]], end: int) -> list[float]:
+def _means(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
     """For each row the mean log-probability of what was drawn up to its end."""
     table = torch.stack(list(steps), dim=1).tolist()
-    found = []
-    for values, row in zip(table, rows, strict=True):
-        length = row.index(end) + 1 if end in row else len(row)
-        found.append(math.fsum(values[:length]) / max(1, length))
-    return found
+    lengths = [len(row) + ended for row, ended in rows]
+    return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]
 
 
 def _check(decoding: Decoding, count: int, seeds: Sequence[int] | None) -> None:

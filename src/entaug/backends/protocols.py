@@ -219,6 +219,7 @@ class Generator(Protocol):
         decoding: Decoding = ...,
         seeds: Sequence[int] | None = None,
         wanted: Sequence[Sequence[Sequence[str]]] | None = None,
+        unwanted: Sequence[str] = (),
     ) -> list[list[str]]:
         """Texts for each input.
 
@@ -228,6 +229,7 @@ class Generator(Protocol):
             seeds: one an input, for sampling.
             wanted: for each input pieces of text, each of one or more parts: no text ends before all of them stand in
                 it, in any order, the parts of a piece in theirs. Only a text as long as it may be can lack some.
+            unwanted: where pieces are wanted, words that no text holds but in these pieces.
 
         Returns:
             For each input the texts asked for, the likeliest first; fewer where some are left out, none where the input

@@ -12,6 +12,10 @@ from entaug.backends.torch_base import torch, transformers
 __all__ = ["GumbelTopK", "Insist", "RankPenalty", "Wanted"]
 
 
+_REPEATED = 4  # so many sub-words stand in a text once
+_TAIL = 10  # sub-words behind the last piece before the end becomes likelier
+
+
 class GumbelTopK(transformers.LogitsProcessor):
     """Leaves one token a row: drawn among the likeliest, from the row's own random stream.
 
@@ -114,7 +118,7 @@ class State(NamedTuple):
     Args:
         firsts: sub-words that pieces still missing begin with.
         next: sub-words one of which goes on with the piece that was begun; empty where none was.
-        barred: sub-words that would write a part once more, or before those that come first.
+        barred: sub-words that go on with a part that was written, or comes later.
         is_whole: whether the text ends with a piece that is whole; a longer one may begin with it.
         gap: sub-words since the last piece.
     """
@@ -130,18 +134,22 @@ class Insist(transformers.LogitsProcessor):
     """Constrained decoding: a text does not end before all that is wanted of it stands in it, each piece once.
 
     While a piece is missing, the end of the text and the marks that end a sentence are impossible; the longer nothing
-    was brought in, the likelier the beginnings of missing pieces become. A piece that was begun is written to its end,
-    and a word ends with it; it is not written again. Pieces come in any order, the parts of a discontinuous one in
-    theirs.
+    was brought in, the likelier the beginnings of missing pieces become, and once none is missing the end. A piece that
+    was begun is written to its end, and a word ends with it. Pieces come in any order, the parts of a discontinuous one
+    in theirs. Neither one that was written nor what is unwanted is written: it is left half-way, where no missing piece
+    begins so, as it would only be spelled otherwise later; nor are any four sub-words that stand there already.
 
     Args:
         wanted: for each input what is wanted of it: pieces, each of one or more parts in order.
         beams: rows of an input.
         written: sub-words of a row before the text begins.
+        end: what ends a text.
         ends: sub-words that end a text or a sentence.
         glues: sub-words that make one word with what stands before them.
         is_open: whether a piece can stand right behind a sub-word without a space.
-        eager: by how much the log-probability of a beginning rises with each sub-word without a piece.
+        unwanted: what is not to be written.
+        eager: by how much the log-probability of a beginning rises with each sub-word without a piece; that of an end
+            does so from the tenth on.
     """
 
     def __init__(
@@ -149,37 +157,71 @@ class Insist(transformers.LogitsProcessor):
         wanted: Sequence[Sequence[Sequence[Wanted]]],
         beams: int,
         written: int,
+        end: int,
         ends: torch.Tensor,
         glues: torch.Tensor,
         is_open: Callable[[int], bool],
-        eager: float = 0.3,
+        unwanted: Sequence[Wanted] = (),
+        eager: float = 0.5,
     ) -> None:
         self._wanted = wanted
         self._beams = beams
         self._written = written
-        self._ends = ends
+        self._end, self._ends = torch.tensor([end], device=ends.device), ends
+        self._ending = set(ends.tolist())
         self._glues = glues
         self._is_open = is_open
         self._eager = eager
+        # What would complete something unwanted, by what stands before: anywhere, and where no space is needed.
+        self._completes: tuple[dict[tuple[int, ...], set[int]], ...] = ({}, {})
+        for piece in unwanted:
+            for known, ids in zip(self._completes, (piece.spaced, piece.bare), strict=True):
+                half = len(ids) // 2
+                known.setdefault(ids[:half], set()).add(ids[half])
+        self._reach = max((len(before) for known in self._completes for before in known), default=-1)
+        # What an input's own pieces begin with may be written.
+        forms = [{ids for parts in pieces for part in parts for ids in part} for pieces in wanted]
+        self._own = [{ids[:n] for ids in some for n in range(1, len(ids) + 1)} for some in forms]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
         scores = scores.clone()
         for row, said in enumerate(input_ids[:, self._written :].tolist()):
             state = self.state(self._wanted[row // self._beams], said)
-            following = list(state.next)
+            following, firsts = list(state.next), list(state.firsts)
             goes_on = scores[row, following].clone()
+            begins = scores[row, firsts] + self._eager * state.gap
             if following and not state.is_whole:
                 scores[row] = float("-inf")
             else:
-                if state.firsts:
+                scores[row, list(state.barred | self._completing(row // self._beams, said))] = float("-inf")
+                if firsts:
                     scores[row, self._ends] = float("-inf")
-                    scores[row, list(state.firsts)] += self._eager * state.gap
+                else:
+                    # What ends a sentence, and behind that the end of the text.
+                    ends = self._end if said and said[-1] in self._ending else self._ends
+                    scores[row, ends] += self._eager * max(0, state.gap - _TAIL)
+                # A piece may begin like the end of a sentence (".NET"), or with what is unwanted by itself.
+                scores[row, firsts] = begins
                 if state.is_whole:
                     scores[row, self._glues] = float("-inf")
-                scores[row, list(state.barred)] = float("-inf")
             scores[row, following] = goes_on
         return scores
+
+    def _completing(self, number: int, said: Sequence[int]) -> set[int]:
+        """What would go on with something unwanted, or repeat what was said."""
+        found = {
+            said[i + _REPEATED - 1]
+            for i in range(len(said) - _REPEATED + 1)
+            if said[i : i + _REPEATED - 1] == said[1 - _REPEATED :]
+        }
+        for length in range(min(self._reach, len(said)) + 1):
+            before = tuple(said[len(said) - length :])
+            for known, anywhere in zip(self._completes, (True, False), strict=True):
+                lasts = known.get(before)
+                if lasts and (anywhere or self._opens(said, len(said) - length)):
+                    found |= {last for last in lasts if (*before, last) not in self._own[number]}
+        return found
 
     def state(self, wanted: Sequence[Sequence[Wanted]], said: Sequence[int]) -> State:
         """How far a text has come."""
@@ -228,16 +270,17 @@ class Insist(transformers.LogitsProcessor):
     def _barred(
         self, wanted: Sequence[Sequence[Wanted]], done: Sequence[int], missing: Sequence[Wanted], said: Sequence[int]
     ) -> frozenset[int]:
-        """What would end a part that is written already, or whose turn it is not, unless a missing one begins so."""
+        """What goes on with a part that is written already, or whose turn it is not, unless a missing one begins so."""
         found = set()
         for parts, count in zip(wanted, done, strict=True):
             for part in [*parts[:count], *parts[count + 1 :]]:
-                for ids in {part.spaced, part.bare}:
+                for whole in {part.spaced, part.bare}:
+                    ids = whole[: len(whole) // 2 + 1]
                     start = len(said) - len(ids) + 1
                     if start < 0 or tuple(said[start:]) != ids[:-1]:
                         continue
                     is_open = self._opens(said, start)
-                    if ids in part.forms(start, is_open=is_open) and not any(
+                    if whole in part.forms(start, is_open=is_open) and not any(
                         form[: len(ids)] == ids for other in missing for form in other.forms(start, is_open=is_open)
                     ):
                         found.add(ids[-1])
