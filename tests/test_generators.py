@@ -311,13 +311,13 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     assert generator.generate(["word " * 80, "a"], Decoding(longest=4))[0] == [], "too long for the model"
     some = generator.fit([*PAIRS, ("a", "word " * 80)], Tuning(epochs=1))
     assert some.left_out == 1
-    with pytest.raises(InputError, match="holds no generator"):
+    with pytest.raises(InputError, match="holds nothing that was learned"):
         generator.restore(tmp_path)
     some.save(tmp_path / "kept")
     with pytest.raises(InputError, match="learned from"):
         made(folders, "bart").restore(tmp_path / "kept")
-    (tmp_path / "kept" / "generator.safetensors").write_bytes(b"rubbish")
-    with pytest.raises(InputError, match=r"generator\.safetensors: cannot be read"):
+    (tmp_path / "kept" / "learned.safetensors").write_bytes(b"rubbish")
+    with pytest.raises(InputError, match=r"learned\.safetensors: cannot be read"):
         generator.restore(tmp_path / "kept")
 
 

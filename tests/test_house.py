@@ -41,6 +41,7 @@ MAY: dict[str, set[str]] = {
     "augmenters.aclm": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "marking"},
     "augmenters.entda": TEXT | {"augmenters", "backends.protocols", "marking"},
     "augmenters.pairing": TEXT | {"backends.protocols", "backends.resolve", "similarity"},
+    "augmenters.constituency": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "contests"},
     "augmenters.cassi": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "contests"},
     "contests": LOW | {"backends.protocols"},
     "likelihood": TEXT | {"backends.protocols", "backends.resolve", "contests"},

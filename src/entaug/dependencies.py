@@ -5,12 +5,12 @@ Subjects and objects have other names in spaCy's pipelines than in Universal Dep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from entaug.backends.protocols import Parse
 from entaug.data import Span
 
-__all__ = ["OBJECTS", "SUBJECTS", "relation_names", "subtree_ranges", "verbal"]
+__all__ = ["OBJECTS", "SUBJECTS", "relation_names", "subtree_ranges", "trimmed", "verbal"]
 
 SUBJECTS = frozenset(
     {
@@ -75,3 +75,18 @@ def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
     return [
         (first[token], last[token] + 1) if last[token] + 1 - first[token] == size[token] else None for token in range(n)
     ]
+
+
+def trimmed(span: Span, tokens: Sequence[str], points: Container[str]) -> Span:
+    """A range without the tokens at its ends that are made of some characters; it may come out empty.
+
+    Example:
+        >>> trimmed((0, 3), ["(", "Rome", "."], "().")
+        (1, 2)
+    """
+    start, end = span
+    while start < end and all(c in points for c in tokens[start]):
+        start += 1
+    while start < end and all(c in points for c in tokens[end - 1]):
+        end -= 1
+    return start, end

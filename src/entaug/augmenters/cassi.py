@@ -16,7 +16,7 @@ from entaug.augmenters.subtrees import Candidate, Subtrees, exchanges, j_score, 
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
 from entaug.backends.resolve import resolve
 from entaug.contests import Contest, Verdict, count_words, decide, decide_from_left
-from entaug.data import Sentence, Span
+from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
 

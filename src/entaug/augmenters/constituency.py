@@ -26,6 +26,9 @@ _NO_PHRASE = Rejection("no phrase with a mention that another one could stand fo
 _TOGETHER = 2048  # candidates that are scored at a time
 
 
+_Phrases = dict[Span, tuple[str, ...]]  # ranges of a sentence, each with its categories, the outer one first
+
+
 class _Phrase(NamedTuple):
     """A phrase of the corpus: the number of its sentence, and its range."""
 
@@ -127,7 +130,6 @@ class ConstituencyReplacement(Augmenter):
         self.gold_ = [distinct[key] for key in sorted(distinct)]
         self._number = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
         self._casing = Casing(self.gold_)
-        self._known: dict[tuple[str, ...], dict[Span, tuple[str, ...]]] = {}
         self.pool_: dict[str, list[_Phrase]] = defaultdict(list)
         for number, found in enumerate(self._phrases(self.gold_)):
             for span, categories in found.items():
@@ -136,19 +138,21 @@ class ConstituencyReplacement(Augmenter):
                 for category in categories:
                     self.pool_[category].append(_Phrase(number, span))
 
-    def _phrases(self, sentences: Sequence[Sentence]) -> list[dict[Span, tuple[str, ...]]]:
+    def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """For each sentence the ranges that can be exchanged, with their categories."""
         wanted = set(self.categories.split("+"))
         found = []
         for sentence, parse in zip(
             sentences, self.constituency_parser_.parse([s.tokens for s in sentences]), strict=True
         ):
-            ranges: dict[Span, tuple[str, ...]] = {}
+            ranges: _Phrases = {}
             for one in parse:
                 span = (one.start, one.end)
                 if one.category not in wanted or not holds_whole(sentence, span):
                     continue
-                if (not self.whole and _is_all(sentence, span)) or (self.tidy and not closes(sentence.tokens[slice(*span)])):
+                if (not self.whole and _is_all(sentence, span)) or (
+                    self.tidy and not closes(sentence.tokens[slice(*span)])
+                ):
                     continue
                 # A phrase of one part has the same range as that part; the outer one comes first.
                 ranges[span] = tuple(dict.fromkeys((*ranges.get(span, ()), one.category)))
@@ -172,9 +176,7 @@ class ConstituencyReplacement(Augmenter):
         chosen = self._chosen(drawn) if self.rescore else [some[0] if some else None for some in drawn]
         return [_NO_PHRASE if one is None else one for one in chosen]
 
-    def _candidates(
-        self, sentence: Sentence, phrases: dict[Span, tuple[str, ...]], rng: Random, count: int
-    ) -> list[Sentence]:
+    def _candidates(self, sentence: Sentence, phrases: _Phrases, rng: Random, count: int) -> list[Sentence]:
         """So many new versions at most, each once; none where nothing can be exchanged."""
         own = self._number.get(sentence.fingerprint())
         targets = [span for span in sorted(phrases) if _is_labelled(sentence, span)]
@@ -186,7 +188,12 @@ class ConstituencyReplacement(Augmenter):
         return list(made.values())
 
     def _drawn(
-        self, sentence: Sentence, own: int | None, targets: list[Span], phrases: dict[Span, tuple[str, ...]], rng: Random
+        self,
+        sentence: Sentence,
+        own: int | None,
+        targets: list[Span],
+        phrases: _Phrases,
+        rng: Random,
     ) -> Sentence | None:
         edits = []
         told: list[dict[str, object]] = []

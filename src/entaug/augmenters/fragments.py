@@ -14,15 +14,13 @@ from entaug.augmenters.grafts import closes
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
-from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, verbal
+from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 from entaug.errors import EditError
 
 __all__ = ["Crop", "Rotate"]
 
 # What belongs to its verb and goes wherever that goes.
-_WITH_THE_VERB = frozenset(
-    {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
-)
+_WITH_THE_VERB = frozenset({"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"})
 _MOVABLE = SUBJECTS | OBJECTS | {"obl", "prep", "dative", "attr", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _POINTS = frozenset(".,:;!?…-–—")  # noqa: RUF001
 _MANY = 5  # more parts than these are not all permuted: a sample is as good
@@ -61,11 +59,7 @@ def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
         if names[child] in _WITH_THE_VERB:
             core.update(range(*span))
             continue
-        start, end = span
-        while start < end and _POINTS.issuperset(sentence.tokens[start]):
-            start += 1
-        while start < end and _POINTS.issuperset(sentence.tokens[end - 1]):
-            end -= 1
+        start, end = trimmed(span, sentence.tokens, _POINTS)
         if names[child] in SUBJECTS | OBJECTS | {"attr"}:
             roles.append((start, end))
         if names[child] in _MOVABLE:
@@ -145,7 +139,11 @@ class Crop(_ByTree):
         for count in range(self.roles, len(parts.roles) + 1):
             for some in combinations(parts.roles, count):
                 kept = parts.core | last | {i for span in some for i in range(*span)}
-                if len(kept) < n and (made := _kept(sentence, kept)) is not None and closes(made.tokens, sentence.tokens):
+                if (
+                    len(kept) < n
+                    and (made := _kept(sentence, kept)) is not None
+                    and closes(made.tokens, sentence.tokens)
+                ):
                     yield made
 
 

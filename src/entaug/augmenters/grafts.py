@@ -105,8 +105,8 @@ class Casing:
             words[place] = capital(first)
         elif began and not begins and first == capital(first.lower()) and first.lower() in self._common:
             # In the corpus it stands in lower case: the capital was that of the beginning. Names and "I" keep theirs.
-            if self._is_name is None or not self._is_name(gives, into[0] + place):
-                words[place] = first.lower()
+            is_name = self._is_name is not None and self._is_name(gives, into[0] + place)
+            words[place] = first if is_name else first.lower()
         return words
 
 

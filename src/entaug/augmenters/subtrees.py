@@ -12,7 +12,7 @@ from typing import NamedTuple
 from entaug.augmenters.grafts import Words, graft, holds_whole
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
-from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, verbal
+from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 
 __all__ = [
     "Candidate",
@@ -88,9 +88,9 @@ def subtrees(parse: Parse) -> Subtrees:
         (((0, 1),), ((2, 4),))
     """
     ranges = subtree_ranges(parse.heads)
-    verbs, names = verbal(parse), relation_names(parse)
+    verbs = verbal(parse)
     found: tuple[list[Span], list[Span]] = ([], [])
-    for token, (head, relation) in enumerate(zip(parse.heads, parse.relations, strict=True)):
+    for token, (head, name) in enumerate(zip(parse.heads, relation_names(parse), strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
@@ -131,20 +131,15 @@ def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
         (((0, 1),), ())
     """
 
-    def trimmed(span: Span) -> Span:
-        start, end = span
-        while start < end and _POINTS.issuperset(tokens[start]):
-            start += 1
-        while start < end and _POINTS.issuperset(tokens[end - 1]):
-            end -= 1
-        return start, end
+    def inner(span: Span) -> Span:
+        return trimmed(span, tokens, _POINTS)
 
     subjects, objects = (
-        tuple(sorted({(a, b) for a, b in map(trimmed, spans) if a < b})) for spans in (found.subjects, found.objects)
+        tuple(sorted({(a, b) for a, b in map(inner, spans) if a < b})) for spans in (found.subjects, found.objects)
     )
     # Where two ranges become one, the kind is that of the larger.
     by_length = sorted(found.kinds, key=lambda span: span[1] - span[0])
-    return Subtrees(subjects, objects, {trimmed(span): found.kinds[span] for span in by_length})
+    return Subtrees(subjects, objects, {inner(span): found.kinds[span] for span in by_length})
 
 
 def exchanges(

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import abc
 import copy
-import json
 import math
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from entaug.backends.fine_tuning import learn, read_learned, write_learned
+from entaug.backends.fine_tuning import Row
 from entaug.backends.protocols import Decoding, Pairs, Tuning
 from entaug.backends.sampling import GumbelTopK, Insist, RankPenalty, Wanted
-from entaug.backends.torch_base import Batcher, TorchBackend, find, load, quiet, torch, transformers
-from entaug.errors import InputError, MissingExtraError, OutputError, ParameterError
+from entaug.backends.torch_base import Batcher, find, load, quiet, torch, transformers
+from entaug.backends.tuned import IGNORED, Tunable, peft_module
+from entaug.errors import ParameterError
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
-MASK = "<mask>"
-_CONFIG, _LEARNED = "generator.json", "generator.safetensors"
 _HOW = ("beams", "diverse", "sample")
 _ENDING = re.compile(r"[Ġ▁ ]?[.!?…]+['\"”’)]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
-_IGNORED = -100
-_RANK = 16
 
 
-class TransformersGenerator(TorchBackend, abc.ABC):
+class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
     """What both kinds share, as a `entaug.backends.protocols.Generator`.
 
     Args:
@@ -46,8 +41,6 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         MissingExtraError: adapters are wanted, and peft is not installed.
     """
 
-    task: str  # what peft calls it
-
     def __init__(
         self,
         name: str | Path,
@@ -57,25 +50,12 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         budget: int | None = None,
         adapters: bool | None = None,
     ) -> None:
-        super().__init__(name, device=device, precision=precision, budget=budget)
-        self.adapters = self.device.type == "cpu" if adapters is None else adapters
+        super().__init__(name, device=device, precision=precision, budget=budget, adapters=adapters)
         if self.adapters:
-            _peft()
-        self.markers: dict[str, str] = {}
-        self.losses: list[tuple[float, float | None]] = []
-        """Of each epoch of the fine-tuning: the mean loss of a sub-word, and the same on the pairs held out."""
-        self.kept: int | None = None
-        """The epoch whose weights were kept, from 1."""
-        self.left_out = 0
-        """Pairs that were longer than the model takes and not learned from."""
-        self._learned: dict[str, Any] = {}
+            peft_module()  # better now than when it is to learn
         self._marked_ids: Any = None
 
     # --------------------------------------------------------------------------------------------------- for subclasses
-
-    @abc.abstractmethod
-    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
-        """Sub-words of a pair as the model takes them, and what it is to say."""
 
     @abc.abstractmethod
     def _prompt(self, source: str) -> list[int]:
@@ -84,14 +64,6 @@ class TransformersGenerator(TorchBackend, abc.ABC):
     @abc.abstractmethod
     def _room(self, prompt: list[int], longest: int) -> bool:
         """Whether an input leaves room for a text."""
-
-    @abc.abstractmethod
-    def _fits(self, source: list[int], target: list[int]) -> bool:
-        """Whether the model can take a pair."""
-
-    @abc.abstractmethod
-    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
-        """What the model is called with to learn from some rows."""
 
     def _pads_left(self) -> bool:
         return False
@@ -114,94 +86,8 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             EntaugError: there is not even memory for a single pair.
         """
         made = copy.copy(self)
-        made.learn(pairs, tuning, markers or {}, folder, progress)
+        made.learn(pairs if callable(pairs) else lambda _: pairs, tuning, markers or {}, folder, progress)
         return made
-
-    def learn(
-        self,
-        pairs: Pairs,
-        tuning: Tuning,
-        markers: Mapping[str, str],
-        folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
-    ) -> None:
-        """What `fit` does, to this very generator."""
-        self.tokenizer = self._load_tokenizer()
-        self.markers = dict(markers)
-        self.model = self._marked(self.dtype if self.adapters else torch.float32)
-
-        def rows(epoch: int) -> list[tuple[list[int], list[int]]]:
-            return [self._row(*pair) for pair in (pairs(epoch) if callable(pairs) else pairs)]
-
-        rate = tuning.rate or (5e-4 if self.adapters else 5e-5)
-        outcome = learn(self.model, rows, self._fits, self._batch, tuning, rate, self.dtype, folder, progress)
-        self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
-        self.left_out = outcome.left_out
-        self._take_up()
-
-    def _marked(self, dtype: Any) -> Any:
-        """The model as it was, with tokens for the markers, and with adapters where these are what learns."""
-        model = load(self.auto, self.folder, dtype=dtype, **self._options())
-        known = len(self.tokenizer)
-        starts = {m: self.encode([words])[0] for m, words in self.markers.items()}
-        new = [m for m in self.markers if not (m == MASK and self.tokenizer.mask_token_id is not None)]
-        added = transformers.AddedToken
-        self.tokenizer.add_tokens([added(m, lstrip=True, normalized=False, special=False) for m in new])
-        count = len(self.tokenizer) - known
-        table = model.get_input_embeddings()
-        if len(self.tokenizer) > table.weight.shape[0]:
-            with quiet():
-                model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
-            table = model.get_input_embeddings()
-        with torch.no_grad():
-            for weight in {id(w): w for w in (table.weight, _output(model)) if w is not None}.values():
-                for marker in new:
-                    if starts[marker]:
-                        weight[self.tokenizer.convert_tokens_to_ids(marker)] = weight[starts[marker]].mean(0)
-        if self.adapters:
-            peft = _peft()
-            config = peft.LoraConfig(
-                r=_RANK,
-                lora_alpha=2 * _RANK,
-                target_modules="all-linear",
-                trainable_token_indices=list(range(known, known + count)) or None,
-                task_type=self.task,
-            )
-            # The weights that adapters begin with are random, and come from a seed of their own.
-            with quiet(), torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
-                model = peft.get_peft_model(model, config)
-        return model.to(self.device)
-
-    def _take_up(self) -> None:
-        """Write with what was learned: the same way after learning and after reading it from a folder."""
-        self.tokenizer = self._load_tokenizer()
-        model = self._marked(torch.float32)
-        wanted = dict(model.named_parameters())
-        for name, tensor in self._learned.items():
-            if name not in wanted or wanted[name].shape != tensor.shape:
-                raise InputError(f"what was learned does not fit the model ({name})", remedy="fine-tune it again")
-            wanted[name].data.copy_(tensor)
-        if self.adapters:
-            model = model.merge_and_unload()
-        self.model = model.to(self.dtype).eval()
-        self.model.requires_grad_(requires_grad=False)
-
-    def _ids(self, text: str) -> list[int]:
-        """Sub-words of a text in which markers are one token each."""
-        if not self.markers:
-            return self.encode([text])[0]
-        ids: list[int] = []
-        for part in re.split("|".join(f"( *{re.escape(m)})" for m in self.markers), text):
-            if part is None or not part:
-                continue
-            marker = part.lstrip(" ")
-            if marker in self.markers:
-                own = self.tokenizer.mask_token_id if marker == MASK else None
-                ids.append(int(self.tokenizer.convert_tokens_to_ids(marker)) if own is None else own)
-            else:
-                ids += self.encode([part])[0]
-        return ids
 
     # ------------------------------------------------------------------------------------------------------- generating
 
@@ -346,73 +232,6 @@ class TransformersGenerator(TorchBackend, abc.ABC):
     def _pad(self) -> int:
         return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self._end)
 
-    # ----------------------------------------------------------------------------------------------- saving and loading
-
-    def save(self, folder: str | Path) -> None:
-        """See `entaug.backends.protocols.Generator.save`.
-
-        Raises:
-            OutputError: the folder holds something already, or cannot be written.
-            ParameterError: it has learned nothing.
-        """
-        folder = Path(folder)
-        if not self._learned:
-            raise ParameterError("this generator has learned nothing", remedy="fit it")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
-        config = {
-            "model": self.name.rpartition("/")[0],
-            "adapters": self.adapters,
-            "markers": self.markers,
-            "losses": self.losses,
-            "kept": self.kept,
-        }
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
-                made = Path(beside, "generator")
-                made.mkdir()
-                write_learned(made / _LEARNED, self._learned)
-                text = json.dumps(config, ensure_ascii=False, indent=1)
-                (made / _CONFIG).write_text(text + "\n", encoding="utf-8")
-                if folder.exists():
-                    folder.rmdir()
-                made.rename(folder)
-        except OSError as error:
-            raise OutputError(
-                f"cannot be written ({error.strerror or error})", path=str(folder), remedy="name another folder"
-            ) from None
-
-    def restore(self, folder: str | Path) -> Self:
-        """See `entaug.backends.protocols.Generator.restore`.
-
-        Raises:
-            InputError: there is no generator, it is damaged, or it learned from another model.
-        """
-        made = copy.copy(self)
-        made.read(Path(folder))
-        return made
-
-    def read(self, folder: Path) -> None:
-        """What `restore` does, to this very generator."""
-        remedy = "name a folder that a generator was saved to, or fine-tune it again"
-        try:
-            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-            model, own = str(config["model"]), self.name.rpartition("/")[0]
-            self.markers = {str(marker): str(words) for marker, words in config["markers"].items()}
-            self.losses = [(mean, outside) for mean, outside in config["losses"]]
-            self.kept, self.adapters = int(config["kept"]), bool(config["adapters"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"holds no generator ({error})", path=str(folder), remedy=remedy) from None
-        if model != own:
-            raise InputError(f"learned from {model}, and this is {own}", path=str(folder), remedy=remedy)
-        self._learned = read_learned(folder / _LEARNED)
-        try:
-            self._take_up()
-        except InputError as error:
-            error.path = str(folder)
-            raise
-
 
 class CausalGenerator(TransformersGenerator):
     """Any model that ``AutoModelForCausalLM`` loads; it reads an input, a new line, and says the output.
@@ -426,9 +245,10 @@ class CausalGenerator(TransformersGenerator):
     def _prompt(self, source: str) -> list[int]:
         return [*self.before, *self._ids(source), *self.encode(["\n"])[0]]
 
-    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
+    def _row(self, example: tuple[str, str]) -> Row:
+        source, target = example
         prompt, said = self._prompt(source), [*self._ids(target), self._end]
-        return [*prompt, *said], [*[_IGNORED] * len(prompt), *said]
+        return [*prompt, *said], [*[IGNORED] * len(prompt), *said]
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
         del target
@@ -437,7 +257,7 @@ class CausalGenerator(TransformersGenerator):
     def _room(self, prompt: list[int], longest: int) -> bool:
         return len(prompt) + longest <= self.longest
 
-    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+    def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)
         ids, mask = self.padded([ids for ids, _ in rows], width)
         return {"input_ids": ids, "attention_mask": mask, "labels": _labels([said for _, said in rows], ids.device)}
@@ -458,7 +278,8 @@ class Seq2SeqGenerator(TransformersGenerator):
     def _prompt(self, source: str) -> list[int]:
         return [*self.before, *self._ids(source), *self.after]
 
-    def _row(self, source: str, target: str) -> tuple[list[int], list[int]]:
+    def _row(self, example: tuple[str, str]) -> Row:
+        source, target = example
         return self._prompt(source), self._prompt(target)
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
@@ -467,7 +288,7 @@ class Seq2SeqGenerator(TransformersGenerator):
     def _room(self, prompt: list[int], longest: int) -> bool:
         return max(len(prompt), longest) <= self.longest
 
-    def _batch(self, rows: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
+    def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)
         ids, mask = self.padded([ids for ids, _ in rows], width)
         return {"input_ids": ids, "attention_mask": mask, "labels": _labels([said for _, said in rows], ids.device)}
@@ -485,22 +306,9 @@ def open_generator(name: str) -> TransformersGenerator:
     return kind(folder)
 
 
-def _peft() -> Any:
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtraError(error.name or "peft", "models") from None
-    return peft
-
-
-def _output(model: Any) -> Any:
-    layer = model.get_output_embeddings()
-    return None if layer is None else layer.weight
-
-
 def _labels(rows: Sequence[Sequence[int]], device: Any) -> Any:
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[_IGNORED] * (width - len(row))] for row in rows], device=device)
+    return torch.tensor([[*row, *[IGNORED] * (width - len(row))] for row in rows], device=device)
 
 
 def _rolled(ids: Any, mask: Any) -> tuple[Any, Any]:

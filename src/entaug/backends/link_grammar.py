@@ -124,7 +124,7 @@ Constituent(category='NP', start=2, end=3))
         ends[place] = i + 1
     opened: list[tuple[str, int]] = []
     found: list[tuple[int, Constituent]] = []
-    at = number = 0
+    at = 0
     for part in _PARTS.finditer(printed[max(0, printed.find("(")) :]):
         if part["opens"]:
             opened.append((part["opens"], at))
@@ -139,7 +139,6 @@ Constituent(category='NP', start=2, end=3))
             if not length:
                 return None
             at += length
-        number += 1
     if opened or at != len(text) or not found:
         return None
     found.sort(key=lambda pair: (pair[1].start, -pair[1].end, pair[0]))
@@ -151,6 +150,6 @@ def _same(word: str, text: str, at: int) -> int:
     plain = _MARK.sub("", word)
     forms = {word, plain, _SUBSCRIPT.sub("", plain), _SUBSCRIPT.sub("", word)}
     # A word that it could not connect stands between braces.
-    forms |= {form[1:-1] for form in set(forms) if len(form) > 2 and form[0] == "{" and form[-1] == "}"}  # noqa: PLR2004
+    forms |= {form[1:-1] for form in set(forms) if len(form) > 2 and form[0] == "{" and form[-1] == "}"}
     fits = [form for form in forms if form and text[at : at + len(form)].casefold() == form.casefold()]
     return max(map(len, fits), default=0)

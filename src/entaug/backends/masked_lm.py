@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.protocols import Gapped
-from entaug.backends.torch_base import Batcher, TorchBackend, load, torch, transformers
+from entaug.backends.fine_tuning import Row
+from entaug.backends.protocols import Blanked, Gapped, Tuning
+from entaug.backends.torch_base import Batcher, load, torch, transformers
+from entaug.backends.tuned import IGNORED, Tunable
 from entaug.errors import MissingModelError
 
 __all__ = ["TransformersMaskedLM"]
 
 
-class TransformersMaskedLM(TorchBackend):
-    """Any model that ``AutoModelForMaskedLM`` loads, as a `entaug.backends.protocols.MaskedLM`.
+class TransformersMaskedLM(Tunable[Blanked]):
+    """Any model that ``AutoModelForMaskedLM`` loads, as a `entaug.backends.protocols.TunableMaskedLM`.
 
     The head is computed at hidden places only: of a row of thirty sub-words with one hidden that saves twenty-nine
     products with the whole vocabulary. A text longer than the model can take is seen through a window around each
@@ -28,6 +32,7 @@ class TransformersMaskedLM(TorchBackend):
         device: see `entaug.backends.torch_base.choose`.
         precision: see `entaug.backends.torch_base.choose`.
         budget: sub-words of a batch; by default by device.
+        adapters: whether low-rank adapters learn and not the whole model; by default on a CPU.
 
     Raises:
         MissingModelError: there is no such model, or it has no language-model head, or no mask token.
@@ -48,6 +53,9 @@ class TransformersMaskedLM(TorchBackend):
             raise MissingModelError(
                 "its tokenizer has no mask token", path=str(self.folder), remedy="use a masked language model"
             )
+        return self._ready(model)
+
+    def _ready(self, model: Any) -> Any:
         self._places: torch.Tensor | None = None
         model.base_model.register_forward_hook(self._only_places)
         return model
@@ -72,6 +80,42 @@ class TransformersMaskedLM(TorchBackend):
         finally:
             self._places = None
         return logits
+
+    # --------------------------------------------------------------------------------------------------------- learning
+
+    def fit(
+        self,
+        texts: Callable[[int], Sequence[Blanked]],
+        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """See `entaug.backends.protocols.TunableMaskedLM.fit`."""
+        made = copy.copy(self)
+        made.__dict__.pop("_words", None)  # of the vocabulary without the markers
+        made.learn(texts, tuning, markers or {}, folder, progress)
+        return made
+
+    def _row(self, example: Blanked) -> Row:
+        ids, said = list(self.before), [IGNORED] * len(self.before)
+        for text, is_hidden in example:
+            own = self._ids(text)
+            ids += [self.tokenizer.mask_token_id] * len(own) if is_hidden else own
+            said += own if is_hidden else [IGNORED] * len(own)
+        return [*ids, *self.after], [*said, *[IGNORED] * len(self.after)]
+
+    def _fits(self, source: list[int], target: list[int]) -> bool:
+        return len(source) <= self.longest and any(id_ != IGNORED for id_ in target)
+
+    def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
+        width = max(len(ids) for ids, _ in rows)
+        ids, mask = self.padded([ids for ids, _ in rows], width)
+        labels = torch.full_like(ids, IGNORED)
+        for i, (_, said) in enumerate(rows):
+            labels[i, : len(said)] = torch.tensor(said)
+        return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
     # ------------------------------------------------------------------------------------------------------- likelihood
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from entaug.backends.protocols import Constituent, DependencyParser, Parse
-from entaug.dependencies import SUBJECTS, relation_names, subtree_ranges
+from entaug.dependencies import SUBJECTS, relation_names, subtree_ranges, trimmed
 
 __all__ = ["ProjectedConstituents", "project"]
 
@@ -56,11 +56,8 @@ def project(words: Sequence[str], parse: Parse) -> tuple[Constituent, ...]:
         [('NP', 0, 1), ('VP', 1, 4), ('PP', 2, 4), ('NP', 3, 4)]
     """
     found: dict[Constituent, None] = {}
-    for category, start, end in _Tree(words, parse).phrases():
-        while start < end and _POINTS.issuperset(words[start]):
-            start += 1
-        while start < end and _POINTS.issuperset(words[end - 1]):
-            end -= 1
+    for category, *span in _Tree(words, parse).phrases():
+        start, end = trimmed((span[0], span[1]), words, _POINTS)
         if start < end:
             found[Constituent(category, start, end)] = None
     kept: list[Constituent] = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "Blanked",
     "CausalLM",
     "ConstituencyParser",
     "Constituent",
@@ -34,6 +35,7 @@ __all__ = [
     "RoundTrip",
     "Tagger",
     "Translator",
+    "TunableMaskedLM",
     "Tuning",
     "WordVectors",
     "cased_like",
@@ -84,6 +86,46 @@ class MaskedLM(Protocol):
 
         A tokenizer that cannot say where answers ``(0, 0)``; the number of sub-words is right in any case.
         """
+        ...
+
+
+Blanked = Sequence[tuple[str, bool]]
+"""A text in stretches, and of each whether a model that learns from it sees it or is to find it."""
+
+
+@runtime_checkable
+class TunableMaskedLM(MaskedLM, Protocol):
+    """A masked language model that can learn from a corpus."""
+
+    def fit(
+        self,
+        texts: Callable[[int], Sequence[Blanked]],
+        tuning: Tuning = ...,
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """Learn to find what is hidden.
+
+        Args:
+            texts: those of each epoch, counted from 0, always as many and in the same order.
+            tuning: how.
+            markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from.
+            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
+            progress: told of each step: how many are done, of how many at most, and the loss.
+
+        Returns:
+            A model that has learned; this one stays as it is.
+        """
+        ...
+
+    def save(self, folder: str | Path) -> None:
+        """Write what was learned into a folder that is not there yet or is empty; the model it began with is not."""
+        ...
+
+    def restore(self, folder: str | Path) -> Self:
+        """A model as it was saved, from one of the same kind."""
         ...
 
 
