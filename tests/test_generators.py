@@ -256,6 +256,15 @@ def test_what_constrained_decoding_allows() -> None:
     assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
+    generator = made(folders, kind)
+    _, glues = generator._marks()
+    spaced = {generator.encode([f" {word}"])[0][0] for word in ("red", "white", "and")}
+    assert spaced.isdisjoint(glues.tolist()), "a space in front"
+    assert glues.tolist(), "letters alone"
+
+
 def test_what_constrained_decoding_does_not_allow() -> None:
     def one(*ids: int) -> Wanted:
         return Wanted(ids, ids, ids)

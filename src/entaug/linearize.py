@@ -14,9 +14,17 @@ from entaug.align import running_text
 from entaug.data import Mention, Sentence
 from entaug.errors import TagError
 
-__all__ = ["BROKEN", "label_token", "label_tokens", "linearized", "read_linearized"]
+__all__ = [
+    "BROKEN",
+    "label_token",
+    "label_tokens",
+    "linearized",
+    "linearized_mentions",
+    "read_linearized",
+]
 
 BROKEN = "labels that do not match"
+_PREFIX_WORDS = ("begin", "inside")  # what the meaning of a label token starts from besides its label
 
 
 def label_token(tag: str) -> str:
@@ -36,11 +44,10 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
         >>> label_tokens(["PER", "creative_work"])["<I-creative_work>"]
         'inside creative work'
     """
-    prefixes = {"B": "begin", "I": "inside"}
     return {
         label_token(f"{prefix}-{label}"): f"{word} {re.sub('[-_/ ]+', ' ', label)}"
         for label in sorted(set(labels))
-        for prefix, word in prefixes.items()
+        for prefix, word in zip("BI", _PREFIX_WORDS, strict=True)
     }
 
 
@@ -57,6 +64,20 @@ def linearized(sentence: Sentence) -> list[str]:
     found: list[str] = []
     for token, tag in zip(sentence.tokens, sentence.iob(), strict=True):
         found += [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+    return found
+
+
+def linearized_mentions(sentence: Sentence) -> list[list[str]]:
+    """What `linearized` makes of each mention of a flat sentence.
+
+    Example:
+        >>> [" ".join(parts) for parts in linearized_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
+        ['<B-PER> Ada <B-PER>']
+    """
+    found = []
+    for mention in sentence.mentions:
+        words = zip(sentence.iob()[mention.start : mention.end], sentence.words(mention), strict=True)
+        found.append([part for tag, word in words for part in (label_token(tag), word, label_token(tag))])
     return found
 
 

@@ -17,7 +17,15 @@ from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
-from entaug.linearize import BROKEN, as_text, label_token, label_tokens, linearized, read_linearized
+from entaug.linearize import (
+    BROKEN,
+    as_text,
+    label_token,
+    label_tokens,
+    linearized,
+    linearized_mentions,
+    read_linearized,
+)
 from entaug.marking import UNLISTED, Surfaces
 from entaug.rng import Streams
 
@@ -91,7 +99,7 @@ class ACLM(Generative):
             code, is a spread of 0.8.
         neighbours: the similar sentence is one of so many with the nearest sentence vectors.
         decoding: ``"sample"``, the likeliest of some draws, or ``"beams"``.
-        beams: how many draws or beams.
+        beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
         top_k: for sampling, how many tokens a draw is among.
         stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).
         tagger: a `Tagger` that has attentions, or the name of one; used with ``keywords="attention"``.
@@ -116,16 +124,24 @@ class ACLM(Generative):
     mixner: float = 0.4
     neighbours: int = 5
     decoding: str = "sample"
-    beams: int = 3
+    beams: int | None = None
     top_k: int = 10
+    longest: int = 256
     stop_words: str | None = "en"
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8},
-        "paper": {"generator": "facebook/mbart-large-50", "epochs": 10, "batch": 32, "rate": 1e-5},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "beams": 1, "insist": True},
+        "paper": {
+            "generator": "facebook/mbart-large-50",
+            "epochs": 10,
+            "batch": 32,
+            "rate": 1e-5,
+            "beams": 3,
+            "insist": False,
+        },
     }
 
     facts: ClassVar[Facts] = Facts(
@@ -178,6 +194,9 @@ class ACLM(Generative):
         self.words_ = Words(gold, [])
         self.known_ = Surfaces(gold)
         self.near_ = self._near(usable) if self.mixner and len(usable) > 1 else {}
+        # Where it may not write a label token it writes what these began with; that is no word of the corpus.
+        words = {token.lower() for s in gold for token, free in zip(s.tokens, s.free(), strict=True) if free}
+        self.odd_ = sorted({word for some in label_tokens(self.labels_).values() for word in some.split()} - words)
         self.tuned_: Generator | None = None
         if not usable:
             return
@@ -266,8 +285,21 @@ class ACLM(Generative):
             work.append((i, some, self._as_text(_masked(some, rng, self.hidden)), rng.getrandbits(32)))
         if self.tuned_ is None or not work:
             return results
-        decoding = Decoding(1, self.decoding, self.beams, top_k=self.top_k, longest=self.longest)
-        written = self.tuned_.generate([text for _, _, text, _ in work], decoding, [seed for *_, seed in work])
+        decoding = Decoding(
+            1,
+            self.decoding,
+            self.beams or 1,
+            top_k=self.top_k,
+            temperature=float(self.temperature),
+            longest=self.longest,
+        )
+        inputs, seeds = [text for _, _, text, _ in work], [seed for *_, seed in work]
+        wanted = [
+            [[self._as_text(parts)] for template in some for parts in linearized_mentions(template.sentence)]
+            for _, some, _, _ in work
+        ]
+        unwanted = [*sorted(self._own()), *self.odd_, *self.known_.texts()]
+        written = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None, unwanted)
         for (i, some, template_text, _), texts in zip(work, written, strict=True):
             results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else UNFINISHED
         return results

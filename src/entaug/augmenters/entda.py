@@ -45,10 +45,6 @@ class EnTDA(Generative):
         beams: texts for a list.
         penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
-        temperature: for sampling, above 1 for more variety, below for less.
-        insist: whether a text may not end before all mentions of its list stand in it, nor hold others that are known
-            (constrained decoding; starter: yes). A small generator forgets most of a long list and brings in what it
-            learned; the paper drops such texts.
         unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
             corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
@@ -71,8 +67,6 @@ class EnTDA(Generative):
     beams: int = 3
     penalty: float = 10.0
     top_k: int = 20
-    temperature: float = 0.8
-    insist: bool | None = None
     unlisted: str = "drop"
     preset: str = "starter"
 
@@ -103,10 +97,6 @@ class EnTDA(Generative):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if not isinstance(self.insist, bool):
-            raise ParameterError(f"insist must be true or false, not {self.insist!r}")
-        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
-            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
         if not (isinstance(self.penalty, int | float) and self.penalty >= 0):
             raise ParameterError(f"penalty must be a number of at least 0, not {self.penalty!r}")
 

@@ -37,6 +37,10 @@ class Generative(Augmenter):
         batch: sentences of a step.
         rate: learning rate at its highest; none for what suits the generator.
         longest: how many sub-words a new sentence may have.
+        temperature: for sampling, above 1 for more variety, below for less.
+        insist: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
+            (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the
+            papers drop such texts.
         alike: a text whose words agree with its source's by this share or more is dropped.
         keep: a folder for the fine-tuned generator. What was learned there from the same sentences is used again, and
             a fine-tuning that was interrupted goes on; none to learn each time.
@@ -47,6 +51,8 @@ class Generative(Augmenter):
     batch: int | None = None
     rate: float | None = None
     longest: int = 128
+    temperature: float = 0.8
+    insist: bool | None = None
     alike: float = 0.95
     keep: str | None = field(default=None, metadata={"local": True})
     max_attempts: int = 4
@@ -60,6 +66,10 @@ class Generative(Augmenter):
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
         if not (isinstance(self.alike, int | float) and 0 < self.alike <= 1):
             raise ParameterError(f"alike must be a share above 0, at most 1, not {self.alike!r}")
+        if not isinstance(self.insist, bool):
+            raise ParameterError(f"insist must be true or false, not {self.insist!r}")
+        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
+            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
         if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < 1):
             raise ParameterError(f"rate must be a number between 0 and 1, not {self.rate!r}")
 

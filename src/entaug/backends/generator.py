@@ -21,7 +21,7 @@ from entaug.errors import ParameterError
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
 _HOW = ("beams", "diverse", "sample")
-_ENDING = re.compile(r"[Ġ▁ ]?[.!?…]+['\"”’)]*")  # noqa: RUF001
+_ENDING = re.compile(r"[Ġ▁ ]?['\"”’)\]]*[.!?…]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
 
@@ -130,7 +130,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
     def _parts(self, parts: Sequence[str]) -> list[Wanted]:
         """Pieces of text as sub-words."""
         forms = [form for part in parts for form in (f" {part}", part, part[:1].upper() + part[1:])]
-        ids = iter(map(tuple, self.encode(forms)))
+        ids = iter(map(tuple, map(self._ids, forms) if self.markers else self.encode(forms)))
         return [Wanted(*three) for three in zip(ids, ids, ids, strict=True)]
 
     def _marks(self) -> tuple[Any, Any]:
@@ -138,7 +138,10 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         if self._marked_ids is None:
             known = self.tokenizer.get_vocab().items()
             ends = [*self._stops, *(id_ for token, id_ in known if _ENDING.fullmatch(token))]
-            glues = [id_ for token, id_ in known if token[:1].isalnum() or token[:1] in _GLUE]
+            # The mark of a space before a word is a letter in some vocabularies.
+            glues = [
+                id_ for token, id_ in known if token[:1] not in "Ġ▁ " and (token[:1].isalnum() or token[:1] in _GLUE)
+            ]
             tensors = (torch.tensor(sorted(ids), device=self.device) for ids in (set(ends), set(glues)))
             self._marked_ids = tuple(tensors)
         ends_, glues_ = self._marked_ids

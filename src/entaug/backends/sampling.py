@@ -179,9 +179,6 @@ class Insist(transformers.LogitsProcessor):
                 half = len(ids) // 2
                 known.setdefault(ids[:half], set()).add(ids[half])
         self._reach = max((len(before) for known in self._completes for before in known), default=-1)
-        # What an input's own pieces begin with may be written.
-        forms = [{ids for parts in pieces for part in parts for ids in part} for pieces in wanted]
-        self._own = [{ids[:n] for ids in some for n in range(1, len(ids) + 1)} for some in forms]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
@@ -194,7 +191,7 @@ class Insist(transformers.LogitsProcessor):
             if following and not state.is_whole:
                 scores[row] = float("-inf")
             else:
-                scores[row, list(state.barred | self._completing(row // self._beams, said))] = float("-inf")
+                scores[row, list(state.barred | self._completing(said))] = float("-inf")
                 if firsts:
                     scores[row, self._ends] = float("-inf")
                 else:
@@ -208,7 +205,7 @@ class Insist(transformers.LogitsProcessor):
             scores[row, following] = goes_on
         return scores
 
-    def _completing(self, number: int, said: Sequence[int]) -> set[int]:
+    def _completing(self, said: Sequence[int]) -> set[int]:
         """What would go on with something unwanted, or repeat what was said."""
         found = {
             said[i + _REPEATED - 1]
@@ -220,7 +217,7 @@ class Insist(transformers.LogitsProcessor):
             for known, anywhere in zip(self._completes, (True, False), strict=True):
                 lasts = known.get(before)
                 if lasts and (anywhere or self._opens(said, len(said) - length)):
-                    found |= {last for last in lasts if (*before, last) not in self._own[number]}
+                    found |= lasts
         return found
 
     def state(self, wanted: Sequence[Sequence[Wanted]], said: Sequence[int]) -> State:

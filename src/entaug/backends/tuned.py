@@ -114,7 +114,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         """The model as it was, with tokens for the markers, and with adapters where these are what learns."""
         model = load(self.auto, self.folder, dtype=dtype, **self._options())
         known = len(self.tokenizer)
-        starts = {m: self.encode([words])[0] for m, words in self.markers.items()}
+        starts = {m: self.encode([f" {words}"])[0] for m, words in self.markers.items()}
         new = [m for m in self.markers if not (m == MASK and self.tokenizer.mask_token_id is not None)]
         added = transformers.AddedToken
         self.tokenizer.add_tokens([added(m, lstrip=True, normalized=False, special=False) for m in new])
