@@ -39,6 +39,7 @@ MAY: dict[str, set[str]] = {
     "augmenters.base": TEXT | {"filters"},
     "augmenters": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "dependencies"},
     "augmenters.aclm": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "marking"},
+    "augmenters.daga": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "marking"},
     "augmenters.entda": TEXT | {"augmenters", "backends.protocols", "marking"},
     "augmenters.pairing": TEXT | {"backends.protocols", "backends.resolve", "similarity"},
     "augmenters.constituency": TEXT | {"augmenters", "backends.protocols", "backends.resolve", "contests"},

@@ -1,13 +1,13 @@
 """Sentences as one line of text with their labels in it, and back: what generators of labelled text read and write.
 
-Two ways: a label token before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et al. 2023).
-Only flat mentions can be written so.
+Two ways: a label token before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et al. 2023), and
+one before it alone (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Only flat mentions can be written so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from entaug import tags
 from entaug.align import running_text
@@ -21,6 +21,8 @@ __all__ = [
     "linearized",
     "linearized_mentions",
     "read_linearized",
+    "read_tagged",
+    "tagged",
 ]
 
 BROKEN = "labels that do not match"
@@ -145,5 +147,61 @@ def read_linearized(
         place += 3
     try:
         return tuple(tokens), tags.decode(found)
+    except TagError:
+        return None
+
+
+def tagged(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
+    """The tokens of a flat sentence, the label token of its tag before each of a mention.
+
+    Args:
+        sentence: it.
+        scheme: see `entaug.tags`.
+
+    Raises:
+        LossError: mentions overlap or are discontinuous.
+
+    Example:
+        >>> " ".join(tagged(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])]), "IOBES"))
+        '<B-PER> Ada <E-PER> Byron sang'
+    """
+    found: list[str] = []
+    for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
+        found += [token] if tag == "O" else [label_token(tag), token]
+    return found
+
+
+def read_tagged(
+    parts: Sequence[str], known: Collection[str], scheme: str = "IOB2"
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    """The tokens and mentions of what `tagged` writes; None where labels do not go together.
+
+    Args:
+        parts: tokens and label tokens.
+        known: the label tokens there are.
+        scheme: of their tags.
+
+    Example:
+        >>> read_tagged("<B-X> New <I-X> York is big".split(), ["<B-X>", "<I-X>"])
+        (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
+        >>> read_tagged("<B-X> <I-X> York".split(), ["<B-X>", "<I-X>"]) is None
+        True
+    """
+    tokens: list[str] = []
+    found: list[str] = []
+    tag = "O"
+    for part in parts:
+        if part not in known:
+            tokens.append(part)
+            found.append(tag)
+            tag = "O"
+        elif tag != "O":
+            return None
+        else:
+            tag = part[1:-1]
+    if tag != "O":
+        return None
+    try:
+        return tuple(tokens), tags.decode(found, scheme)
     except TagError:
         return None

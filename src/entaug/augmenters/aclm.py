@@ -213,7 +213,9 @@ class ACLM(Generative):
             return drawn
 
         told = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
-        self.tuned_ = self._tuned(pairs, (told, self.hidden), {MASK: "blank", **label_tokens(self.labels_)})
+        self.tuned_ = self._taught(
+            self.generator_, pairs, (told, self.hidden), {MASK: "blank", **label_tokens(self.labels_)}
+        )
 
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
         if self.keywords == "none":

@@ -14,7 +14,7 @@ from entaug.augmenters.grafts import Casing, closes, graft, holds_whole
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.contests import Contest, count_words, decide, decide_from_left
-from entaug.data import Sentence, Span
+from entaug.data import Edit, Sentence, Span
 from entaug.errors import ParameterError
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
@@ -195,7 +195,7 @@ class ConstituencyReplacement(Augmenter):
         phrases: _Phrases,
         rng: Random,
     ) -> Sentence | None:
-        edits = []
+        edits: list[Edit] = []
         told: list[dict[str, object]] = []
         for target in rng.sample(targets, len(targets)):
             if any(target[0] < end and start < target[1] for start, end, *_ in edits):

@@ -111,7 +111,7 @@ class EnTDA(Generative):
         self.words_ = Words(gold, [part for found in of_each for nest in found for part in nest.fragments])
         pairs = [(listed(found), _text(s)) for s, found in zip(gold, of_each, strict=True) if found]
         pairs = list(dict.fromkeys(pairs))
-        self.tuned_: Generator | None = self._tuned(pairs, pairs) if pairs else None
+        self.tuned_: Generator | None = self._taught(self.generator_, pairs, pairs) if pairs else None
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 

@@ -162,7 +162,7 @@ class Rotate(_ByTree):
         >>> from entaug.backends.fakes import FakeDependencyParser
         >>> gold = [Sentence("Ada sings songs .".split(), [Mention("PER", [(0, 1)])])]
         >>> [" ".join(s.tokens) for s in Rotate(dependency_parser=FakeDependencyParser()).augment(gold)]
-        ['songs . sings Ada']
+        ['songs sings Ada .']
     """
 
     facts: ClassVar[Facts] = Facts(

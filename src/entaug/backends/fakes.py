@@ -5,6 +5,7 @@ They are functions of their input alone, take no time, and mean nothing.
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from entaug.backends.protocols import Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
+from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
 from entaug.data import Sentence
+from entaug.tags import is_tag
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -28,6 +30,7 @@ __all__ = [
     "FakeLexicon",
     "FakeMaskedLM",
     "FakeTagger",
+    "FakeTokenLM",
     "FakeTranslator",
     "FakeWordVectors",
 ]
@@ -61,6 +64,8 @@ class FakeMaskedLM:
     def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
         self._words = tuple(words)
         self.name = "fake"
+        self.learned: list[Blanked] = []
+        """What it was fitted on."""
 
     def fill(
         self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
@@ -89,6 +94,33 @@ class FakeMaskedLM:
     def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """See `MaskedLM.pieces`."""
         return [[found.span() for found in re.finditer(r"\S+", text)] for text in texts]
+
+    def fit(
+        self,
+        texts: Callable[[int], Sequence[Blanked]],
+        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        *,
+        markers: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """See `TunableMaskedLM.fit`."""
+        del markers, folder
+        made = type(self)(self._words)
+        for epoch in range(tuning.epochs):
+            made.learned += texts(epoch)
+        if progress is not None:
+            progress(1, 1, 0.0)
+        return made
+
+    def save(self, folder: str | Path) -> None:
+        """See `TunableMaskedLM.save`."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+
+    def restore(self, folder: str | Path) -> Self:
+        """See `TunableMaskedLM.restore`."""
+        del folder
+        return type(self)(self._words)
 
 
 class FakeCausalLM:
@@ -191,6 +223,61 @@ class FakeGenerator:
         """See `Generator.restore`."""
         del folder
         return type(self)(self._words)
+
+
+class FakeTokenLM:
+    """A language model of tokens that gives back the sequences that it has seen, each with one word of another in it.
+
+    Args:
+        rows: what it has seen.
+
+    Example:
+        >>> FakeTokenLM().fit([["a", "a"]]).sample([1, 2])
+        [('a', 'a'), ('a', 'a')]
+    """
+
+    def __init__(self, rows: Iterable[Sequence[str]] = ()) -> None:
+        self.name = "fake"
+        self._rows = [tuple(row) for row in rows]
+
+    def fit(
+        self,
+        rows: Sequence[Sequence[str]],
+        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        *,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """See `TokenLM.fit`."""
+        del tuning, folder
+        made = type(self)(rows)
+        if progress is not None:
+            progress(1, 1, 0.0)
+        return made
+
+    def sample(
+        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+    ) -> list[tuple[str, ...] | None]:
+        """See `TokenLM.sample`; temperature is ignored."""
+        del temperature
+        return [self._one(Random(seed), longest) for seed in seeds]
+
+    def _one(self, rng: Random, longest: int) -> tuple[str, ...] | None:
+        row = list(rng.choice(self._rows))
+        other = rng.choice(self._rows)
+        plain = [i for i, part in enumerate(row) if not is_tag(part[1:-1])]
+        words = [part for part in other if not is_tag(part[1:-1])]
+        row[rng.choice(plain)] = rng.choice(words)
+        return tuple(row) if len(row) <= longest else None
+
+    def save(self, folder: str | Path) -> None:
+        """See `TokenLM.save`."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, "rows.json").write_text(json.dumps(self._rows), encoding="utf-8")
+
+    def restore(self, folder: str | Path) -> Self:
+        """See `TokenLM.restore`."""
+        return self.fit(json.loads(Path(folder, "rows.json").read_text(encoding="utf-8")))
 
 
 class FakeEncoder:

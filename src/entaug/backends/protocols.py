@@ -34,6 +34,7 @@ __all__ = [
     "Parse",
     "RoundTrip",
     "Tagger",
+    "TokenLM",
     "Translator",
     "TunableMaskedLM",
     "Tuning",
@@ -285,6 +286,60 @@ class Generator(Protocol):
 
     def restore(self, folder: str | Path) -> Self:
         """A generator as it was saved, from one of the same model."""
+        ...
+
+
+@runtime_checkable
+class TokenLM(Protocol):
+    """A language model over whatever tokens it is given, that learns from nothing."""
+
+    @property
+    def name(self) -> str:
+        """What stands in provenance."""
+        ...
+
+    def fit(
+        self,
+        rows: Sequence[Sequence[str]],
+        tuning: Tuning = ...,
+        *,
+        folder: Path | None = None,
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Self:
+        """Learn from sequences of tokens.
+
+        Args:
+            rows: what to learn.
+            tuning: how.
+            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
+            progress: told of each step: how many are done, of how many at most, and the loss.
+
+        Returns:
+            A model that has learned; this one stays as it is.
+        """
+        ...
+
+    def sample(
+        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+    ) -> list[tuple[str, ...] | None]:
+        """Draw sequences.
+
+        Args:
+            seeds: one a sequence; each depends on its own alone.
+            longest: how many tokens one may have.
+            temperature: above 1 for more variety, below for less.
+
+        Returns:
+            For each seed a sequence; None where it came to no end.
+        """
+        ...
+
+    def save(self, folder: str | Path) -> None:
+        """Write what was learned into a folder that is not there yet or is empty."""
+        ...
+
+    def restore(self, folder: str | Path) -> Self:
+        """A model as it was saved."""
         ...
 
 

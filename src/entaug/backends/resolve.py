@@ -48,6 +48,7 @@ BACKENDS: dict[str, Kind] = {
         {"smollm2": (_GENERATOR + "CausalGenerator", "smollm2")},
         _GENERATOR + "open_generator",
     ),
+    "token_lm": Kind(protocols.TokenLM, {"lstm": ("entaug.backends.lstm:LstmLM", None)}),
     "tagger": Kind(
         protocols.Tagger,
         {"linear": ("entaug.taggers.neural:LinearTagger", None), "w2ner": ("entaug.taggers.neural:GridTagger", None)},

@@ -1,0 +1,88 @@
+"""What methods share that have a model learn from the gold sentences before they use it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from entaug.augmenters.base import Augmenter
+from entaug.backends.protocols import Tuning
+from entaug.errors import InputError, OutputError, ParameterError
+
+__all__ = ["Learning"]
+
+_KEY = "key.txt"
+
+Model = TypeVar("Model", bound=Any)
+
+
+@dataclass(kw_only=True, eq=False)
+class Learning(Augmenter):
+    """Base of the methods whose model learns.
+
+    Args:
+        epochs: passes over the gold sentences at most; it stops before when those held out are not learned any better.
+        batch: sentences of a step.
+        rate: learning rate at its highest; none for what suits the model.
+        keep: a folder for the model that has learned. What was learned there from the same sentences is used again, and
+            a learning that was interrupted goes on; none to learn each time.
+    """
+
+    epochs: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    keep: str | None = field(default=None, metadata={"local": True})
+    max_attempts: int = 4
+
+    def _check(self) -> None:
+        for name in ("epochs", "batch"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < 1):
+            raise ParameterError(f"rate must be a number between 0 and 1, not {self.rate!r}")
+
+    def _taught(self, model: Model, data: Any, told: object, markers: Mapping[str, str] | None = None) -> Model:
+        """A model when it has learned.
+
+        Args:
+            model: what learns: it has `fit`, `save`, `restore` and `name`.
+            data: what it learns.
+            told: what that depends on besides the parameters: what is kept for other sentences is not used.
+            markers: see `Generator.fit`; none for a model that takes none.
+        """
+        tuning = Tuning(epochs=self.epochs or 1, batch=self.batch or 1, rate=self.rate, seed=self.seed)
+        options: dict[str, Any] = {"progress": self.progress}
+        if markers is not None:
+            options["markers"] = markers
+        made: Model
+        if self.keep is None:
+            made = model.fit(data, tuning, **options)
+            return made
+        folder = Path(self.keep)
+        key = hashlib.sha256(repr((model.name, tuning, told, markers)).encode()).hexdigest()
+        try:
+            if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _KEY).exists())):
+                raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
+            folder.mkdir(parents=True, exist_ok=True)
+            if (folder / _KEY).exists() and (folder / _KEY).read_text().strip() != key:
+                raise InputError(
+                    "holds a model that learned from other sentences or in another way",
+                    path=str(folder),
+                    remedy="name a new folder",
+                )
+            (folder / _KEY).write_text(key + "\n")
+        except OSError as error:
+            reason = error.strerror or error
+            raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None
+        if (folder / "learned").exists():
+            made = model.restore(folder / "learned")
+            return made
+        made = model.fit(data, tuning, folder=folder / "state", **options)
+        made.save(folder / "learned")
+        shutil.rmtree(folder / "state", ignore_errors=True)
+        return made
