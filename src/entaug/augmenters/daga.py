@@ -183,7 +183,8 @@ class DAGA(Learning):
         """A word for a placeholder; None where there is none."""
         if not (token == NUM or token.startswith(UNK)) or self.unknown == "keep":
             return token
-        words = self._fills.get((token, tag), [])
+        # Under a tag that it never had in the corpus it is a word of that tag at least.
+        words = self._fills.get((token, tag)) or [w for (_, of), some in self._fills.items() if of == tag for w in some]
         return words[rng.randrange(len(words))] if words and self.unknown == "fill" else None
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
 from entaug.augmenters.learning import Learning
+from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
@@ -26,11 +27,11 @@ class MaskedEntityLM(Learning):
     """Replace words of mentions by what a masked language model puts there that has learned the labelled sentences.
 
     Sentences are linearised: each word of a mention stands between two label tokens, whose meaning starts from the
-    words of the label. The model learns to find words of mentions that are hidden, others in each epoch. Then some words
-    of a sentence's mentions are hidden, about half, and each is replaced by one of the likeliest, the very likeliest
-    left out. Tokens are exchanged one for one, and only whole words of letters come in, so that mentions keep their number,
-    their labels and their lengths, and no label token can be left in a sentence. Words that are no words of letters
-    (numbers, codes) stay. Several copies are several rounds.
+    words of the label. The model learns to find words of mentions that are hidden, others in each epoch. Then some
+    words of a sentence's mentions are hidden, about half, and each is replaced by one of the likeliest, the very
+    likeliest left out. Tokens are exchanged one for one, and only whole words of letters come in, so that mentions keep
+    their number, their labels and their lengths, and no label token can be left in a sentence. Words that are no words
+    of letters (numbers, codes) stay. Several copies are several rounds.
 
     (The paper hides sub-words; here it is words, because the sub-words put there rarely make one.)
 
@@ -40,6 +41,8 @@ class MaskedEntityLM(Learning):
         rate_hidden: for learning, the probability of each word of a mention to be hidden.
         best: the rank from which on candidates are taken; the paper leaves the likeliest out.
         worst: the rank up to which they are.
+        stop_words: a language code; its stop words only come in for stop words (a path to a word list works too; none
+            for all).
         masked_lm: a `TunableMaskedLM`, or the name of one.
         preset: ``"starter"``: our masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
             epochs at 1e-5. It settles `masked_lm`, `epochs`, `batch` and `rate` unless they are given.
@@ -58,6 +61,7 @@ class MaskedEntityLM(Learning):
     rate_hidden: float = 0.7
     best: int = 2
     worst: int = 5
+    stop_words: str | None = "en"
     masked_lm: MaskedLM | str | None = None
     preset: str = "starter"
 
@@ -93,6 +97,7 @@ class MaskedEntityLM(Learning):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        self._stop = frozenset(stop_words(self.stop_words))
         if self.best > self.worst:
             raise ParameterError(f"best must not be above worst, as {self.best} is above {self.worst}")
 
@@ -181,9 +186,14 @@ class MaskedEntityLM(Learning):
         self, sentence: Sentence, places: Sequence[int], offered: Sequence[Sequence[tuple[str, float]]], rng: Random
     ) -> Sentence | Rejection:
         edits = []
+        tokens = list(sentence.tokens)
         for place, candidates in zip(places, offered, strict=False):
             old = sentence.tokens[place]
-            words = [word for word, _ in candidates[self.best - 1 : self.worst] if word.lower() != old.lower()]
+            # What stands there or beside it already is nothing new, and a word like "of" is rarely a name.
+            barred = {token.lower() for token in tokens[max(0, place - 1) : place + 2]}
+            barred |= set() if old.lower() in self._stop else self._stop
+            words = [word for word, _ in candidates[self.best - 1 : self.worst] if word.lower() not in barred]
             if words:
-                edits.append(Edit(place, place + 1, tuple(cased_like([words[rng.randrange(len(words))]], old))))
+                tokens[place] = words[rng.randrange(len(words))]
+                edits.append(Edit(place, place + 1, tuple(cased_like([tokens[place]], old))))
         return sentence.edit(edits) if edits else _NO_FILL
