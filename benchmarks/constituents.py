@@ -36,14 +36,9 @@ def points(only: Sequence[Constituent], words: Sequence[str]) -> set[tuple[str, 
     """Phrases of the five categories, as triples, without punctuation at their ends."""
     found = set()
     for category, start, end in only:
-        if category not in CATEGORIES:
-            continue
-        while start < end and not any(c.isalnum() for c in words[start]):
-            start += 1
-        while start < end and not any(c.isalnum() for c in words[end - 1]):
-            end -= 1
-        if start < end:
-            found.add((category, start, end))
+        inner = [i for i in range(start, end) if any(c.isalnum() for c in words[i])]
+        if category in CATEGORIES and inner:
+            found.add((category, inner[0], inner[-1] + 1))
     return found
 
 
@@ -69,7 +64,6 @@ def main() -> None:
         "",
     ]
     total: dict[str, list[int]] = {name: [0, 0, 0] for name in (*CATEGORIES, "any range")}
-    parsed = 0
     for name in CORPORA:
         asked = sentences(name, args.sentences)
         begun = time.monotonic()
@@ -77,9 +71,9 @@ def main() -> None:
         between = time.monotonic()
         theirs = linked.parse(asked)
         ended = time.monotonic()
-        parsed += sum(map(bool, theirs))
+        parsed = sum(map(bool, theirs))
         lines.append(
-            f"- {name}: {len(asked)} sentences of 5 to {LONGEST} tokens, {sum(map(bool, theirs))} parsed by link-grammar; "
+            f"- {name}: {len(asked)} sentences of 5 to {LONGEST} tokens, {parsed} parsed by link-grammar; "
             f"projection {len(asked) / (between - begun):.0f} sentences/s, "
             f"link-grammar {len(asked) / (ended - between):.1f}"
         )

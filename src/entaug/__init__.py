@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from entaug.augmenters.backtranslation import Backtranslation
     from entaug.augmenters.base import Augmenter
     from entaug.augmenters.cassi import CASSI
+    from entaug.augmenters.constituency import ConstituencyReplacement
+    from entaug.augmenters.daga import DAGA, MulDA
     from entaug.augmenters.entda import EnTDA
+    from entaug.augmenters.fragments import Crop, Rotate
     from entaug.augmenters.masked_lm import MaskedLMReplacement
+    from entaug.augmenters.melm import MaskedEntityLM
     from entaug.augmenters.online import OnlineDataset
     from entaug.augmenters.replacement import (
         LabelWiseTokenReplacement,
@@ -49,21 +53,27 @@ if TYPE_CHECKING:
 _WHERE = {
     "ACLM": "entaug.augmenters.aclm",
     "Augmenter": "entaug.augmenters.base",
-    "CASSI": "entaug.augmenters.cassi",
     "Backtranslation": "entaug.augmenters.backtranslation",
+    "CASSI": "entaug.augmenters.cassi",
+    "ConstituencyReplacement": "entaug.augmenters.constituency",
     "Corpus": "entaug.data",
     "CorpusStream": "entaug.data",
     "Counts": "entaug.scoring",
+    "Crop": "entaug.augmenters.fragments",
+    "DAGA": "entaug.augmenters.daga",
     "Difference": "entaug.scoring",
     "Edit": "entaug.data",
     "EnTDA": "entaug.augmenters.entda",
     "EntaugError": "entaug.errors",
     "LabelWiseTokenReplacement": "entaug.augmenters.replacement",
     "METHODS": "entaug.registry",
+    "MaskedEntityLM": "entaug.augmenters.melm",
     "MaskedLMReplacement": "entaug.augmenters.masked_lm",
     "Mention": "entaug.data",
     "MentionReplacement": "entaug.augmenters.replacement",
+    "MulDA": "entaug.augmenters.daga",
     "OnlineDataset": "entaug.augmenters.online",
+    "Rotate": "entaug.augmenters.fragments",
     "RoundTrip": "entaug.backends.protocols",
     "Scores": "entaug.scoring",
     "Sentence": "entaug.data",
@@ -91,21 +101,27 @@ _WHERE = {
 __all__ = [
     "ACLM",
     "CASSI",
+    "DAGA",
     "METHODS",
     "Augmenter",
     "Backtranslation",
+    "ConstituencyReplacement",
     "Corpus",
     "CorpusStream",
     "Counts",
+    "Crop",
     "Difference",
     "Edit",
     "EnTDA",
     "EntaugError",
     "LabelWiseTokenReplacement",
+    "MaskedEntityLM",
     "MaskedLMReplacement",
     "Mention",
     "MentionReplacement",
+    "MulDA",
     "OnlineDataset",
+    "Rotate",
     "RoundTrip",
     "Scores",
     "Sentence",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, groupby, permutations
 from math import factorial
 from random import Random
 from typing import ClassVar, NamedTuple
@@ -21,7 +21,8 @@ __all__ = ["Crop", "Rotate"]
 
 # What belongs to its verb and goes wherever that goes.
 _WITH_THE_VERB = frozenset({"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"})
-_MOVABLE = SUBJECTS | OBJECTS | {"obl", "prep", "dative", "attr", "agent", "advmod", "npadvmod", "advcl", "mo"}
+_ROLES = SUBJECTS | OBJECTS | {"attr", "dative", "da"}
+_MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _POINTS = frozenset(".,:;!?…-–—")  # noqa: RUF001
 _MANY = 5  # more parts than these are not all permuted: a sample is as good
 
@@ -60,7 +61,7 @@ def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
             core.update(range(*span))
             continue
         start, end = trimmed(span, sentence.tokens, _POINTS)
-        if names[child] in SUBJECTS | OBJECTS | {"attr"}:
+        if names[child] in _ROLES:
             roles.append((start, end))
         if names[child] in _MOVABLE:
             movable.append((start, end))
@@ -212,23 +213,15 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
 
 def _kept(sentence: Sentence, kept: set[int] | frozenset[int]) -> Sentence | None:
     """A sentence with some tokens alone; None where that would cut a mention."""
-    gone: list[Edit] = []
+    stays = []
     for mention in sentence.mentions:
         inside = sum(i in kept for i in mention.positions())
-        if inside not in {0, len(mention.positions())}:
+        if inside == len(mention.positions()):
+            stays.append(mention)
+        elif inside:
             return None
-    start = 0
-    n = len(sentence)
-    while start < n:
-        if start in kept:
-            start += 1
-            continue
-        end = start
-        while end < n and end not in kept:
-            end += 1
-        gone.append(Edit(start, end, (), ()))
-        start = end
-    try:
-        return sentence.edit(gone)
-    except EditError:
-        return None
+    # One in parts that goes would go part by part, which an edit takes for cutting it.
+    without = sentence if len(stays) == len(sentence.mentions) else sentence.with_(mentions=tuple(stays))
+    runs = groupby(range(len(sentence)), key=lambda i: i in kept)
+    gone = [list(run) for is_kept, run in runs if not is_kept]
+    return without.edit([Edit(run[0], run[-1] + 1, ()) for run in gone])
