@@ -128,7 +128,6 @@ class Crop(_ByTree):
         summary="sentences cut down to the verb and some of its subjects and objects",
         paper="Şahin and Steedman 2018, Data Augmentation via Dependency Tree Morphing for Low-Resource Languages",
         keeps_order=True,
-        keeps_mention_words=True,
         keeps_mentions=False,
         needs=("dependency_parser",),
         cost="parsing: hundreds of sentences a second",

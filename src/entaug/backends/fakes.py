@@ -165,6 +165,8 @@ class FakeCausalLM:
 class FakeGenerator:
     """A generator that repeats its input, with other words in place of ``<mask>`` and one more at the end.
 
+    An input that it has learned it answers with something that it has learned for it, and a word more.
+
     Args:
         words: what it puts there; which, depends on the input and the seed.
 
@@ -211,7 +213,9 @@ class FakeGenerator:
         made = []
         for i, text in enumerate(inputs):
             rng = Random(f"{seeds[i] if seeds else None} {text}")
-            filled = (re.sub("<mask>", lambda _: rng.choice(self._words), text) for _ in range(decoding.texts))  # noqa: B023
+            known = [said for asked, said in self.learned if asked == text] or [text]
+            texts = [rng.choice(known) for _ in range(decoding.texts)]
+            filled = (re.sub("<mask>", lambda _: rng.choice(self._words), one) for one in texts)  # noqa: B023
             made.append([f"{one} {rng.choice(self._words)}" for one in filled])
         return made
 
@@ -398,6 +402,8 @@ class FakeTranslator:
 class FakeDependencyParser:
     """A parser for which the second token is a verb, the one before it its subject, and all that follows its object.
 
+    From the sixth token on it is something else that hangs on the verb.
+
     Example:
         >>> FakeDependencyParser().parse([["He", "sings", "old", "songs"]])
         [Parse(heads=(1, 1, 1, 2), relations=('nsubj', 'ROOT', 'obj', 'dep'), tags=('X', 'VERB', 'X', 'X'))]
@@ -411,8 +417,9 @@ class FakeDependencyParser:
 
     def _tree(self, n: int) -> Parse:
         verb = min(1, n - 1)
-        heads = [verb if i <= 2 else i - 1 for i in range(n)]
-        names = ["nsubj" if i < verb else "ROOT" if i == verb else "obj" if i == 2 else "dep" for i in range(n)]
+        heads = [verb if i <= 2 or i == 5 else i - 1 for i in range(n)]  # noqa: PLR2004
+        below = {2: "obj", 5: "obl"}
+        names = ["nsubj" if i < verb else "ROOT" if i == verb else below.get(i, "dep") for i in range(n)]
         tags = ["VERB" if i == verb else "X" for i in range(n)]
         return Parse(tuple(heads), tuple(names), tuple(tags))
 
