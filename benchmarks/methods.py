@@ -1,0 +1,221 @@
+"""Every method on the same sentences: what it makes, how fluent and how new, in the shape of the papers' tables.
+
+    .venv/bin/python benchmarks/methods.py --write benchmarks/results/methods.md
+
+The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6:
+
+- perplexity: of SmolLM2, not fine-tuned on the data, over sub-words of running text.
+- diversity-E, -N: the mean share of words of mentions, and of other words, that the source has not among its own.
+- diversity-L: the mean difference in tokens from the source.
+- TTR: different words by words, the mean over sentences. distinct-2: different pairs of words by all pairs.
+
+Words are compared in lower case; those of DAGA and MulDA, which have no source, with the sentence whose place they
+take. Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory
+is its own; what `--only` leaves out stays as it was in the file of records beside the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+CORPUS = "crossner/ai/train.txt"
+OPTIONS: dict[str, dict[str, Any]] = {"cassi": {"scorer": "causal"}}
+"""What is not the default: the masked scorer of CASSI takes ten times as long, see benchmarks/cassi.md."""
+
+
+def shares(made: Sequence[Any], sources: dict[str, Any]) -> tuple[float, float]:
+    """Diversity-E and -N."""
+    of_each: tuple[list[float], list[float]] = ([], [])
+    for sentence in made:
+        keys = [key for key in sentence.meta["entaug"]["sources"] if key in sources]
+        for kind in (0, 1):
+            words = sorted_out(sentence)[kind]
+            old = {w for key in keys for w in sorted_out(sources[key])[kind]}
+            if words:
+                of_each[kind].append(sum(w not in old for w in words) / len(words))
+    e, n = (sum(values) / max(1, len(values)) for values in of_each)
+    return e, n
+
+
+def sorted_out(sentence: Any) -> tuple[list[str], list[str]]:
+    """The words of mentions, and all others."""
+    words: tuple[list[str], list[str]] = ([], [])
+    for token, free in zip(sentence.tokens, sentence.free(), strict=True):
+        if any(c.isalnum() for c in token):
+            words[free].append(token.lower())
+    return words
+
+
+def measure(name: str, sentences: int, copies: int) -> dict[str, Any]:
+    """One method, in this process."""
+    import entaug
+    from entaug.align import running_text
+    from entaug.backends.causal_lm import TransformersCausalLM
+    from entaug.models import path
+
+    gold = list(entaug.read(DATA / CORPUS))[:sentences]
+    sources = {s.key: s for s in gold}
+    record: dict[str, Any] = {"method": name}
+    made = gold
+    if name != "gold":
+        method = entaug.create(name, copies=copies, **OPTIONS.get(name, {}))
+        begun = time.monotonic()
+        method.fit(gold)
+        fitted = time.monotonic()
+        made = list(method.augment(gold))
+        tally = method.tally_
+        drawn = tally.made + tally.rejected.total()
+        e, n = shares(made, sources)
+        lengths = [abs(len(s) - len(sources[s.meta["entaug"]["sources"][0]])) for s in made]
+        record |= {
+            "signature": method.signature,
+            "made": tally.made,
+            "asked": tally.asked,
+            "yield": tally.made / max(1, drawn),
+            "reasons": dict(tally.rejected.most_common()),
+            "diversity-E": 100 * e,
+            "diversity-N": 100 * n,
+            "diversity-L": sum(lengths) / max(1, len(lengths)),
+            "learning": fitted - begun,
+            "making": time.monotonic() - fitted,
+            "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            "examples": [shown(s) for s in made[:: max(1, len(made) // 20)][:20]],
+        }
+    words = [[t.lower() for t in s.tokens if any(c.isalnum() for c in t)] for s in made]
+    pairs = [pair for some in words for pair in pairwise(some)]
+    record["TTR"] = 100 * sum(len(set(some)) / len(some) for some in words if some) / max(1, len(words))
+    record["distinct-2"] = 100 * len(set(pairs)) / max(1, len(pairs))
+    lm = TransformersCausalLM(path("smollm2"), device="cpu")
+    values = lm.token_log_probs([running_text(s.tokens, s.spaces) for s in made])
+    record["perplexity"] = math.exp(-sum(float(v.sum()) for v in values) / max(1, sum(map(len, values))))
+    return record
+
+
+def shown(sentence: Any) -> str:
+    """A sentence with its mentions in brackets."""
+    opens: dict[int, str] = {}
+    closes: dict[int, str] = {}
+    for mention in sentence.mentions:
+        for start, end in mention.spans:
+            opens[start] = opens.get(start, "") + "["
+            closes[end - 1] = f"]{mention.label}" + closes.get(end - 1, "")
+    return " ".join(f"{opens.get(i, '')}{t}{closes.get(i, '')}" for i, t in enumerate(sentence.tokens))
+
+
+COLUMNS = (
+    "made",
+    "yield",
+    "perplexity",
+    "diversity-E",
+    "diversity-N",
+    "diversity-L",
+    "TTR",
+    "distinct-2",
+    "learning",
+    "making",
+)
+
+
+def table(records: dict[str, dict[str, Any]], sentences: int, copies: int) -> str:
+    """The records as Markdown."""
+    import torch
+
+    import entaug
+
+    unusual = ", ".join(f"{name}: {options}" for name, options in OPTIONS.items())
+    lines = [
+        "# Every method on the same sentences",
+        "",
+        f"`benchmarks/methods.py`: CrossNER-ai, {sentences} sentences, {copies} copies, seed 0, defaults ({unusual}).",
+        f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
+        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; seconds to learn and to make.",
+        "",
+        "| method | " + " | ".join(COLUMNS) + " |",
+        "|---|" + "---:|" * len(COLUMNS),
+    ]
+    for name, record in records.items():
+        cells = []
+        for column in COLUMNS:
+            value = record.get(column)
+            if value is None:
+                cells.append("-")
+            elif column == "made":
+                cells.append(f"{value} of {record['asked']}")
+            elif column == "yield":
+                cells.append(f"{value:.0%}")
+            else:
+                cells.append(f"{value:.1f}" if value < 100 else f"{value:.0f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["", "## Why the others were not kept", ""]
+    for name, record in records.items():
+        if record.get("reasons"):
+            told = "; ".join(f"{reason}: {count}" for reason, count in record["reasons"].items())
+            lines.append(f"- {name}: {told}")
+    lines += ["", "## What they made", ""]
+    for name, record in records.items():
+        if record.get("examples"):
+            lines += [f"### {name}", "", *(f"    {text}" for text in record["examples"][:6]), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Measure and write."""
+    import entaug
+
+    names = ["gold", *entaug.METHODS]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--sentences", type=int, default=100)
+    parser.add_argument("--copies", type=int, default=3)
+    parser.add_argument("--one", choices=names, help="a method alone, in this process, as JSON")
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measure(args.one, args.sentences, args.copies), ensure_ascii=False))
+        return
+    kept = args.write.with_suffix(".jsonl") if args.write else None
+    records: dict[str, dict[str, Any]] = {}
+    if kept and kept.exists():
+        records = {r["method"]: r for r in map(json.loads, kept.read_text(encoding="utf-8").splitlines())}
+    for name in args.only:
+        command = [
+            sys.executable,
+            __file__,
+            "--one",
+            name,
+            "--sentences",
+            str(args.sentences),
+            "--copies",
+            str(args.copies),
+        ]
+        done = subprocess.run(
+            command, capture_output=True, check=False, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        if done.returncode:
+            print(f"{name} failed: {done.stderr[-2000:]}", flush=True)
+            continue
+        records[name] = json.loads(done.stdout.splitlines()[-1])
+        records = {one: records[one] for one in names if one in records}
+        print(name, {k: v for k, v in records[name].items() if k not in ("examples", "signature")}, flush=True)
+        if args.write and kept:
+            kept.write_text(
+                "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records.values()), encoding="utf-8"
+            )
+            args.write.write_text(table(records, args.sentences, args.copies), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
