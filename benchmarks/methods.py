@@ -141,7 +141,7 @@ def table(records: dict[str, dict[str, Any]], sentences: int, copies: int) -> st
         "",
         f"`benchmarks/methods.py`: CrossNER-ai, {sentences} sentences, {copies} copies, seed 0, defaults ({unusual}).",
         f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
-        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; seconds to learn and to make.",
+        f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are seconds.",
         "",
         "| method | " + " | ".join(COLUMNS) + " |",
         "|---|" + "---:|" * len(COLUMNS),

@@ -220,7 +220,7 @@ def test_daga_keeps_what_is_valid_and_new() -> None:
 def test_daga_refusals() -> None:
     odd = (
         {"unknown": "x"},
-        {"scheme": "IOBX"},
+        {"tag_scheme": "IOBX"},
         {"temperature": 0},
         {"longest": 0},
         {"unlisted": "label"},

@@ -78,7 +78,7 @@ class DAGA(Learning):
     Args:
         unknown: what becomes of placeholders: ``"fill"`` each with a word that it stood for under the same tag;
             ``"keep"`` them as they are, as the paper does; ``"drop"`` the sentence.
-        scheme: of the tags, see `entaug.tags`.
+        tag_scheme: of the tags, see `entaug.tags`.
         temperature: above 1 for more variety, below for less.
         longest: how many tokens a sentence may have.
         unlisted: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
@@ -96,7 +96,7 @@ class DAGA(Learning):
     """
 
     unknown: str = "fill"
-    scheme: str = "IOB2"
+    tag_scheme: str = "IOB2"
     temperature: float = 1.0
     longest: int = 128
     unlisted: str = "drop"
@@ -126,7 +126,7 @@ class DAGA(Learning):
             if value not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         _check_sampling(self)
-        scheme_name(self.scheme)
+        scheme_name(self.tag_scheme)
 
     def _load(self) -> None:
         self.token_lm_: TokenLM = resolve("token_lm", self.token_lm)
@@ -138,15 +138,15 @@ class DAGA(Learning):
         self._once = {token for token, count in counts.items() if count == 1 and not _NUMBER.fullmatch(token)}
         ends = Counter(token[-2:].lower() for token in self._once)
         self._ends = {end for end, count in ends.items() if count >= _USUAL}
-        tags = {tag for s in gold for tag in s.iob(self.scheme)} - {"O"}
+        tags = {tag for s in gold for tag in s.iob(self.tag_scheme)} - {"O"}
         self._tokens_of_labels = {label_token(tag) for tag in tags}
         self._fills: dict[tuple[str, str], list[str]] = defaultdict(list)
         rows = []
         for sentence in gold:
-            for token, tag in zip(sentence.tokens, sentence.iob(self.scheme), strict=True):
+            for token, tag in zip(sentence.tokens, sentence.iob(self.tag_scheme), strict=True):
                 if (placeholder := self._placeholder(token)) != token:
                     self._fills[placeholder, tag].append(token)
-            parts = tagged(sentence, self.scheme)
+            parts = tagged(sentence, self.tag_scheme)
             labels = [i for i, part in enumerate(parts) if part in self._tokens_of_labels]
             rows.append([part if i in labels else self._placeholder(part) for i, part in enumerate(parts)])
         self.learned_: TokenLM = self._taught(self.token_lm_, rows, rows)
@@ -168,7 +168,7 @@ class DAGA(Learning):
     def _one(self, asked: Asked, row: Sequence[str] | None) -> Sentence | Rejection:
         if not row:
             return UNFINISHED
-        read = read_tagged(row, self._tokens_of_labels, self.scheme)
+        read = read_tagged(row, self._tokens_of_labels, self.tag_scheme)
         if read is None:
             return Rejection(BROKEN)
         tokens, mentions = read
