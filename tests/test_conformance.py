@@ -7,6 +7,8 @@ import inspect
 import random
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,11 +136,17 @@ def test_output_is_new_valid_and_signed(name: str) -> None:
 
 @ALL
 def test_keeps_what_it_says_it_keeps(name: str) -> None:
-    facts = method(name).facts
     gold = corpus(name)
+    assert any(s.mentions for s in gold)
+    keeps(name, gold, make(name, copies=2).fit(gold).augment(gold))
+
+
+def keeps(name: str, gold: list[Sentence], made: Iterable[Sentence]) -> int:
+    """Whether what a method made of a corpus kept all that its facts say; how many sentences it made."""
+    facts = method(name).facts
     sources = {s.key: s for s in gold}
-    pools = {(m.label, s.words(m)) for s in gold for m in s.mentions}
-    for key, group in by_source(make(name, copies=2).fit(gold).augment(gold)).items():
+    groups = by_source(made)
+    for key, group in groups.items():
         source = sources[key]
         for s in group:
             if facts.keeps_length:
@@ -153,7 +161,43 @@ def test_keeps_what_it_says_it_keeps(name: str) -> None:
                 )
             if facts.keeps_order and facts.keeps_mentions:
                 assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
-    assert pools
+    return sum(map(len, groups.values()))
+
+
+REAL = {
+    "wnut17": "wnut17/wnut17train.conll",
+    "crossner-politics": "crossner/politics/train.txt",
+    "multiconer-de": "multiconer-v1/15000/de_train.conll",
+    "genia-nested": "genia/nested-jsonl/dev.jsonl",
+    "genia-discontinuous": "genia/discontinuous-jsonl/dev.jsonl",
+}
+
+
+@ALL
+@pytest.mark.parametrize("where", sorted(REAL))
+def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
+    facts = method(name).facts
+    sentences = (s for s in entaug.read(corpora / REAL[where]) if s.mentions)
+    if where == "genia-discontinuous":
+        sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
+    gold = list({s.key: s for s in islice(sentences, 30)}.values())
+    possible = [
+        s
+        for s in gold
+        if s.flat or (facts.nested and facts.discontinuous) or (facts.nested and all(m.contiguous for m in s.mentions))
+    ]
+    augmenter = make(name, copies=2, max_attempts=4)
+    if not possible:
+        with pytest.raises(InputError, match=f"{name} cannot carry them"):
+            augmenter.fit(gold)
+        return
+    made = keeps(name, gold, augmenter.fit(gold).augment(gold))
+    # Fakes know little: the generators' texts rarely hold what was asked for.
+    assert made > (0 if "generator" in facts.needs else len(possible) / 4)
+    labels = {m.label for s in gold for m in s.mentions}
+    assert {m.label for s in augmenter.augment(gold) for m in s.mentions} <= labels
+    refused = {reason for reason in augmenter.tally_.missing if "which this method cannot carry" in reason}
+    assert bool(refused) == (len(possible) < len(gold)), "what it cannot do it refuses by name"
 
 
 @ALL
