@@ -26,12 +26,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-CORPUS = "crossner/ai/train.txt"
+CORPORA = {
+    "crossner-ai": "crossner/ai/train.txt",
+    "multiconer-en": "multiconer-v1/15000/en_train.conll",
+    "ncbi-disease": "ncbi-disease/train.tsv",
+}
 OPTIONS: dict[str, dict[str, Any]] = {"cassi": {"scorer": "causal"}}
 """What is not the default: the masked scorer of CASSI takes ten times as long, see benchmarks/cassi.md."""
 
@@ -59,14 +63,14 @@ def sorted_out(sentence: Any) -> tuple[list[str], list[str]]:
     return words
 
 
-def measure(name: str, sentences: int, copies: int) -> dict[str, Any]:
+def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, Any]:
     """One method, in this process."""
     import entaug
     from entaug.align import running_text
     from entaug.backends.causal_lm import TransformersCausalLM
     from entaug.models import path
 
-    gold = list(entaug.read(DATA / CORPUS))[:sentences]
+    gold = list(islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences))
     sources = {s.key: s for s in gold}
     record: dict[str, Any] = {"method": name}
     made = gold
@@ -129,7 +133,7 @@ COLUMNS = (
 )
 
 
-def table(records: dict[str, dict[str, Any]], sentences: int, copies: int) -> str:
+def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copies: int) -> str:
     """The records as Markdown."""
     import torch
 
@@ -139,7 +143,7 @@ def table(records: dict[str, dict[str, Any]], sentences: int, copies: int) -> st
     lines = [
         "# Every method on the same sentences",
         "",
-        f"`benchmarks/methods.py`: CrossNER-ai, {sentences} sentences, {copies} copies, seed 0, defaults ({unusual}).",
+        f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0, defaults ({unusual}).",
         f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
         f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are seconds.",
         "",
@@ -178,29 +182,22 @@ def main() -> None:
     names = ["gold", *entaug.METHODS]
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--corpus", choices=list(CORPORA), default="crossner-ai")
     parser.add_argument("--sentences", type=int, default=100)
     parser.add_argument("--copies", type=int, default=3)
     parser.add_argument("--one", choices=names, help="a method alone, in this process, as JSON")
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(measure(args.one, args.sentences, args.copies), ensure_ascii=False))
+        print(json.dumps(measure(args.one, args.corpus, args.sentences, args.copies), ensure_ascii=False))
         return
     kept = args.write.with_suffix(".jsonl") if args.write else None
     records: dict[str, dict[str, Any]] = {}
     if kept and kept.exists():
         records = {r["method"]: r for r in map(json.loads, kept.read_text(encoding="utf-8").splitlines())}
     for name in args.only:
-        command = [
-            sys.executable,
-            __file__,
-            "--one",
-            name,
-            "--sentences",
-            str(args.sentences),
-            "--copies",
-            str(args.copies),
-        ]
+        size = ["--corpus", args.corpus, "--sentences", str(args.sentences), "--copies", str(args.copies)]
+        command = [sys.executable, __file__, "--one", name, *size]
         done = subprocess.run(
             command, capture_output=True, check=False, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )
@@ -214,7 +211,7 @@ def main() -> None:
             kept.write_text(
                 "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records.values()), encoding="utf-8"
             )
-            args.write.write_text(table(records, args.sentences, args.copies), encoding="utf-8")
+            args.write.write_text(table(records, args.corpus, args.sentences, args.copies), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -85,6 +85,35 @@ def test_the_real_generator_writes_around_mentions(name: str) -> None:
         assert not any(LEAK.search(token) or token.startswith("<B-") for token in new.tokens)
 
 
+@pytest.mark.parametrize("name", ["melm", "daga"])
+def test_real_models_that_have_learned_the_labels(name: str) -> None:
+    gold = [s for s in entaug.read(EXAMPLE / "train.conll") if s.mentions][:60]
+    method = entaug.create(name, seed=1, copies=2, epochs={"melm": 2, "daga": 15}[name]).fit(gold)
+    made = list(method.augment(gold))
+    assert len(made) >= 60
+    words = {token.lower() for s in gold for token in s.tokens}
+    sources = {s.key: s for s in gold}
+    for new in made:
+        assert new.mentions
+        assert not any(
+            LEAK.search(token) or token.startswith("<") for token in new.tokens if token.lower() not in words
+        )
+        if name == "melm":
+            assert new.mentions == sources[new.meta["entaug"]["sources"][0]].mentions
+            assert all(token.isalpha() for token in new.tokens if token.lower() not in words)
+        else:
+            assert words.issuperset(map(str.lower, new.tokens)), "placeholders are filled"
+
+
+@pytest.mark.parametrize("name", ["cr", "crop", "rotate"])
+def test_real_trees(name: str) -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:60]
+    made = list(entaug.create(name, seed=1, copies=2).fit(gold).augment(gold))
+    assert len(made) > 60
+    words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
+    assert {(m.label, s.words(m)) for s in made for m in s.mentions} <= words, "mentions whole, with their labels"
+
+
 @pytest.mark.parametrize("name", ["lm", "bt"])
 def test_the_same_whatever_the_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:40]
