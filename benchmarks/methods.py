@@ -143,7 +143,8 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
     lines = [
         "# Every method on the same sentences",
         "",
-        f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0, defaults ({unusual}).",
+        f"`benchmarks/methods.py`: {corpus}, the first {sentences} sentences with mentions, {copies} copies, seed 0,",
+        f"defaults ({unusual}).",
         f"{platform.machine()}, one thread; Python {platform.python_version()}, torch {torch.__version__},",
         f"entaug {entaug.__version__}. What the columns mean stands at the head of the script; times are seconds.",
         "",
