@@ -44,10 +44,10 @@ def shares(made: Sequence[Any], sources: dict[str, Any]) -> tuple[float, float]:
     """Diversity-E and -N."""
     of_each: tuple[list[float], list[float]] = ([], [])
     for sentence in made:
-        keys = [key for key in sentence.meta["entaug"]["sources"] if key in sources]
+        source = sources[sentence.meta["entaug"]["sources"][0]]  # what came from others is new
         for kind in (0, 1):
             words = sorted_out(sentence)[kind]
-            old = {w for key in keys for w in sorted_out(sources[key])[kind]}
+            old = set(sorted_out(source)[kind])
             if words:
                 of_each[kind].append(sum(w not in old for w in words) / len(words))
     e, n = (sum(values) / max(1, len(values)) for values in of_each)
@@ -70,7 +70,8 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     from entaug.backends.causal_lm import TransformersCausalLM
     from entaug.models import path
 
-    gold = list(islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences))
+    found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}
+    gold = list(found.values())
     sources = {s.key: s for s in gold}
     record: dict[str, Any] = {"method": name}
     made = gold

@@ -15,7 +15,8 @@ from entaug.backends.protocols import DependencyParser, Parse
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
 from entaug.dependencies import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
-from entaug.errors import EditError
+from entaug.errors import EditError, ParameterError
+from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
 
@@ -82,6 +83,10 @@ class _ByTree(Augmenter):
     def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
         raise NotImplementedError
 
+    def _stream(self, sentence: Sentence, number: int) -> Random:
+        """A random stream of a sentence, the same for all its copies."""
+        return Streams(self.seed, f"{self.facts.name} ways").stream(sentence.key, number)
+
     def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
         parses = self.dependency_parser_.parse([one.sentence.tokens for one in asked])
         return [self._one(one, parse) for one, parse in zip(asked, parses, strict=True)]
@@ -94,7 +99,7 @@ class _ByTree(Augmenter):
         if not ways:
             return _NONE_LEFT
         # All copies go through the same shuffled ways, so that none is made twice.
-        Random(f"{self.seed} {asked.sentence.key}").shuffle(ways)
+        self._stream(asked.sentence, 0).shuffle(ways)
         place = asked.copy - 1 + asked.attempt * self.copies
         return ways[place] if place < len(ways) else _NONE_LEFT
 
@@ -152,7 +157,7 @@ class Rotate(_ByTree):
     """Let what hangs on the verb change places: subjects, objects, prepositional phrases, adverbs.
 
     Every order of these subtrees around the root verb is one way; all else stays where it is. Mentions move with their
-    subtree; an order that would tear one apart is none. Languages with free word order gain most from it.
+    subtree; an order that would tear one apart, or turn it around, is none. Languages with free word order gain most from it.
 
     Args:
         dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format.
@@ -181,7 +186,7 @@ class Rotate(_ByTree):
         blocks = _apart(parts.movable)
         orders: Iterator[tuple[int, ...]] = permutations(range(len(blocks)))
         if len(blocks) > _MANY:
-            rng = Random(f"{self.seed} orders of {sentence.key}")
+            rng = self._stream(sentence, 1)
             some = (tuple(rng.sample(range(len(blocks)), len(blocks))) for _ in range(factorial(_MANY)))
             orders = iter(dict.fromkeys(some))
         for order in orders:
@@ -193,6 +198,10 @@ class Rotate(_ByTree):
                 permutation += [*range(done, start), *range(*blocks[which])]
                 done = end
             permutation += range(done, len(sentence))
+            place = {old: new for new, old in enumerate(permutation)}
+            of_each = ([place[i] for i in mention.positions()] for mention in sentence.mentions)
+            if any(places != sorted(places) for places in of_each):
+                continue  # its words in another order are another mention
             try:
                 made = sentence.reorder(permutation)
             except EditError:  # it would tear a mention apart

@@ -64,12 +64,14 @@ class Learning(Augmenter):
             made = model.fit(data, tuning, **options)
             return made
         folder = Path(self.keep)
-        key = hashlib.sha256(repr((model.name, tuning, told, markers)).encode()).hexdigest()
+        how = getattr(model, "adapters", None)
+        key = hashlib.sha256(repr((model.name, how, tuning, told, markers)).encode()).hexdigest()
         try:
             if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _KEY).exists())):
                 raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
             folder.mkdir(parents=True, exist_ok=True)
-            if (folder / _KEY).exists() and (folder / _KEY).read_text().strip() != key:
+            begun = (folder / "learned").exists() or (folder / "state").exists()
+            if begun and (folder / _KEY).exists() and (folder / _KEY).read_text().strip() != key:
                 raise InputError(
                     "holds a model that learned from other sentences or in another way",
                     path=str(folder),

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
+from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
 from entaug.augmenters.learning import Learning
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
-from entaug.linearize import as_text, label_token, label_tokens, linearized
+from entaug.linearize import as_text, label_token, label_tokens
 from entaug.rng import Streams
 
 __all__ = ["MaskedEntityLM"]
@@ -146,11 +146,12 @@ class MaskedEntityLM(Learning):
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
-        places = [self._places(one.sentence, one.rng) for one in asked]
+        known = [all(label_token(f"B-{m.label}") in self.markers_ for m in one.sentence.mentions) for one in asked]
+        places = [self._places(one.sentence, one.rng) if has else [] for one, has in zip(asked, known, strict=True)]
         work = [i for i, some in enumerate(places) if some]
         texts = [self._gapped(asked[i].sentence, places[i]) for i in work]
         answers = self.learned_.fill(texts, self.worst + 1)
-        results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(asked)
+        results: list[Sentence | Rejection] = [NO_CANDIDATE if has else NOT_SEEN for has in known]
         for i, offered in zip(work, answers, strict=True):
             results[i] = self._filled(asked[i].sentence, places[i], offered, asked[i].rng)
         return results
@@ -168,18 +169,17 @@ class MaskedEntityLM(Learning):
 
     def _gapped(self, sentence: Sentence, places: Sequence[int]) -> list[str | None]:
         """A linearised sentence with gaps."""
-        parts = linearized(sentence)
-        at = [k for k, part in enumerate(parts) if part not in self.markers_]
-        # What stands between label tokens is spaced from them; the rest as in print.
-        gaps = {at[i] for i in places}
+        gaps = set(places)
         found: list[str | None] = []
         shown: list[str] = []
-        for k, part in enumerate(parts):
-            if k in gaps:
-                found += [self._text(shown, first=not found) + " ", None]
-                shown = []
+        for i, (token, tag) in enumerate(zip(sentence.tokens, sentence.iob(), strict=True)):
+            parts = [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+            if i in gaps:
+                # What stands between label tokens is spaced from them; the rest as in print.
+                found += [self._text([*shown, parts[0]], first=not found) + " ", None]
+                shown = [parts[2]]
             else:
-                shown.append(part)
+                shown += parts
         return [*found, self._text(shown, first=not found)]
 
     def _filled(

@@ -16,6 +16,7 @@ __all__ = ["LinkGrammar", "read_bracketed"]
 _PROGRAM = "link-parser"
 _PARTS = re.compile(r"\((?P<opens>[A-Z]+) |(?P<closes>\))|(?P<word>[^\s()]+)")
 _MARK = re.compile(r"\{[?!~]\}")  # guessed, a capital, spelled otherwise
+_LONGEST = 2000  # bytes of a line; at a little more the program stops
 _SUBSCRIPT = re.compile(r"\.[a-z]+(-[a-z]+)?$")
 _BRACKETS = str.maketrans("()", "{}")  # what it prints for them
 
@@ -25,7 +26,8 @@ class LinkGrammar:
 
     Its words are laid beside the tokens letter by letter, so that it does not matter where it parts them otherwise, or
     writes the first one small; a phrase that begins or ends within a token is left out. A sentence that it cannot
-    parse in time, or of which it prints other words, has no phrases (`unparsed` counts them).
+    parse in time, or that is longer than it takes (2,000 bytes), or of which it prints other words, has no phrases
+    (`unparsed` counts them).
 
     Args:
         language: a dictionary of link-grammar, by its code.
@@ -62,13 +64,19 @@ class LinkGrammar:
         todo = sorted(set(wanted))
         # A space in front, or it would take a line that begins with "!" for a command and one with "%" for a remark.
         lines = [" " + " ".join("_".join(token.split()) or "_" for token in words) for words in todo]
+        short = [len(line.encode("utf-8", "replace")) <= _LONGEST for line in lines]
+        self.unparsed += short.count(False)
+        todo = [words for words, fits in zip(todo, short, strict=True) if fits]
+        lines = [line for line, fits in zip(lines, short, strict=True) if fits]
         answer = self._run([self._language, *(f"-{option}" for option in self._options)], "\n".join(lines) + "\n")
+        if lines and f"\n{lines[-1]}\n" not in answer:
+            raise EntaugError(f"{_PROGRAM} stopped before the end", remedy="use constituency_parser=projected")
         found: dict[tuple[str, ...], tuple[Constituent, ...]] = {}
         for words, printed in zip(todo, self._printed(lines, answer), strict=True):
             read = read_bracketed(printed, words)
             self.unparsed += read is None
             found[words] = read or ()
-        return [found[words] for words in wanted]
+        return [found.get(words, ()) for words in wanted]
 
     def _printed(self, lines: Sequence[str], answer: str) -> Iterator[str]:
         """What stands behind the echo of each line."""
@@ -96,7 +104,7 @@ class LinkGrammar:
             told = getattr(error, "stderr", b"") or b""
             reason = " ".join(told.decode("utf-8", "replace").split())[-200:] or str(error)
             raise EntaugError(f"{_PROGRAM} failed ({reason})", remedy="check that it runs by itself") from None
-        return (done.stdout + done.stderr).decode("utf-8", "replace") if not text else done.stdout.decode("utf-8")
+        return (done.stdout if text else done.stdout + done.stderr).decode("utf-8", "replace")
 
 
 def read_bracketed(printed: str, words: Sequence[str]) -> tuple[Constituent, ...] | None:

@@ -64,7 +64,7 @@ class LstmLM:
     ) -> None:
         self.embedding, self.hidden, self.dropout = embedding, hidden, dropout
         self.device, _ = choose(device)
-        self.name = f"lstm-{embedding}-{hidden}"
+        self.name = f"lstm-{embedding}-{hidden}-{dropout}"
         self.losses: list[tuple[float, float | None]] = []
         """Of each epoch: the mean loss of a token, and the same on the sequences held out."""
         self.kept: int | None = None
@@ -104,9 +104,7 @@ class LstmLM:
         for row in rows:
             ids = [number[token] for token in row]
             data.append(([_BEGIN, *ids], [*ids, _END]))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(tuning.seed)
-            network = self._new()
+        network = self._new(tuning.seed)
 
         def batch(some: Sequence[Row]) -> dict[str, Any]:
             width = max(len(ids) for ids, _ in some)
@@ -124,8 +122,11 @@ class LstmLM:
         self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
         self._take_up()
 
-    def _new(self) -> Any:
-        return _Network(len(self._words) + _SPECIAL, self.embedding, self.hidden, self.dropout).to(self.device)
+    def _new(self, seed: int = 0) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = _Network(len(self._words) + _SPECIAL, self.embedding, self.hidden, self.dropout)
+        return network.to(self.device)
 
     def _take_up(self) -> None:
         network = self._new()

@@ -35,7 +35,8 @@ class StanzaParser:
 
     def __init__(self, which: str = "en", *, pipeline: Any = None) -> None:
         folder = Path(which)
-        language, where = (folder.name, {"dir": str(folder.parent)}) if folder.is_dir() else (which, {})
+        is_folder = len(folder.parts) > 1 and folder.is_dir()
+        language, where = (folder.name, {"dir": str(folder.parent)}) if is_folder else (which, {})
         if pipeline is None:
             try:
                 pipeline = stanza.Pipeline(
