@@ -89,12 +89,14 @@ class Generative(Augmenter):
         if self.keep is None:
             return fit(pairs, tuning, markers=markers, progress=self.progress)
         folder = Path(self.keep)
-        key = hashlib.sha256(repr((self.generator_.name, tuning, told, markers)).encode()).hexdigest()
+        how = getattr(self.generator_, "adapters", None)
+        key = hashlib.sha256(repr((self.generator_.name, how, tuning, told, markers)).encode()).hexdigest()
         try:
             if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _KEY).exists())):
                 raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
             folder.mkdir(parents=True, exist_ok=True)
-            if (folder / _KEY).exists() and (folder / _KEY).read_text().strip() != key:
+            begun = (folder / "generator").exists() or (folder / "state").exists()
+            if begun and (folder / _KEY).read_text().strip() != key:
                 raise InputError(
                     "holds a generator that learned from other sentences or in another way",
                     path=str(folder),
@@ -144,7 +146,7 @@ class Words:
                     self._right.setdefault(split[0], []).append((split, words))
         for first, found in self._right.items():
             self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
-        self._contents = {sentence.tokens for sentence in gold}
+        self._contents = {running_text(sentence.tokens) for sentence in gold}
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens of a text."""
@@ -163,8 +165,8 @@ class Words:
         return tuple(made)
 
     def holds(self, tokens: tuple[str, ...]) -> bool:
-        """Whether a sentence of the corpus has exactly these tokens."""
-        return tokens in self._contents
+        """Whether a sentence of the corpus reads exactly so."""
+        return running_text(tokens) in self._contents
 
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:
