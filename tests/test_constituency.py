@@ -145,6 +145,10 @@ class TestLinkGrammar:
         assert {("NP", "She"), ("NP", "her neurologist"), ("PP", "by her neurologist")} <= words
         assert ("NP", 0, 1) in [tuple(c) for c in found[3]], "a token with a space in it"
         assert parser.name.startswith("link-grammar-en-5")
+        # One that is too long for it, and one that it cuts within a letter, take none of the others with them.
+        company = parser.parse([asked[0], ["A" + "b" * 2100], ["é" * 600, "sings"], asked[3]])
+        assert (company[0], company[1], company[3]) == (found[0], (), found[3])
+        assert parser.unparsed >= 1
         assert all(0 <= c.start < c.end <= len(w) for w, some in zip(asked, found, strict=True) for c in some)
 
 
@@ -365,4 +369,4 @@ class TestReplacement:
             {"tidy": 1},
         ):
             with pytest.raises(ParameterError):
-                ConstituencyReplacement(**options).check()  # type: ignore[arg-type]
+                ConstituencyReplacement(**options).check()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from entaug import Crop, Mention, Rotate, Sentence
 from entaug.augmenters.base import Augmenter
 from entaug.backends.protocols import Parse
+from entaug.errors import ParameterError
 
 
 class Trees:
@@ -88,6 +91,26 @@ def test_no_mention_is_cut() -> None:
     }
     for one in all_of(Rotate(copies=50, dependency_parser=TREES), parts).values():
         assert sorted(one.words(one.mentions[0])) == ["Byron", "book"]
+
+
+def test_words_of_a_mention_keep_their_order() -> None:
+    title = ANA.with_(mentions=(Mention("WORK", [(5, 8)]),))  # "Bo the book", two parts
+    found = all_of(Rotate(copies=50, dependency_parser=TREES), title)
+    assert found
+    assert all(one.words(one.mentions[0]) == ("Bo", "the", "book") for one in found.values())
+
+
+def test_many_roles_are_sampled() -> None:
+    words = ["we", "saw", *(f"w{i}" for i in range(30))]
+    many = Sentence(words)
+    trees = Trees({many: ([1] * 32, "nsubj ROOT " + "dobj " * 30, "PRON VERB " + "NOUN " * 30)})
+    assert len(list(Crop(copies=40, dependency_parser=trees).augment([many]))) == 40
+
+
+def test_crop_refuses_impossible_parameters() -> None:
+    for roles in (0, -1, "x"):
+        with pytest.raises(ParameterError, match="roles must be"):
+            Crop(roles=roles, dependency_parser=TREES).check()  # type: ignore[arg-type]
 
 
 def test_brackets_are_closed() -> None:

@@ -15,8 +15,9 @@ import entaug
 from conftest import EXAMPLE
 from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
 from entaug.augmenters.aclm import Template, _masked, keywords_of
-from entaug.augmenters.base import NO_CANDIDATE
+from entaug.augmenters.base import NO_CANDIDATE, Asked, Rejection
 from entaug.augmenters.entda import changed, listed
+from entaug.augmenters.generative import COPIED
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
@@ -168,6 +169,57 @@ def test_known_mentions_may_not_stand_unmarked() -> None:
     assert mark("German EU".split(), [GERMAN], both, label=True) == UNLISTED
     # What stands within a listed mention belongs to it.
     assert isinstance(mark("the EU wing".split(), [one("ORG", "EU wing")], known), list)
+
+
+def test_known_mentions_with_a_capital_and_inside_of_others() -> None:
+    gold = [
+        Sentence("we train neural networks".split(), [Mention("ALG", [(2, 4)])]),
+        Sentence("Rome and Boston".split(), [Mention("LOC", [(0, 1)]), Mention("LOC", [(2, 3)])]),
+        Sentence("Boston University".split(), [Mention("ORG", [(0, 2)])]),
+        Sentence("at Boston University".split(), [Mention("ORG", [(1, 3)])]),
+    ]
+    known = Surfaces(gold)
+    assert {"neural networks", "Neural networks", "Boston"} <= set(known.texts())
+    rome = Nest((("Rome",),), (("LOC", ((0, 1),)),))
+    assert mark("Neural networks help Rome".split(), [rome], known) == UNLISTED
+    assert mark("Rome helps . Neural networks too".split(), [rome], known) == UNLISTED
+    assert mark("Rome helps Neural networks".split(), [rome], known) == [Mention("LOC", [(0, 1)])], "another name"
+    assert mark("Rome beats Boston".split(), [rome], known) == UNLISTED, "inside of a longer one it is not outside"
+    labelled = mark("Neural networks help Rome".split(), [rome], known, label=True)
+    assert not isinstance(labelled, str)
+    assert set(labelled) == {Mention("ALG", [(0, 2)]), Mention("LOC", [(3, 4)])}
+
+
+def test_what_could_be_meant_in_two_ways_is_refused() -> None:
+    boston, university = (
+        Nest(((*words,),), (("X", ((0, len(words)),)),)) for words in (["Boston"], ["Boston", "University"])
+    )
+    assert mark("Boston University and Boston University".split(), [boston, university]) == AMBIGUOUS
+    assert isinstance(mark("Boston and Boston University".split(), [boston, university]), list)
+    arm, leg = (Nest((("pain",), (part,)), (("SYM", ((0, 2),)),)) for part in ("arm", "leg"))
+    for items in ([arm, leg], [leg, arm]):
+        assert mark("pain in back and pain in leg and arm".split(), items) == AMBIGUOUS
+    apple, firm = (Nest(((word,),), ((label, ((0, 1),)),)) for word, label in (("apple", "FOOD"), ("Apple", "ORG")))
+    assert mark("Apple ate Apple".split(), [apple, firm]) == AMBIGUOUS
+    assert isinstance(mark("Apple ate an apple".split(), [apple, firm]), str), "refused, if not for the same reason"
+
+
+def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
+    made = []
+    for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_(meta={})])):
+        monkeypatch.setattr(EnTDA, "_window", window)
+        method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, alike=1.0).fit(gold)
+        made.append([(s.tokens, s.id) for s in method.augment(corpus)])
+    assert made[0] == made[1] == made[2]
+
+
+def test_lists_and_texts_are_spaced_alike() -> None:
+    joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
+    method = EnTDA(generator=FakeGenerator()).fit([joined])
+    assert isinstance(method.tuned_, FakeGenerator)
+    [(asked, said)] = method.tuned_.learned
+    assert said.startswith(asked.removeprefix("P: "))
 
 
 @given(sentences())
@@ -373,6 +425,39 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
         assert "<B-GRP> Suede <B-GRP>" in made[0].meta["entaug"]["template"]
     else:
         assert method.tally_.missing == {outcome: 1}
+
+
+def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> None:
+    one = Sentence(["the", "band", "Suede", "split", "in", "May"], [Mention("GRP", [(2, 3)])], id="a")
+    other = Sentence(["all", "of", "Suede", "left"], [Mention("GRP", [(2, 3)])], id="b")
+    odd = Sentence(["see", "New York", "-LRB-", "2"], [Mention("LOC", [(1, 3)])], id="c")
+
+    def said(text: str, source: Sentence) -> Sentence | Rejection:
+        method = ACLM(
+            keywords="none", mixner=0.0, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()
+        )
+        method.fit([one, other, odd])
+        monkey = FakeGenerator()
+        monkey.generate = lambda inputs, *_: [[text]] * len(inputs)  # type: ignore[method-assign]
+        method.tuned_ = monkey
+        [made] = method._rewrite_many([Asked(source, Random(0))])
+        return made
+
+    assert said("all of <B-GRP> Suede <B-GRP> left", one) == COPIED
+    made = said("we love <B-LOC> New York <B-LOC> <I-LOC> ( <I-LOC> more", odd)
+    assert isinstance(made, Sentence)
+    assert made.tokens == ("we", "love", "New York", "-LRB-", "more")
+    assert made.mentions == (Mention("LOC", [(2, 4)]),)
+
+
+def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
+    gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
+    method = EnTDA(generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)
+    method.copies = 2
+    list(method.augment(gold))  # the filter is the same
+    method.filters = Consistency(tagger=FakeTagger())
+    with pytest.raises(ParameterError, match="has not seen the corpus"):
+        list(method.augment(gold))
 
 
 def test_mixner_names_both_sources() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -259,10 +260,38 @@ def test_what_constrained_decoding_allows() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)
-    _, glues = generator._marks()
+    _, glues = generator._marks
     spaced = {generator.encode([f" {word}"])[0][0] for word in ("red", "white", "and")}
     assert spaced.isdisjoint(glues.tolist()), "a space in front"
     assert glues.tolist(), "letters alone"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) -> None:
+    generator = made(folders, kind)  # it has learned nothing, and does not know how to end
+    generator.model.generation_config.forced_eos_token_id = 2
+    fresh = generator.fit(PAIRS, Tuning(epochs=1, rate=1e-6))
+    assert fresh.generate(["red", "blue"], Decoding(texts=3, longest=5)) == [[], []]
+    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, longest=5, whole=False)))
+
+
+def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
+    # mBART's targets begin with a language, a special token that nobody says.
+    generator = made(folders, "mbart", adapters=False)
+    assert generator.before, "a language stands in front"
+    pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
+    learned = generator.fit(pairs, Tuning(epochs=40, rate=1e-2, patience=40, held_out=0))
+    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(longest=20))] == [said for _, said in pairs]
+
+
+def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Path]) -> None:
+    generator = made(folders, "t5")
+    unknown = generator.tokenizer.unk_token
+    assert generator.tokenizer.unk_token_id in generator.encode(["東京"])[0], unknown
+    started = time.monotonic()
+    assert generator.generate(["red"], Decoding(longest=100), None, [[["東京"]]]) == [[]]
+    assert time.monotonic() - started < 5
+    assert not generator._is_open(10**6), "no sub-word"
 
 
 def test_what_constrained_decoding_does_not_allow() -> None:

@@ -147,7 +147,15 @@ def test_melm_refusals() -> None:
 
     with pytest.raises(ParameterError, match=r"deaf cannot learn.*mpnet-mlm"):
         MaskedEntityLM(masked_lm=Deaf()).load()
-    for options in ({"rate_hidden": 0}, {"best": 6}, {"best": 0}, {"spread": -1}, {"epochs": 0}, {"rate": 2}):
+    odd: list[dict[str, Any]] = [
+        {"rate_hidden": 0},
+        {"best": 6},
+        {"best": 0},
+        {"spread": -1},
+        {"epochs": 0},
+        {"rate": 2},
+    ]
+    for options in odd:
         with pytest.raises(ParameterError):
             MaskedEntityLM(masked_lm=FakeMaskedLM(), **options).check()
 
@@ -217,6 +225,39 @@ def test_daga_keeps_what_is_valid_and_new() -> None:
     assert isinstance(judged(open_, "<B-PER>", "saw", "Rome"), Sentence)
 
 
+def test_what_looks_like_a_label_is_not_learned_from() -> None:
+    odd = [
+        Sentence("the <B-PER> tag marks Ada".split(), [Mention("PER", [(4, 5)])]),
+        Sentence("<num> of <unk> marks Ada".split(), [Mention("PER", [(4, 5)])]),
+    ]
+    method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO, *odd])
+    assert isinstance(method.learned_, FakeTokenLM)
+    assert len(method.learned_._rows) == 2
+    assert method.notes() == ["2 sentences hold what looks like a label token, and are not learned from"]
+    made = MulDA(generator=FakeGenerator()).fit([ANA, BO, *odd])
+    assert isinstance(made.tuned_, FakeGenerator)
+    assert len(made.tuned_.learned) == 2
+    replaced = melm(p=1.0, spread=0.0)
+    [other] = replaced.augment([odd[0]])
+    assert other.tokens[:4] == odd[0].tokens[:4], "no label token of the text is taken for one of ours"
+    unseen = Sentence("IBM and Ana".split(), [Mention("ORG", [(0, 1)]), Mention("PER", [(2, 3)])])
+    assert list(replaced.augment([unseen])) == []
+    assert replaced.tally_.missing == {"not a sentence of the corpus that was fitted": 1}
+
+
+@pytest.mark.parametrize("cls", [DAGA, MulDA, MaskedEntityLM])
+def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) -> None:
+    backend: dict[Any, dict[str, Any]] = {
+        DAGA: {"token_lm": LstmLM(4, 4)},
+        MulDA: {"generator": FakeGenerator()},
+        MaskedEntityLM: {"masked_lm": FakeMaskedLM()},
+    }
+    for gold in ([], [Sentence(["a", "b"])]):
+        with pytest.raises(InputError, match="no mention in the corpus"):
+            cls(keep=str(tmp_path / "kept"), **(backend[cls])).fit(gold)
+    cls(keep=str(tmp_path / "kept"), **backend[cls], epochs=1).fit([ANA, BO])  # the folder is as good as new
+
+
 def test_daga_refusals() -> None:
     odd = (
         {"unknown": "x"},
@@ -253,7 +294,7 @@ def test_what_the_lstm_draws_depends_on_its_seed_alone(learned: LstmLM) -> None:
 
 def test_the_lstm_is_saved_and_read_again(learned: LstmLM, tmp_path: Path) -> None:
     learned.save(tmp_path / "kept")
-    size = {"embedding": 16, "hidden": 32, "dropout": 0.1}
+    size: dict[str, Any] = {"embedding": 16, "hidden": 32, "dropout": 0.1}
     again = LstmLM(**size).restore(tmp_path / "kept")
     assert again.sample(range(20)) == learned.sample(range(20))
     with pytest.raises(OutputError, match="is there already"):
@@ -306,11 +347,12 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
     inputs: list[str] = []
 
     class Noting(FakeGenerator):
-        def generate(self, texts: Any, *args: Any, **options: Any) -> Any:
+        def generate(self, texts: Any, *args: Any, **options: Any) -> Any:  # type: ignore[override]
+            del args, options
             inputs.extend(texts)
             return [["<B-PER> Eva <I-PER> Byron, sings."]] * len(texts)
 
-    method.tuned_ = Noting()
+    method.tuned_ = Noting()  # type: ignore[assignment]
     made = list(method.augment([ANA, ida]))
     assert inputs[:2] == ["en", "de"]
     assert made[0].tokens == ("Eva", "Byron", ",", "sings", ".")

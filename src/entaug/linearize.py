@@ -111,7 +111,7 @@ def as_text(parts: Sequence[str], own: Iterable[str]) -> str:
 
 
 def read_linearized(
-    text: str, labels: Iterable[str], tokens_of: Callable[[str], Sequence[str]]
+    text: str, labels: Iterable[str], tokens_of: Callable[[str], Sequence[str]], own: Collection[str] = ()
 ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
     """The tokens and mentions of a text with label tokens; None where these do not go together.
 
@@ -119,6 +119,7 @@ def read_linearized(
         text: what was written.
         labels: those there are.
         tokens_of: what makes tokens of text outside of mentions.
+        own: tokens of mentions that hold white space.
 
     Example:
         >>> read_linearized("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
@@ -139,7 +140,10 @@ def read_linearized(
             found += ["O"] * len(new)
             place += 1
             continue
-        inner = parts[place + 1].split() if place + 2 < len(parts) and parts[place + 1] not in known else []
+        inner: list[str] = []
+        if place + 2 < len(parts) and parts[place + 1] not in known:
+            word = parts[place + 1].strip()
+            inner = [word] if word in own else word.split()
         if len(inner) != 1 or parts[place + 2] != part:
             return None
         tokens += inner

@@ -82,7 +82,8 @@ def _nest(sentence: Sentence, covered: list[int], members: list[Mention]) -> Nes
 class Surfaces:
     """The mentions of a corpus as they are written: what may not stand unmarked in a text made from it.
 
-    Words that the corpus has more often outside of mentions than as one are not counted.
+    Words that the corpus has more often outside of all mentions than as one are not counted. At the beginning of a
+    sentence a word may have a capital that it has not here.
 
     Args:
         corpus: sentences.
@@ -99,26 +100,44 @@ class Surfaces:
                     labelled[words] += 1
                     self._labels[words].add(mention.label)
         self._by_first = _by_first(labelled)
-        seen: Counter[tuple[str, ...]] = Counter()
+        outside: Counter[tuple[str, ...]] = Counter()
         for sentence in gold:
-            seen.update(sentence.tokens[start:end] for start, end in self.within(sentence.tokens))
-        self._by_first = _by_first(words for words, count in labelled.items() if 2 * count > seen[words])
+            marked = [set(mention.positions()) for mention in sentence.mentions]
+            for start, end, words in self._occurrences(sentence.tokens):
+                if not any(positions.issuperset(range(start, end)) for positions in marked):
+                    outside[words] += 1
+        self._by_first = _by_first(words for words, count in labelled.items() if count >= outside[words])
 
     def label(self, words: tuple[str, ...]) -> str | None:
         """The label that the corpus has them with, if it is always the same."""
-        labels = self._labels.get(words, set())
+        labels = self._labels.get(words) or self._labels.get(_small(words), set())
         return next(iter(labels)) if len(labels) == 1 else None
 
     def texts(self) -> list[str]:
-        """All of them as running text, in a fixed order."""
-        return sorted({running_text(words) for some in self._by_first.values() for words in some})
+        """All of them as running text, with the capital of a beginning too, in a fixed order."""
+        texts = {running_text(words) for some in self._by_first.values() for words in some}
+        return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 
     def within(self, tokens: Sequence[str]) -> Iterator[Span]:
         """Where they occur, overlapping ones included."""
+        for start, end, _ in self._occurrences(tokens):
+            yield start, end
+
+    def _occurrences(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         for start, token in enumerate(tokens):
             for words in self._by_first.get(token, ()):
                 if tuple(tokens[start : start + len(words)]) == words:
-                    yield start, start + len(words)
+                    yield start, start + len(words), words
+            if not start or _ENDS.issuperset(tokens[start - 1]):
+                first = _small((token,))[0]
+                for words in self._by_first.get(first, ()) if first != token else ():
+                    if (first, *tokens[start + 1 : start + len(words)]) == words:
+                        yield start, start + len(words), words
+
+
+def _small(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Words without the capital of a beginning."""
+    return (words[0][:1].lower() + words[0][1:], *words[1:])
 
 
 def _by_first(surfaces: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
@@ -154,7 +173,6 @@ def mark(
     """
     taken: set[int] = set()
     found: list[list[int] | None] = [None] * len(listed)
-    wanted = Counter(nest.fragments for nest in listed)
     for nest in listed:
         if len({other.mentions for other in listed if other.fragments == nest.fragments}) > 1:
             return AMBIGUOUS  # the same words, meant in two ways
@@ -166,10 +184,8 @@ def mark(
             return MISSING
         found[i] = positions
         taken.update(positions)
-    for fragments in wanted:
-        for fragment in fragments:
-            if any(taken.isdisjoint(range(start, start + len(fragment))) for start in _starts(tokens, fragment)):
-                return AMBIGUOUS
+    if not _is_clear(tokens, listed, [positions or [] for positions in found]):
+        return AMBIGUOUS
     whole = [set(positions) for positions in found if positions]
     unlisted: list[Mention] = []
     occurring = sorted(known.within(tokens), key=lambda span: (span[0] - span[1], span[0])) if known else []
@@ -189,6 +205,31 @@ def mark(
         if positions
         for label, spans in nest.mentions
     ]
+
+
+def _is_clear(tokens: Sequence[str], listed: Sequence[Nest], found: Sequence[list[int]]) -> bool:
+    """Whether all that is listed stands nowhere but where it was found, or inside of something longer that was."""
+    own: set[tuple[tuple[str, ...], int]] = set()
+    ranges: list[range] = []
+    for nest, positions in zip(listed, found, strict=True):
+        at = 0
+        for fragment in nest.fragments:
+            own.add((fragment, positions[at]))
+            ranges.append(range(positions[at], positions[at] + len(fragment)))
+            at += len(fragment)
+    fragments = {fragment for nest in listed for fragment in nest.fragments}
+    for fragment in fragments:
+        # Which "pain" is that of the arm and which that of the leg, nobody can say.
+        holders = {nest.fragments for nest in listed if fragment in nest.fragments}
+        if len(holders) > 1 and any(len(parts) > 1 for parts in holders):
+            return False
+        for start in _starts(tokens, fragment):
+            end = start + len(fragment)
+            inside = any(r.start <= start and end <= r.stop and len(r) > len(fragment) for r in ranges)
+            other = tuple(tokens[start:end]) != fragment and tuple(tokens[start:end]) in fragments
+            if not inside and (other or (fragment, start) not in own):
+                return False
+    return True
 
 
 def _occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]], taken: set[int]) -> list[int] | None:

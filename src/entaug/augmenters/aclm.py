@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -11,11 +11,11 @@ from typing import ClassVar, NamedTuple
 
 from entaug.align import in_word, running_text
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
-from entaug.augmenters.generative import ALIKE, UNFINISHED, Generative, Words, likeness, rewritten
+from entaug.augmenters.generative import ALIKE, COPIED, UNFINISHED, Generative, Words, likeness, rewritten
 from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
 from entaug.backends.resolve import resolve
-from entaug.data import Sentence
+from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.linearize import (
     BROKEN,
@@ -306,17 +306,38 @@ class ACLM(Generative):
             results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else UNFINISHED
         return results
 
-    def _judged(self, source: Sentence, some: Sequence[Template], asked: str, text: str) -> Sentence | Rejection:
-        read = read_linearized(text.replace(MASK, " "), self.labels_, self.words_.tokens)
+    def _read(self, some: Sequence[Template], text: str) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
+        """Tokens and mentions of a text, which must be those of its templates."""
+        mentioned = [t.sentence.words(m) for t in some for m in t.sentence.mentions]
+        own = {running_text([word]) for words in mentioned for word in words}
+        read = read_linearized(text.replace(MASK, " "), self.labels_, self.words_.tokens, own)
         if read is None:
             return Rejection(BROKEN)
         tokens, mentions = read
         if not tokens:
             return UNFINISHED
-        wanted = Counter((m.label, running_text(t.sentence.words(m))) for t in some for m in t.sentence.mentions)
-        made = Counter((m.label, running_text(tokens[m.start : m.end])) for m in mentions)
-        if made != wanted:
-            return _LOST if wanted - made else _INVENTED
+        wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+        for template in some:
+            for m in template.sentence.mentions:
+                words = template.sentence.words(m)
+                wanted[m.label, " ".join(running_text([word]) for word in words)].append(words)
+        made = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
+        counts = Counter({key: len(found) for key, found in wanted.items()})
+        if made != counts:
+            return _LOST if counts - made else _INVENTED
+        # Of what stands in print the corpus may have other forms: brackets of a treebank, quotes.
+        put = list(tokens)
+        for m in mentions:
+            put[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
+        return tuple(put), mentions
+
+    def _judged(self, source: Sentence, some: Sequence[Template], asked: str, text: str) -> Sentence | Rejection:
+        read = self._read(some, text)
+        if isinstance(read, Rejection):
+            return read
+        tokens, mentions = read
+        if self.words_.holds(tokens):
+            return COPIED
         marked = [range(m.start, m.end) for m in mentions]
         for start, end in self.known_.within(tokens):
             if not any(start >= r.start and end <= r.stop for r in marked):

@@ -267,10 +267,7 @@ class Augmenter(abc.ABC):
         return f"{self.facts.name}|{values}|entaug={__version__}"
 
     def load(self) -> Self:
-        """Check the parameters and get backends ready, as `fit` and `augment` do.
-
-        Returns:
-            This augmenter.
+        """Check the parameters and get backends ready, as `fit` and `augment` do; this augmenter is returned.
 
         Raises:
             ParameterError: a parameter has a value it cannot have.
@@ -279,7 +276,8 @@ class Augmenter(abc.ABC):
         self.check()
         wanted = [getattr(self, f.name) for f in fields(self)]
         if wanted != getattr(self, "_loaded", None):  # fitting and augmenting share what was loaded once
-            self.filters_ = create_filters(self.filters)
+            if self.filters != getattr(self, "_filters_of", ""):  # new ones have yet to see the corpus
+                self.filters_, self._filters_of, self._fitted = create_filters(self.filters), self.filters, False
             self._load()
             self._loaded = wanted
         return self

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import Asked, Facts, Rejection
+from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
 from entaug.augmenters.generative import COPIED, UNFINISHED, Generative, Words, rewritten
 from entaug.augmenters.learning import Learning
 from entaug.backends.protocols import Decoding, Generator, TokenLM
@@ -60,9 +60,20 @@ class _Judge:
         return rewritten(source, tokens, mentions, {"unconditioned": True})
 
 
-def _distinct(corpus: Iterable[Sentence]) -> list[Sentence]:
-    """The sentences in an order that does not depend on that of the file."""
-    return list({s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.fingerprint(), s.id or ""))}.values())
+def _distinct(corpus: Iterable[Sentence], kind: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
+    """The sentences, equal ones of a kind once, in an order that does not depend on that of the file."""
+    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), kind(s), s.id or ""))
+    return list({(s.fingerprint(), kind(s)): s for s in in_order}.values())
+
+
+def _plain(gold: Sequence[Sentence], scheme: str = "IOB2") -> list[Sentence]:
+    """Those without a token that would be read as a label or a placeholder."""
+    known = {label_token(tag) for s in gold for tag in s.iob(scheme)}
+    return [s for s in gold if not any(t in known or t == NUM or t.startswith(UNK) for t in s.tokens)]
+
+
+def _note(left_out: int) -> list[str]:
+    return [f"{left_out} sentences hold what looks like a label token, and are not learned from"] if left_out else []
 
 
 @dataclass(kw_only=True, eq=False)
@@ -132,8 +143,10 @@ class DAGA(Learning):
         self.token_lm_: TokenLM = resolve("token_lm", self.token_lm)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        gold = _distinct(corpus)
-        self._judge = _Judge(gold, self.unlisted)
+        everything = _distinct(corpus)
+        self._judge = _Judge(everything, self.unlisted)
+        gold = _plain(everything, self.tag_scheme)
+        self.left_out_ = len(everything) - len(gold)
         counts = Counter(token for s in gold for token in s.tokens)
         self._once = {token for token, count in counts.items() if count == 1 and not _NUMBER.fullmatch(token)}
         ends = Counter(token[-2:].lower() for token in self._once)
@@ -149,7 +162,12 @@ class DAGA(Learning):
             parts = tagged(sentence, self.tag_scheme)
             labels = [i for i, part in enumerate(parts) if part in self._tokens_of_labels]
             rows.append([part if i in labels else self._placeholder(part) for i, part in enumerate(parts)])
-        self.learned_: TokenLM = self._taught(self.token_lm_, rows, rows)
+        has_some = any(s.mentions for s in gold)
+        self.learned_: TokenLM | None = self._taught(self.token_lm_, rows, rows) if has_some else None
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        return _note(self.left_out_)
 
     def _placeholder(self, token: str) -> str:
         """What stands for a token in the model; most stand for themselves."""
@@ -161,6 +179,8 @@ class DAGA(Learning):
         return f"{UNK}{'^' if token[:1].isupper() else ''}{end if end in self._ends and self.unknown == 'fill' else ''}"
 
     def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+        if self.learned_ is None:
+            return [NO_CANDIDATE] * len(asked)
         seeds = [one.rng.getrandbits(32) for one in asked]
         rows = self.learned_.sample(seeds, longest=self.longest, temperature=float(self.temperature))
         return [self._one(one, row) for one, row in zip(asked, rows, strict=True)]
@@ -248,17 +268,25 @@ class MulDA(Generative):
         _check_sampling(self)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        gold = _distinct(corpus)
-        self._judge = _Judge(gold, self.unlisted)
+        everything = _distinct(corpus, self._language)
+        self._judge = _Judge(everything, self.unlisted)
+        gold = _plain(everything)
+        self.left_out_ = len(everything) - len(gold)
         markers = label_tokens({m.label for s in gold for m in s.mentions})
         self._labels = list(markers)
         pairs = [(self._language(s), as_text(tagged(s), markers)) for s in gold]
-        self.tuned_: Generator = self._taught(self.generator_, pairs, pairs, markers)
+        self.tuned_: Generator | None = self._taught(self.generator_, pairs, pairs, markers) if markers else None
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        return _note(self.left_out_)
 
     def _language(self, sentence: Sentence) -> str:
-        return str(sentence.meta.get("language", self.language))
+        return str(sentence.meta.get("language") or self.language)
 
     def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+        if self.tuned_ is None:
+            return [NO_CANDIDATE] * len(asked)
         inputs = [self._language(one.sentence) for one in asked]
         seeds = [one.rng.getrandbits(32) for one in asked]
         decoding = Decoding(1, "sample", 1, top_k=self.top_k, temperature=float(self.temperature), longest=self.longest)

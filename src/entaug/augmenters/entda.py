@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from random import Random
 from typing import ClassVar
 
@@ -117,8 +116,14 @@ class EnTDA(Generative):
 
     def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
         groups: list[list[Asked]] = []
-        for _, some in groupby(asked, key=lambda one: (id(one.sentence), (one.copy - 1) // self.beams)):
-            groups.append(list(some))
+        for one in asked:
+            last = groups[-1][-1] if groups else None
+            # The same sentence may stand in a corpus twice, one after the other: then its copies begin anew.
+            goes_on = last is not None and last.sentence is one.sentence and last.copy < one.copy
+            if last is not None and goes_on and (last.copy - 1) // self.beams == (one.copy - 1) // self.beams:
+                groups[-1].append(one)
+            else:
+                groups.append([one])
         lists: list[list[Nest]] = []
         for group in groups:
             found = nests(group[0].sentence)
@@ -231,7 +236,7 @@ def listed(found: Sequence[Nest]) -> str:
 
 
 def _text(sentence: Sentence) -> str:
-    return running_text(sentence.tokens, sentence.spaces)
+    return running_text(sentence.tokens)  # as in print, like the list: what stands there must be found in it
 
 
 def _pools(found: Iterable[Nest]) -> dict[str, list[Nest]]:

@@ -138,18 +138,26 @@ class Crop(_ByTree):
         cost="parsing: hundreds of sentences a second",
     )
 
+    def _check(self) -> None:
+        if type(self.roles) is not int or self.roles < 1:
+            raise ParameterError(f"roles must be a whole number of at least 1, not {self.roles!r}")
+
     def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
         n = len(sentence)
         last = {n - 1} if _POINTS.issuperset(sentence.tokens[-1]) else set()
-        for count in range(self.roles, len(parts.roles) + 1):
-            for some in combinations(parts.roles, count):
-                kept = parts.core | last | {i for span in some for i in range(*span)}
-                if (
-                    len(kept) < n
-                    and (made := _kept(sentence, kept)) is not None
-                    and closes(made.tokens, sentence.tokens)
-                ):
-                    yield made
+        for some in self._choices(sentence, parts.roles):
+            kept = parts.core | last | {i for span in some for i in range(*span)}
+            made = _kept(sentence, kept) if len(kept) < n else None
+            if made is not None and closes(made.tokens, sentence.tokens):
+                yield made
+
+    def _choices(self, sentence: Sentence, roles: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
+        counts = range(self.roles, len(roles) + 1)
+        if len(roles) <= _MANY:
+            return (some for count in counts for some in combinations(roles, count))
+        rng = self._stream(sentence, 1)
+        drawn = (tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in range(factorial(_MANY)) if counts)
+        return iter(dict.fromkeys(drawn))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -157,7 +165,8 @@ class Rotate(_ByTree):
     """Let what hangs on the verb change places: subjects, objects, prepositional phrases, adverbs.
 
     Every order of these subtrees around the root verb is one way; all else stays where it is. Mentions move with their
-    subtree; an order that would tear one apart, or turn it around, is none. Languages with free word order gain most from it.
+    subtree; an order that would tear one apart, or turn it around, is none. Languages with free word order gain most
+    from it.
 
     Args:
         dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format.

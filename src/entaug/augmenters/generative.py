@@ -93,7 +93,7 @@ class Words:
                     self._right.setdefault(split[0], []).append((split, words))
         for first, found in self._right.items():
             self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
-        self._contents = {sentence.tokens for sentence in gold}
+        self._contents = {running_text(sentence.tokens) for sentence in gold}
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens of a text."""
@@ -112,8 +112,8 @@ class Words:
         return tuple(made)
 
     def holds(self, tokens: tuple[str, ...]) -> bool:
-        """Whether a sentence of the corpus has exactly these tokens."""
-        return tokens in self._contents
+        """Whether a sentence of the corpus reads exactly so."""
+        return running_text(tokens) in self._contents
 
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:

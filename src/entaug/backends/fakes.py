@@ -417,7 +417,7 @@ class FakeDependencyParser:
 
     def _tree(self, n: int) -> Parse:
         verb = min(1, n - 1)
-        heads = [verb if i <= 2 or i == 5 else i - 1 for i in range(n)]  # noqa: PLR2004
+        heads = [verb if i <= 2 or i == 5 else i - 1 for i in range(n)]
         below = {2: "obj", 5: "obl"}
         names = ["nsubj" if i < verb else "ROOT" if i == verb else below.get(i, "dep") for i in range(n)]
         tags = ["VERB" if i == verb else "X" for i in range(n)]

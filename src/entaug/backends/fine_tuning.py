@@ -136,7 +136,7 @@ class _Run:
         number = len(self.losses)
         devices = [self._place] if self._place.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(self._tuning.seed * 1009 + number)
+            torch.manual_seed((self._tuning.seed * 1009 + number) % 2**63)
             rng = Random(f"batches {self._tuning.seed} {number}")
             self._model.train()
             losses = []

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from entaug.align import in_word
 from entaug.backends.fine_tuning import Row
 from entaug.backends.protocols import Decoding, Pairs, Tuning
 from entaug.backends.sampling import GumbelTopK, Insist, RankPenalty, Wanted
@@ -21,7 +22,7 @@ from entaug.errors import ParameterError
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
 _HOW = ("beams", "diverse", "sample")
-_ENDING = re.compile(r"[Ġ▁ ]?['\"”’)\]]*[.!?…]+['\"”’)\]]*")  # noqa: RUF001
+_ENDING = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
 
@@ -53,7 +54,6 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         super().__init__(name, device=device, precision=precision, budget=budget, adapters=adapters)
         if self.adapters:
             peft_module()  # better now than when it is to learn
-        self._marked_ids: Any = None
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
@@ -89,6 +89,17 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         made.learn(pairs if callable(pairs) else lambda _: pairs, tuning, markers or {}, folder, progress)
         return made
 
+    def _ready(self, model: Any) -> Any:
+        # What a checkpoint brings along (a forced end, no n-gram twice, a least length) is not what was asked for.
+        own = model.generation_config
+        plain: Any = transformers.GenerationConfig
+        model.generation_config = plain(
+            bos_token_id=own.bos_token_id, decoder_start_token_id=own.decoder_start_token_id
+        )
+        for name in ("_said", "_stops", "_marks", "_unsayable"):
+            self.__dict__.pop(name, None)  # they are of the tokenizer that was
+        return model
+
     # ------------------------------------------------------------------------------------------------------- generating
 
     def generate(
@@ -109,6 +120,9 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         prompts = [self._prompt(text) for text in inputs]
         made: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
+        of_each = [[self._parts(parts) for parts in pieces] for pieces in wanted or ()]
+        if wanted is not None:  # a piece that cannot be written would keep a text from ending
+            work = [i for i in work if all(self._sayable(part) for parts in of_each[i] for part in parts)]
         barred = self._parts(unwanted) if wanted is not None else []
 
         def compute(batch: list[int], width: int) -> None:
@@ -117,7 +131,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             if self._pads_left():
                 ids, mask = _rolled(ids, mask)
             some = None if seeds is None else [seeds[i] for i in chosen]
-            pieces = None if wanted is None else [[self._parts(parts) for parts in wanted[i]] for i in chosen]
+            pieces = None if wanted is None else [of_each[i] for i in chosen]
             for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces, barred), strict=True):
                 made[i] = texts
 
@@ -133,36 +147,48 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         ids = iter(map(tuple, map(self._ids, forms) if self.markers else self.encode(forms)))
         return [Wanted(*three) for three in zip(ids, ids, ids, strict=True)]
 
-    def _marks(self) -> tuple[Any, Any]:
-        """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
-        if self._marked_ids is None:
-            known = self.tokenizer.get_vocab().items()
-            ends = [*self._stops, *(id_ for token, id_ in known if _ENDING.fullmatch(token))]
-            # The mark of a space before a word is a letter in some vocabularies.
-            glues = [
-                id_ for token, id_ in known if token[:1] not in "Ġ▁ " and (token[:1].isalnum() or token[:1] in _GLUE)
-            ]
-            tensors = (torch.tensor(sorted(ids), device=self.device) for ids in (set(ends), set(glues)))
-            self._marked_ids = tuple(tensors)
-        ends_, glues_ = self._marked_ids
-        return ends_, glues_
+    def _sayable(self, part: Wanted) -> bool:
+        """Whether a piece can be written at all."""
+        return bool(part.spaced) and {*self._unsayable, *self._stops}.isdisjoint(part.spaced)
+
+    @cached_property
+    def _said(self) -> list[str]:
+        """What each sub-word adds to a text, a space before it included; nothing for special ones."""
+        before = self.encode(["a"])[0]
+        skip = len(self._decoded([before])[0])
+        return [text[skip:] for text in self._decoded([[*before, id_] for id_ in range(len(self.tokenizer))])]
+
+    def _decoded(self, rows: list[list[int]]) -> list[str]:
+        texts: list[str] = self.tokenizer.batch_decode(
+            rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return texts
 
     @cached_property
     def _stops(self) -> list[int]:
         """The sub-words that end a text: what it learns from are single lines, so a new line is as good as an end."""
-        lines = [id_ for token, id_ in self.tokenizer.get_vocab().items() if "\n" in token or "Ċ" in token]
-        return [self._end, *sorted(set(lines) - {self._end})]
+        return [self._end, *(id_ for id_, text in enumerate(self._said) if "\n" in text and id_ != self._end)]
+
+    @cached_property
+    def _marks(self) -> tuple[Any, Any]:
+        """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
+        said = list(enumerate(self._said))
+        ends = {*self._stops, *(id_ for id_, text in said if _ENDING.fullmatch(text.strip(" ")))}
+        glues = [id_ for id_, text in said if text and (in_word(text[0]) or text[0] in _GLUE)]
+        return torch.tensor(sorted(ends), device=self.device), torch.tensor(glues, device=self.device)
 
     @cached_property
     def _unsayable(self) -> list[int]:
-        """The special sub-words that do not end a text: nobody sees them in it, but what follows them reads oddly."""
-        forced = getattr(self.model.generation_config, "forced_bos_token_id", None)
-        return sorted(set(self.tokenizer.all_special_ids) - {self._end, forced})
+        """The special sub-words that do not end a text: nobody sees them in it, but what follows them reads oddly.
+
+        And what a model has room for, but its tokenizer no word.
+        """
+        rows = self.model.get_input_embeddings().weight.shape[0]
+        return sorted({*self.tokenizer.all_special_ids, *range(len(self.tokenizer), rows)} - {self._end})
 
     def _is_open(self, id_: int) -> bool:
         """Whether a word can stand right behind a sub-word."""
-        token: str = self.tokenizer.convert_ids_to_tokens(id_)
-        return token[-1:] in _OPEN
+        return id_ < len(self._said) and self._said[id_][-1:] in set(_OPEN)
 
     def _written(
         self,
@@ -180,7 +206,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         processors: list[Any] = []
         if wanted is not None:
             begun = self._before_text(ids)
-            processors.append(Insist(wanted, many, begun, self._end, *self._marks(), self._is_open, unwanted))
+            processors.append(Insist(wanted, many, begun, self._end, *self._marks, self._is_open, unwanted))
         if decoding.how == "diverse":
             processors.append(RankPenalty(many, decoding.penalty))
         elif decoding.how == "sample":
@@ -192,6 +218,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             out = self.model.generate(
                 input_ids=ids,
                 attention_mask=mask,
+                **self._begun(len(ids)),
                 max_new_tokens=decoding.longest,
                 do_sample=False,
                 temperature=None,
@@ -213,10 +240,14 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             best.append([self._text(rows[row][0]) for row in own[: decoding.texts]])
         return best
 
+    def _begun(self, count: int) -> dict[str, Any]:
+        """What else a model is given, for so many rows."""
+        del count
+        return {}
+
+    @abc.abstractmethod
     def _before_text(self, ids: Any) -> int:
         """How many sub-words of a row stand before what is written."""
-        del ids
-        return 1
 
     def _ended(self, row: list[int]) -> tuple[list[int], bool]:
         """A text up to its end, and whether it came to one."""
@@ -295,6 +326,18 @@ class Seq2SeqGenerator(TransformersGenerator):
         width = max(len(ids) for ids, _ in rows)
         ids, mask = self.padded([ids for ids, _ in rows], width)
         return {"input_ids": ids, "attention_mask": mask, "labels": _labels([said for _, said in rows], ids.device)}
+
+    def _begun(self, count: int) -> dict[str, Any]:
+        # It has learned texts that begin with what its tokenizer puts before one (a language, for mBART).
+        config = self.model.config
+        start = self.model.generation_config.decoder_start_token_id
+        start = getattr(config, "decoder_start_token_id", None) if start is None else start
+        row = [self._end if start is None else start, *self.before]
+        return {"decoder_input_ids": torch.tensor([row] * count, device=self.device)}
+
+    def _before_text(self, ids: Any) -> int:
+        del ids
+        return 1 + len(self.before)
 
 
 def open_generator(name: str) -> TransformersGenerator:

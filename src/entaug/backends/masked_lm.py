@@ -171,7 +171,10 @@ class TransformersMaskedLM(Tunable[Blanked]):
         """See `entaug.backends.protocols.MaskedLM.fill`."""
         mask, mask_id = self.tokenizer.mask_token, self.tokenizer.mask_token_id
         joined = ["".join(mask if part is None else part.replace(mask, " ") for part in text) for text in texts]
-        rows: list[list[int]] = self.tokenizer(joined, add_special_tokens=False, verbose=False)["input_ids"]
+        if self.markers:  # as it has learned them: stretch by stretch, the space before a gap a part of what is hidden
+            rows = [self._stretches(text) for text in texts]
+        else:
+            rows = self.tokenizer(joined, add_special_tokens=False, verbose=False)["input_ids"]
         before, after = self.before, self.after
         most = self.longest - len(before) - len(after)
         found: list[list[list[tuple[str, float]]]] = []
@@ -206,6 +209,16 @@ class TransformersMaskedLM(Tunable[Blanked]):
         lengths = [len(before) + len(after) + min(most, len(rows[text])) for text, *_ in work]
         self.batcher.run(lengths, compute)
         return found
+
+    def _stretches(self, text: Gapped) -> list[int]:
+        """Sub-words of a text with gaps and markers."""
+        ids: list[int] = []
+        for part, following in zip(text, [*text[1:], ""], strict=True):
+            if part is None:
+                ids.append(self.tokenizer.mask_token_id)
+            else:
+                ids += self._ids(part.rstrip(" ") if following is None else part)
+        return ids
 
     @cached_property
     def _words(self) -> tuple[list[str], torch.Tensor]:
