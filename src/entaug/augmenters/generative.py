@@ -36,7 +36,7 @@ class Generative(Augmenter):
         epochs: passes over the gold sentences at most; it stops before when those held out are not learned any better.
         batch: sentences of a step.
         rate: learning rate at its highest; none for what suits the generator.
-        longest: how many sub-words a new sentence may have.
+        longest: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
         temperature: for sampling, above 1 for more variety, below for less.
         insist: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
             (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the

@@ -30,6 +30,7 @@ _GLUE = "-/_&+#@"
 _OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
 _IGNORED = -100
 _RANK = 16
+_STEP = 32  # widths of inputs to write from are multiples of it
 
 
 class TransformersGenerator(TorchBackend, abc.ABC):
@@ -69,6 +70,8 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         """The epoch whose weights were kept, from 1."""
         self.left_out = 0
         """Pairs that were longer than the model takes and not learned from."""
+        self.said: int | None = None
+        """How many sub-words the longest text has that it learned."""
         self._learned: dict[str, Any] = {}
 
     # --------------------------------------------------------------------------------------------------- for subclasses
@@ -131,7 +134,10 @@ class TransformersGenerator(TorchBackend, abc.ABC):
         self.model = self._marked(self.dtype if self.adapters else torch.float32)
 
         def rows(epoch: int) -> list[tuple[list[int], list[int]]]:
-            return [self._row(*pair) for pair in (pairs(epoch) if callable(pairs) else pairs)]
+            found = [self._row(*pair) for pair in (pairs(epoch) if callable(pairs) else pairs)]
+            if not epoch:
+                self.said = max((sum(id_ != _IGNORED for id_ in said) for _, said in found), default=None)
+            return found
 
         rate = tuning.rate or (5e-4 if self.adapters else 5e-5)
         outcome = learn(self.model, rows, self._fits, self._batch, tuning, rate, self.dtype, folder, progress)
@@ -228,6 +234,8 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             EntaugError: there is not even memory for a single input.
         """
         _check(decoding, len(inputs), seeds)
+        if self.said is not None:  # what is twice as long as anything it learned has lost its way
+            decoding = decoding._replace(longest=min(decoding.longest, 2 * self.said + 8))
         prompts = [self._prompt(text) for text in inputs]
         made: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
@@ -246,8 +254,9 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces, barred), strict=True):
                 made[i] = texts
 
-        # A row costs as many as there are beams.
-        batcher = Batcher(max(1, self.batcher.budget // decoding.beams))
+        # A row costs as many as there are beams; and few batches are worth more than little padding, as each of them
+        # takes as many steps as its longest text.
+        batcher = Batcher(max(1, self.batcher.budget // decoding.beams), step=_STEP)
         batcher.run([len(prompts[i]) for i in work], compute)
         self.batcher.halved += batcher.halved
         return made
@@ -397,6 +406,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             "markers": self.markers,
             "losses": self.losses,
             "kept": self.kept,
+            "said": self.said,
         }
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -433,6 +443,7 @@ class TransformersGenerator(TorchBackend, abc.ABC):
             self.markers = {str(marker): str(words) for marker, words in config["markers"].items()}
             self.losses = [(mean, outside) for mean, outside in config["losses"]]
             self.kept, self.adapters = int(config["kept"]), bool(config["adapters"])
+            self.said = int(config["said"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"holds no generator ({error})", path=str(folder), remedy=remedy) from None
         if model != own:
