@@ -450,6 +450,20 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
     assert made.mentions == (Mention("LOC", [(2, 4)]),)
 
 
+def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
+    nested = Sentence("the Oslo port".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])])
+
+    class Strict(FakeTagger):
+        def fit(self, train: Any) -> Any:
+            if not any(s.mentions for s in train):
+                raise InputError("no mentions to learn from")
+            return super().fit(train)
+
+    method = ACLM(generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
+    with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm cannot carry them"):
+        method.fit([nested, Sentence(["no", "mention"])])
+
+
 def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
     method = EnTDA(generator=FakeGenerator(), filters=Consistency(tagger=FakeTagger())).fit(gold)

@@ -284,6 +284,24 @@ def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict
     assert [texts[0] for texts in learned.generate(COLOURS, Decoding(longest=20))] == [said for _, said in pairs]
 
 
+def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:
+    generator = made(folders, "llama").fit([("a", "a red car")] * 4, Tuning(epochs=1, rate=1e-6))
+    assert generator.said == len(generator.encode(["a red car"])[0]) + 1
+    generator.save(tmp_path / "kept")
+    for one in (generator, made(folders, "llama").restore(tmp_path / "kept")):
+        asked: list[int] = []
+        write = one.model.generate
+
+        def noting(*, max_new_tokens: int, asked: list[int] = asked, write: Any = write, **options: Any) -> Any:
+            asked.append(max_new_tokens)
+            return write(max_new_tokens=max_new_tokens, **options)
+
+        one.model.generate = noting
+        for longest in (60, 6):
+            one.generate(["a"], Decoding(longest=longest))
+        assert asked == [2 * generator.said + 8, 6]
+
+
 def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Path]) -> None:
     generator = made(folders, "t5")
     unknown = generator.tokenizer.unk_token

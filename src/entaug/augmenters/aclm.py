@@ -218,7 +218,7 @@ class ACLM(Generative):
         )
 
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
-        if self.keywords == "none":
+        if self.keywords == "none" or not usable:  # where there is nothing to learn from, the base says so
             return [Template(s, ()) for s in usable]
         free = [_free(s, self._stop) for s in usable]
         counts = [_count(s, self.p) for s in usable]

@@ -30,7 +30,7 @@ class Generative(Learning):
 
     Args:
         generator: a `Generator`, or the name of one (starter: smollm2).
-        longest: how many sub-words a new sentence may have.
+        longest: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
         temperature: for sampling, above 1 for more variety, below for less.
         insist: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
             (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the

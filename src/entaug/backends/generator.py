@@ -25,6 +25,7 @@ _HOW = ("beams", "diverse", "sample")
 _ENDING = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
+_STEP = 32  # widths of inputs to write from are multiples of it
 
 
 class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
@@ -117,6 +118,8 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             EntaugError: there is not even memory for a single input.
         """
         _check(decoding, len(inputs), seeds)
+        if self.said is not None:  # what is twice as long as anything it learned has lost its way
+            decoding = decoding._replace(longest=min(decoding.longest, 2 * self.said + 8))
         prompts = [self._prompt(text) for text in inputs]
         made: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
@@ -135,8 +138,9 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             for i, texts in zip(chosen, self._written(ids, mask, decoding, some, pieces, barred), strict=True):
                 made[i] = texts
 
-        # A row costs as many as there are beams.
-        batcher = Batcher(max(1, self.batcher.budget // decoding.beams))
+        # A row costs as many as there are beams; and few batches are worth more than little padding, as each of them
+        # takes as many steps as its longest text.
+        batcher = Batcher(max(1, self.batcher.budget // decoding.beams), step=_STEP)
         batcher.run([len(prompts[i]) for i in work], compute)
         self.batcher.halved += batcher.halved
         return made

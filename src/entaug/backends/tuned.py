@@ -58,6 +58,8 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         """The epoch whose weights were kept, from 1."""
         self.left_out = 0
         """Examples that were longer than the model takes and not learned from."""
+        self.said: int | None = None
+        """How many sub-words the longest example has that it learned to say."""
         self._learned: dict[str, Any] = {}
 
     # --------------------------------------------------------------------------------------------------- for subclasses
@@ -102,7 +104,10 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         self.model = self._marked(self.dtype if self.adapters else torch.float32)
 
         def rows(epoch: int) -> list[Row]:
-            return [self._row(example) for example in examples(epoch)]
+            found = [self._row(example) for example in examples(epoch)]
+            if not epoch:
+                self.said = max((sum(id_ != IGNORED for id_ in said) for _, said in found), default=None)
+            return found
 
         rate = tuning.rate or (5e-4 if self.adapters else 5e-5)
         outcome = learn(self.model, rows, self._fits, self._batch, tuning, rate, self.dtype, folder, progress)
@@ -194,6 +199,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
             "markers": self.markers,
             "losses": self.losses,
             "kept": self.kept,
+            "said": self.said,
         }
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -230,6 +236,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
             self.markers = {str(marker): str(words) for marker, words in config["markers"].items()}
             self.losses = [(mean, outside) for mean, outside in config["losses"]]
             self.kept, self.adapters = int(config["kept"]), bool(config["adapters"])
+            self.said = int(config["said"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"holds nothing that was learned ({error})", path=str(folder), remedy=remedy) from None
         if model != own:
