@@ -23,10 +23,11 @@ __all__ = [
     "read_linearized",
     "read_tagged",
     "tagged",
+    "wrapped",
 ]
 
 BROKEN = "labels that do not match"
-_PREFIX_WORDS = ("begin", "inside")  # what the meaning of a label token starts from besides its label
+_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # what the meaning of a label token starts from besides its label
 
 
 def label_token(tag: str) -> str:
@@ -49,8 +50,24 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
     return {
         label_token(f"{prefix}-{label}"): f"{word} {re.sub('[-_/ ]+', ' ', label)}"
         for label in sorted(set(labels))
-        for prefix, word in zip("BI", _PREFIX_WORDS, strict=True)
+        for prefix, word in _PREFIX_WORDS.items()
     }
+
+
+def wrapped(sentence: Sentence) -> list[list[str]]:
+    """Each token of a flat sentence by itself, or, of a mention, between two label tokens.
+
+    Raises:
+        LossError: mentions overlap or are discontinuous.
+
+    Example:
+        >>> wrapped(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))
+        [['<B-PER>', 'Ada', '<B-PER>'], ['sang']]
+    """
+    return [
+        [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+        for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)
+    ]
 
 
 def linearized(sentence: Sentence) -> list[str]:
@@ -63,10 +80,7 @@ def linearized(sentence: Sentence) -> list[str]:
         >>> " ".join(linearized(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])])))
         '<B-PER> Ada <B-PER> <I-PER> Byron <I-PER> sang'
     """
-    found: list[str] = []
-    for token, tag in zip(sentence.tokens, sentence.iob(), strict=True):
-        found += [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
-    return found
+    return [part for parts in wrapped(sentence) for part in parts]
 
 
 def linearized_mentions(sentence: Sentence) -> list[list[str]]:
@@ -76,11 +90,8 @@ def linearized_mentions(sentence: Sentence) -> list[list[str]]:
         >>> [" ".join(parts) for parts in linearized_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
         ['<B-PER> Ada <B-PER>']
     """
-    found = []
-    for mention in sentence.mentions:
-        words = zip(sentence.iob()[mention.start : mention.end], sentence.words(mention), strict=True)
-        found.append([part for tag, word in words for part in (label_token(tag), word, label_token(tag))])
-    return found
+    of_each = wrapped(sentence)
+    return [[part for parts in of_each[m.start : m.end] for part in parts] for m in sentence.mentions]
 
 
 def as_text(parts: Sequence[str], own: Iterable[str]) -> str:

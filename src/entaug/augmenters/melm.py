@@ -14,7 +14,7 @@ from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
-from entaug.linearize import as_text, label_token, label_tokens
+from entaug.linearize import as_text, label_token, label_tokens, wrapped
 from entaug.rng import Streams
 
 __all__ = ["MaskedEntityLM"]
@@ -131,13 +131,13 @@ class MaskedEntityLM(Learning):
         hidden = {i for i in inside if rng.random() < self.rate_hidden} or {rng.choice(inside)}
         stretches: list[tuple[str, bool]] = []
         shown: list[str] = []
-        for i, (token, tag) in enumerate(zip(sentence.tokens, sentence.iob(), strict=True)):
-            parts = [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+        for i, parts in enumerate(wrapped(sentence)):
             if i not in hidden:
                 shown += parts
                 continue
-            stretches += [(self._text([*shown, parts[0]], first=not stretches), False), (f" {token}", True)]
-            shown = [parts[2]]
+            before, token, after = parts
+            stretches += [(self._text([*shown, before], first=not stretches), False), (f" {token}", True)]
+            shown = [after]
         return [*stretches, (self._text(shown, first=not stretches), False)]
 
     def _text(self, parts: Sequence[str], *, first: bool) -> str:
@@ -172,12 +172,12 @@ class MaskedEntityLM(Learning):
         gaps = set(places)
         found: list[str | None] = []
         shown: list[str] = []
-        for i, (token, tag) in enumerate(zip(sentence.tokens, sentence.iob(), strict=True)):
-            parts = [token] if tag == "O" else [label_token(tag), token, label_token(tag)]
+        for i, parts in enumerate(wrapped(sentence)):
             if i in gaps:
                 # What stands between label tokens is spaced from them; the rest as in print.
-                found += [self._text([*shown, parts[0]], first=not found) + " ", None]
-                shown = [parts[2]]
+                before, _, after = parts
+                found += [self._text([*shown, before], first=not found) + " ", None]
+                shown = [after]
             else:
                 shown += parts
         return [*found, self._text(shown, first=not found)]

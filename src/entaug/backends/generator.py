@@ -24,7 +24,7 @@ __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open
 _HOW = ("beams", "diverse", "sample")
 _ENDING = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
-_OPEN = "([{\"'“‘«„"  # noqa: RUF001  (behind these stands no space before a word)
+_OPEN = frozenset("([{\"'“‘«„")  # noqa: RUF001  (behind these stands no space before a word)
 _STEP = 32  # widths of inputs to write from are multiples of it
 
 
@@ -192,7 +192,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
 
     def _is_open(self, id_: int) -> bool:
         """Whether a word can stand right behind a sub-word."""
-        return id_ < len(self._said) and self._said[id_][-1:] in set(_OPEN)
+        return id_ < len(self._said) and self._said[id_][-1:] in _OPEN
 
     def _written(
         self,
