@@ -23,6 +23,7 @@ from entaug.backends.generator import CausalGenerator, Seq2SeqGenerator, Transfo
 from entaug.backends.protocols import Decoding, Generator, Tuning
 from entaug.backends.sampling import Insist, RankPenalty, Wanted
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.linearize import goes_on, label_tokens, read_tagged
 
 COLOURS = "red blue green black white".split()
 PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
@@ -255,6 +256,25 @@ def test_what_constrained_decoding_allows() -> None:
     assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
     assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
     assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -> None:
+    marks = label_tokens(["X", "Y"])
+    pairs = [(a, f"<B-X> {a} <I-X> {b} and <B-Y> {c}") for a in COLOURS for b in COLOURS for c in ("red", "blue")]
+    learned = made(folders, kind).fit(pairs, Tuning(epochs=8, rate=1e-2), markers=marks)
+
+    def read(rules: dict[str, Any]) -> list[bool]:
+        decoding = Decoding(3, "sample", 3, longest=24, whole=False, temperature=2.0, goes_on=rules)
+        texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
+        assert sum("<B-" in text for text in texts) > 5
+        assert any("<I-" in text for text in texts)
+        # One that ends where its length did may end with a mark.
+        parts = [re.sub("(<[BI]-[XY]>)", r" \1 ", re.sub("(<[BI]-[XY]> *)$", "", text)).split() for text in texts]
+        return [read_tagged(some, marks) is not None for some in parts]
+
+    assert all(read(goes_on(["X", "Y"])))
+    assert not all(read({})), "what has hardly learned does not do so by itself"
 
 
 @pytest.mark.parametrize("kind", KINDS)

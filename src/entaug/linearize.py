@@ -16,6 +16,7 @@ from entaug.errors import TagError
 
 __all__ = [
     "BROKEN",
+    "goes_on",
     "label_token",
     "label_tokens",
     "linearized",
@@ -183,6 +184,20 @@ def tagged(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
     found: list[str] = []
     for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
         found += [token] if tag == "O" else [label_token(tag), token]
+    return found
+
+
+def goes_on(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
+    """The label tokens of `tagged` text and, for each inside a mention, those that it goes on with.
+
+    Example:
+        >>> goes_on(["X"])
+        {'<B-X>': None, '<I-X>': ('<B-X>', '<I-X>')}
+    """
+    found: dict[str, tuple[str, ...] | None] = {}
+    for label in sorted(set(labels)):
+        begin, inside = label_token(f"B-{label}"), label_token(f"I-{label}")
+        found |= {begin: None, inside: (begin, inside)}
     return found
 
 

@@ -16,7 +16,7 @@ from entaug.backends.protocols import Decoding, Generator, TokenLM
 from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.linearize import BROKEN, as_text, label_token, label_tokens, read_tagged, tagged
+from entaug.linearize import BROKEN, as_text, goes_on, label_token, label_tokens, read_tagged, tagged
 from entaug.marking import UNLISTED, Surfaces
 from entaug.tags import scheme_name
 
@@ -272,8 +272,10 @@ class MulDA(Generative):
         self._judge = _Judge(everything, self.unlisted)
         gold = _plain(everything)
         self.left_out_ = len(everything) - len(gold)
-        markers = label_tokens({m.label for s in gold for m in s.mentions})
+        labels = {m.label for s in gold for m in s.mentions}
+        markers = label_tokens(labels)
         self._labels = list(markers)
+        self._goes_on = goes_on(labels)
         pairs = [(self._language(s), as_text(tagged(s), markers)) for s in gold]
         self.tuned_: Generator | None = self._taught(self.generator_, pairs, pairs, markers) if markers else None
 
@@ -289,7 +291,15 @@ class MulDA(Generative):
             return [NO_CANDIDATE] * len(asked)
         inputs = [self._language(one.sentence) for one in asked]
         seeds = [one.rng.getrandbits(32) for one in asked]
-        decoding = Decoding(1, "sample", 1, top_k=self.top_k, temperature=float(self.temperature), longest=self.longest)
+        decoding = Decoding(
+            1,
+            "sample",
+            1,
+            top_k=self.top_k,
+            temperature=float(self.temperature),
+            longest=self.longest,
+            goes_on=self._goes_on,
+        )
         written = self.tuned_.generate(inputs, decoding, seeds)
         return [self._one(one, texts[0]) if texts else UNFINISHED for one, texts in zip(asked, written, strict=True)]
 

@@ -6,7 +6,7 @@ import abc
 import copy
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ from typing import Any, Self
 from entaug.align import in_word
 from entaug.backends.fine_tuning import Row
 from entaug.backends.protocols import Decoding, Pairs, Tuning
-from entaug.backends.sampling import GumbelTopK, Insist, RankPenalty, Wanted
+from entaug.backends.sampling import BeforeWords, GumbelTopK, Insist, RankPenalty, Wanted
 from entaug.backends.torch_base import Batcher, find, load, quiet, torch, transformers
 from entaug.backends.tuned import IGNORED, Tunable, peft_module
 from entaug.errors import ParameterError
@@ -190,6 +190,13 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         rows = self.model.get_input_embeddings().weight.shape[0]
         return sorted({*self.tokenizer.all_special_ids, *range(len(self.tokenizer), rows)} - {self._end})
 
+    def _before_words(self, goes_on: Mapping[str, Collection[str] | None], written: int) -> BeforeWords:
+        """What lets markers stand only where they can be read."""
+        own = {marker: int(self.tokenizer.convert_tokens_to_ids(marker)) for marker in self.markers}
+        rules = {own[mark]: None if some is None else {own[m] for m in some} for mark, some in goes_on.items()}
+        begins = [i for i, text in enumerate(self._said) if text[:1] == " " and text.strip() and i not in rules]
+        return BeforeWords(rules, written, torch.tensor(begins, device=self.device), self._marks[1])
+
     def _is_open(self, id_: int) -> bool:
         """Whether a word can stand right behind a sub-word."""
         return id_ < len(self._said) and self._said[id_][-1:] in _OPEN
@@ -211,6 +218,8 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         if wanted is not None:
             begun = self._before_text(ids)
             processors.append(Insist(wanted, many, begun, self._end, *self._marks, self._is_open, unwanted))
+        if decoding.goes_on:
+            processors.append(self._before_words(decoding.goes_on, self._before_text(ids)))
         if decoding.how == "diverse":
             processors.append(RankPenalty(many, decoding.penalty))
         elif decoding.how == "sample":

@@ -8,8 +8,9 @@ Text for a language model is running text, spaced as in print: `entaug.align.run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
 from entaug.data import Sentence
@@ -207,6 +208,8 @@ class Decoding(NamedTuple):
         temperature: above 1 for more variety, below for less.
         longest: how many sub-words a text may have.
         whole: whether texts that have not come to an end by then are left out.
+        goes_on: markers that stand each before one word, and for each those that it goes on with, if any: it is written
+            one word behind one of these only. Empty where markers may stand anywhere.
     """
 
     texts: int = 1
@@ -217,6 +220,7 @@ class Decoding(NamedTuple):
     temperature: float = 1.0
     longest: int = 128
     whole: bool = True
+    goes_on: Mapping[str, Collection[str] | None] = MappingProxyType({})
 
 
 Pairs = Sequence[tuple[str, str]] | Callable[[int], Sequence[tuple[str, str]]]

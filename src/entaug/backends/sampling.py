@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from entaug.backends.torch_base import torch, transformers
 
-__all__ = ["GumbelTopK", "Insist", "RankPenalty", "Wanted"]
+__all__ = ["BeforeWords", "GumbelTopK", "Insist", "RankPenalty", "Wanted"]
 
 
 _REPEATED = 4  # so many sub-words stand in a text once
@@ -90,6 +90,61 @@ class RankPenalty(transformers.LogitsProcessor):
             lowered = lowered + self._penalty * last[:, None]
         self._before, self._tokens = input_ids.clone(), tokens
         return torch.full_like(scores, float("-inf")).scatter_(1, tokens, lowered)
+
+
+class BeforeWords(transformers.LogitsProcessor):
+    """Constrained decoding: marks that stand each before a word.
+
+    Behind a mark stands the beginning of a word, and no other mark nor the end. A mark that goes on with others stands
+    where there is one word behind one of these and no more.
+
+    Args:
+        goes_on: the sub-word of each mark, and those that it goes on with; none for a mark that may stand anywhere.
+        written: sub-words of a row before the text begins.
+        begins: the sub-words that begin a word.
+        glues: the sub-words that make one word with what stands before them.
+
+    Example:
+        >>> rule = BeforeWords({8: None, 9: {8, 9}}, written=0, begins=torch.tensor([1, 2]), glues=torch.tensor([3]))
+        >>> [rule.allowed(said) for said in ([], [8], [8, 1], [8, 1, 3], [8, 1, 2], [8, 1, 0])]
+        [{8}, None, {8, 9}, {8, 9}, {8}, {8}]
+    """
+
+    def __init__(
+        self,
+        goes_on: Mapping[int, Collection[int] | None],
+        written: int,
+        begins: torch.Tensor,
+        glues: torch.Tensor,
+    ) -> None:
+        self._goes_on = goes_on
+        self._written = written
+        self._marks = torch.tensor(list(goes_on), device=begins.device)
+        self._begins = begins
+        self._glues = set(glues.tolist())
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        lowered = torch.full_like(scores, float("-inf"))
+        for row, said in enumerate(input_ids[:, self._written :].tolist()):
+            allowed = self.allowed(said)
+            if allowed is None:
+                lowered[row, self._begins] = scores[row, self._begins]
+                continue
+            lowered[row] = scores[row]
+            lowered[row, self._marks] = float("-inf")
+            some = list(allowed)
+            lowered[row, some] = scores[row, some]
+        return lowered
+
+    def allowed(self, said: Sequence[int]) -> set[int] | None:
+        """The marks that may stand behind a text; none where a word must."""
+        last = next((i for i in range(len(said) - 1, -1, -1) if said[i] in self._goes_on), None)
+        if last is not None and last == len(said) - 1:
+            return None
+        one_word = last is not None and all(id_ in self._glues for id_ in said[last + 2 :])
+        before = said[last] if last is not None and one_word else None
+        return {mark for mark, others in self._goes_on.items() if others is None or before in others}
 
 
 class Wanted(NamedTuple):
