@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 import torch
 
 import tiny
-from entaug import ACLM, EnTDA, Mention, Sentence
+from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.augmenters.generative import COPIED
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.fine_tuning import learn
@@ -452,7 +452,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
     generator = open_generator(str(folders[kind]))
     assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
-    for cls, more in ((EnTDA, {}), (ACLM, others)):
+    for cls, more in ((EnTDA, {}), (ACLM, others), (MulDA, {})):
         settings: dict[str, Any] = {"epochs": 2, "rate": 0.01, "longest": 16, "max_attempts": 1, **more}
         kept = tmp_path / f"{cls.__name__}"
         first = cls(generator=generator, keep=str(kept), **settings).fit(gold)
