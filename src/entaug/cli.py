@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
 from entaug.errors import EntaugError, OutputError, ParameterError
+from entaug.formats import FORMATS
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, Facts
@@ -167,20 +168,33 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the input is read (found by looking, unless given)")
-    group.add_argument("--from", dest="from_format", metavar="FORMAT", help="conll or jsonl")
+    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
     group.add_argument(
         "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
     )
     group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
     group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
+    group.add_argument(
+        "--language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
+    )
+    group.add_argument(
+        "--split",
+        choices=("none", "lines", "sentences"),
+        help="formats of plain text: how texts are cut into sentences",
+    )
+    group.add_argument(
+        "--misaligned",
+        choices=("error", "skip", "cut"),
+        help="formats of plain text: what to do with a mention that begins or ends within a token (default: error)",
+    )
     group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the output is written (as the input, unless given)")
-    group.add_argument("--to", dest="to_format", metavar="FORMAT", help="conll or jsonl")
+    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
     group.add_argument(
@@ -281,9 +295,12 @@ def use(args: argparse.Namespace) -> None:
             os.environ[f"ENTAUG_{name}"] = value
 
 
+_READING = ("token_column", "tag_column", "scheme", "separator", "language", "split", "misaligned")
+
+
 def _reading(args: argparse.Namespace) -> dict[str, Any]:
     """What a job wants to know of how to read."""
-    layout = {name: getattr(args, name) for name in ("token_column", "tag_column", "scheme", "separator")}
+    layout = {name: getattr(args, name) for name in _READING}
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 

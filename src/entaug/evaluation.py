@@ -20,6 +20,7 @@ from entaug.errors import EntaugError, InputError, OutputError
 from entaug.formats import named, open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.files import STDIN, atomic, output_error, rereadable
+from entaug.formats.whole import Whole, write_whole
 from entaug.jobs import STDOUT, Progress, _check_output, _guess, _silent, _watched
 from entaug.scoring import Scores, score
 from entaug.sinks import Counts, StreamSink
@@ -106,9 +107,12 @@ def subset_file(
                 _check_output(path, input, force=force)
             with contextlib.ExitStack() as stack:  # so that they appear together
                 for part, sentences in parts.items():
-                    sink = StreamSink(stack.enter_context(atomic(paths[part])))
                     summary.files.append(Written(str(paths[part])))
-                    sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])
+                    if isinstance(source.format, Whole):
+                        write_whole(source.format, source.dialect, sentences, paths[part])
+                    else:
+                        sink = StreamSink(stack.enter_context(atomic(paths[part])))
+                        sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])
                     for sentence in sentences:
                         summary.files[-1].counts.add(sentence)
         except EntaugError as error:

@@ -14,8 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
@@ -24,6 +25,7 @@ from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
+from entaug.formats.whole import Whole, finish_whole
 from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
@@ -84,7 +86,7 @@ def _silent(what: str, done: int, total: int | None) -> None:
 
 def _guess(opened: Opened, progress: Progress) -> int | None:
     """About how many sentences a file has, for the time left; from how many its beginning has."""
-    if progress is _silent or opened.path.suffix == ".gz":
+    if progress is _silent or opened.path.suffix == ".gz" or isinstance(opened.format, Whole):
         return None
     size = opened.path.stat().st_size
     beginning = min(size, _BEGINNING)
@@ -120,8 +122,8 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
     if str(output) in STDOUT:
         return
     try:
-        if path.is_dir():
-            raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+        if path.is_dir() and any(path.iterdir()):
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new or empty folder")
         for written in (path, *left_by(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
                 raise OutputError(
@@ -129,12 +131,25 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
                 )
         if is_special(path):
             return
-        if path.exists() and not force:
+        if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
         with tempfile.TemporaryFile(dir=followed(path).parent):
             pass
     except OSError as error:
         raise output_error(path, error) from None
+
+
+def _check_whole(output: str | Path, format_: Whole) -> None:
+    """Fail early where a format that is written at once cannot be.
+
+    Raises:
+        OutputError: the output is a stream, or a file for a folder.
+    """
+    if str(output) in STDOUT or is_special(Path(output)):
+        remedy = "name a folder with -o" if format_.folder else "name a file with -o"
+        raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
+    if Path(output).is_file() and format_.folder:
+        raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -184,13 +199,17 @@ def augment_file(
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(_name(output), to_format, source, **(write_options or {}))
+            finish = None
+            if isinstance(to.format, Whole):
+                _check_whole(output, to.format)
+                finish = partial(finish_whole, to.format, to.dialect)
             if str(output) in STDOUT:
                 sink: Sink = StreamSink(sys.stdout.buffer)
             elif is_special(Path(output)):
                 sink = StreamSink(stack.enter_context(atomic(Path(output))))
             else:
                 job = _job_key(kept, augmenter, only_new, repair, source, to)
-                sink = PartialSink(Path(output), job, force=force)
+                sink = PartialSink(Path(output), job, force=force, finish=finish)
             summary = AugmentSummary(
                 augmenter.facts.name,
                 augmenter.signature,
@@ -354,8 +373,11 @@ class _Named(Iterable[Sentence]):
 
 def _job_key(kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened) -> str:
     """What must be equal for a run to go on where another stopped."""
-    with open_bytes(kept) as stream:
-        content = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+    content = ""
+    for file in sorted(p for p in kept.iterdir() if p.is_file()) if kept.is_dir() else [kept]:
+        with open_bytes(file) as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        content += f"{file.name if kept.is_dir() else ''}{digest}"
     parts = (__version__, augmenter.signature, only_new, repair, source.dialect, to.format.name, to.dialect, content)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -453,7 +475,12 @@ def convert_file(
             to = target(_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
+            if isinstance(to.format, Whole):
+                _check_whole(output, to.format)
+                held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
+                out: IO[bytes] = stack.enter_context(held.open("wb"))
+            else:
+                out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
             sink = StreamSink(out)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
@@ -466,6 +493,8 @@ def convert_file(
                     lines = []
             sink.write(lines)
             out.flush()
+            if isinstance(to.format, Whole):
+                finish_whole(to.format, to.dialect, held, Path(output))
             summary.repaired = reading.repaired
             summary.lost.update(reading.notes)
         except EntaugError as error:

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -110,12 +111,21 @@ class PartialSink(Sink):
     The note is there before the partial file is, and tells whose it is. It is rewritten atomically after the text it
     speaks of has been flushed, so a run that was killed goes on from the last note; what stands after it is cut off
     and made again, to the same bytes.
+
+    Args:
+        output: the target.
+        job: what must be equal for a run to go on where another stopped.
+        force: whether to drop what another interrupted run left.
+        finish: what makes the target of the partial file; by default it becomes the target itself.
     """
 
     can_undo = True
 
-    def __init__(self, output: Path, job: str, *, force: bool) -> None:
+    def __init__(
+        self, output: Path, job: str, *, force: bool, finish: Callable[[Path, Path], None] | None = None
+    ) -> None:
         self._output = output
+        self._finish = finish
         self.target = followed(output)
         self.path, self._note = left_by(output)
         self._job = job
@@ -235,7 +245,9 @@ class PartialSink(Sink):
                 self._remove()
 
     def _put_in_place(self) -> None:
-        if self._output.suffix == ".gz":
+        if self._finish is not None:  # the partial file is not of the format that is wanted
+            self._finish(self.path, self._output)
+        elif self._output.suffix == ".gz":
             with self.path.open("rb") as plain, atomic(self._output) as out:
                 shutil.copyfileobj(plain, out)
         else:

@@ -11,11 +11,17 @@ from typing import Any
 from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.files import STDIN, atomic, encoded, is_special, line_chunks, rereadable
+from entaug.formats.files import STDIN, atomic, encoded, is_special, open_bytes, rereadable
+from entaug.formats.whole import Whole, write_whole
 
 __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", "target", "write"]
 
-FORMATS = {"conll": "entaug.formats.conll:Conll", "jsonl": "entaug.formats.jsonl:Jsonl"}
+FORMATS = {
+    # Those that are told by what they hold come first, those that nearly anything could be last.
+    "jsonl": "entaug.formats.jsonl:Jsonl",
+    "conll": "entaug.formats.conll:Conll",
+}
+_USUAL = ("conll", "jsonl")  # what an extension that several formats share means for a new file
 
 
 def find(name: str) -> Format:
@@ -31,22 +37,28 @@ def find(name: str) -> Format:
     return found
 
 
-def _by_extension(path: Path) -> Format | None:
+def _by_extension(path: Path) -> list[Format]:
+    """The formats that a file's name speaks for."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    for name in FORMATS:
-        if suffixes and suffixes[-1] in find(name).extensions:
-            return find(name)
-    return None
+    return [found for found in map(find, FORMATS) if suffixes and suffixes[-1] in found.extensions]
 
 
-def _by_content(path: Path) -> Format:
-    for _, lines in line_chunks(path):
-        for line in lines:
-            if line.strip():
-                # A row of columns may start with a bracket too, but then it does not hold a field name.
-                jsonish = line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
-                return find("jsonl" if jsonish else "conll")
-    return find("conll")
+def _looked_for(path: Path) -> Format:
+    """The format of a file: by its extension, and where that is of several or none by its content."""
+    folder = path.is_dir()
+    named = [] if folder else _by_extension(path)
+    if len(named) == 1:
+        return named[0]
+    among = [one for one in named or map(find, FORMATS) if (isinstance(one, Whole) and one.folder) == folder]
+    for one in among:
+        if one.recognises(path):
+            return one
+    if folder:
+        known = ", ".join(one.title for one in among) or "none"
+        raise InputError(
+            "is a directory of no known format", path=str(path), remedy=f"name a file in it; known: {known}"
+        )
+    return next((one for one in named if one.name in _USUAL), find("conll"))
 
 
 @dataclass(frozen=True)
@@ -96,9 +108,9 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
             path=str(path),
             remedy="use entaug.read, or save it to a file first",
         )
-    with_lines = next(line_chunks(path), None)  # missing, unreadable, not UTF-8: say so before anything else
-    found = find(format) if format else _by_extension(path) or _by_content(path)
-    del with_lines
+    if not path.is_dir():
+        open_bytes(path).close()  # missing or unreadable: say so before anything else
+    found = find(format) if format else _looked_for(path)
     return Opened(path, found, found.look(path, **_fitting(found, options)))
 
 
@@ -112,7 +124,13 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         options: layout given by hand.
     """
     path = Path(path)
-    found = find(format) if format else _by_extension(path) or (like.format if like else find("conll"))
+    named = _by_extension(path)
+    if format:
+        found = find(format)
+    elif like is not None and (like.format in named or not named):
+        found = like.format
+    else:
+        found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
@@ -188,6 +206,8 @@ def write(
         OutputError: the file cannot be written.
     """
     to = target(path, format, None if like is None else open_file(like), **options)
+    if isinstance(to.format, Whole):
+        return write_whole(to.format, to.dialect, sentences, to.path)
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:

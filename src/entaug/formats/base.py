@@ -11,7 +11,10 @@ from typing import Any, Protocol
 from entaug.data import Sentence
 from entaug.errors import InputError
 
-__all__ = ["Carries", "Dialect", "Format", "Reading"]
+__all__ = ["ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading"]
+
+ENTITY_FIELDS = "_entity_fields"
+"""Field of a sentence: what its file says of each mention besides label and place, in the order of the mentions."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,19 @@ class Reading:
 
 
 class Format(Protocol):
-    """A format. Instances hold no state: what differs from file to file is in the dialect."""
+    """A format. Instances hold no state: what differs from file to file is in the dialect.
+
+    Those whose files are written at once (folders, binary files, one JSON document) are `entaug.formats.whole.Whole`.
+    """
 
     name: str
     title: str
     extensions: tuple[str, ...]
     carries: Carries
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a file looks like one of this format and of no other; no error, whatever is in it."""
+        ...
 
     def dialect(self, **options: Any) -> Any:
         """A dialect from options given by hand, defaults elsewhere: for writing what was not read."""

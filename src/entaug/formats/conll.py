@@ -90,6 +90,10 @@ class Conll:
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
     carries = Carries(nested=False, discontinuous=False, columns=True, fields=False, spaces=False)
 
+    def recognises(self, path: Path) -> bool:
+        """Whether it is a file: nearly anything could be rows of columns, and its faults are best told as such."""
+        return not path.is_dir()
+
     def dialect(self, **options: Any) -> ConllDialect:
         """A dialect from options given by hand: separator (tab, space, runs), token_column, tag_column, scheme ..."""
         return _options(ConllDialect(), options)

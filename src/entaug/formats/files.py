@@ -19,17 +19,21 @@ from entaug.errors import InputError, OutputError
 __all__ = [
     "STDIN",
     "atomic",
+    "beginning",
     "encoded",
     "followed",
     "is_special",
     "line_chunks",
     "open_bytes",
     "output_error",
+    "read_bytes",
     "rereadable",
 ]
 
 STDIN = "-"
 _CHUNK = 1 << 20
+_LINE = 1 << 28  # bytes of a line at most
+_FILE = 1 << 31  # bytes of a file that is read at once at most, unpacked
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -47,6 +51,40 @@ def open_bytes(path: Path) -> BinaryIO:
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+
+
+def beginning(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unpacked; none where it cannot be read, which is told when it is opened."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(size)
+    except (InputError, OSError, EOFError, zlib.error):
+        return b""
+
+
+def read_bytes(path: Path, most: int = _FILE) -> bytes:
+    """A whole file, unpacked.
+
+    Raises:
+        InputError: it cannot be read, is a broken gzip file, or is larger than `most`.
+    """
+    parts: list[bytes] = []
+    size = 0
+    with open_bytes(path) as stream:
+        while True:
+            try:
+                block = stream.read(_CHUNK)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it anew") from None
+            except OSError as error:
+                raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+            if not block:
+                return b"".join(parts)
+            parts.append(block)
+            size += len(block)
+            if size > most:
+                remedy = "split it, or convert it to JSON lines"
+                raise InputError(f"holds more than {most >> 20:,} MiB", path=str(path), remedy=remedy)
 
 
 def is_special(path: Path) -> bool:
@@ -133,6 +171,9 @@ def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
             if block:
                 cut = data.rfind(b"\n") + 1
                 data, rest = data[:cut], data[cut:]
+            if len(rest) > _LINE:
+                remedy = "see whether it is what it should be"
+                raise InputError(f"a line of more than {_LINE >> 20} MiB", path=str(path), line=number, remedy=remedy)
             if data:
                 lines = _decode(data, number, path)
                 yield number, lines

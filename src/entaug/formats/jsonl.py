@@ -19,12 +19,11 @@ import orjson
 from entaug.align import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.formats.base import Carries, Reading
-from entaug.formats.files import line_chunks
+from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.files import beginning, line_chunks
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
-_EXTRA = "_entity_fields"
 _KNOWN = frozenset(("tokens", "entities", "id", "text", "columns"))
 _LONG_NUMBER = re.compile(r"\d{19}")
 _PLACE = frozenset(("start", "end", "spans"))
@@ -60,6 +59,14 @@ class Jsonl:
     title = "JSON lines"
     extensions = (".jsonl", ".json", ".ndjson")
     carries = Carries(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the first line begins like a JSON object or array."""
+        for line in beginning(path).decode("utf-8-sig", "replace").splitlines():
+            if line.strip():
+                # A row of columns may start with a bracket too, but then it does not hold a field name.
+                return line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
+        return False
 
     def dialect(self, **options: Any) -> JsonlDialect:
         """A dialect from options given by hand: entities (offsets, spans, mixed) and label (type, label)."""
@@ -137,7 +144,7 @@ class Jsonl:
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
         for name, value in sentence.meta.items():
-            if name == _EXTRA and _are_extras(value, len(entities)):
+            if name == ENTITY_FIELDS and _are_extras(value, len(entities)):
                 for entity, extra in zip(entities, value, strict=True):
                     _add_fields(entity, extra, dialect.label)
             else:
@@ -217,7 +224,7 @@ def _sentence(line: str) -> Sentence:
     if any(len(entity) > 2 + ("start" in entity) for entity in entities):
         extra = _entity_fields(mentions, entities)
         if any(extra):
-            meta[_EXTRA] = extra
+            meta[ENTITY_FIELDS] = extra
     columns, spaces, text = record.get("columns"), None, record.get("text")
     if _is_columns(columns, len(tokens)):
         columns = {column: tuple(values) for column, values in columns.items()}

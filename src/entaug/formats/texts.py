@@ -1,0 +1,344 @@
+"""Texts with character offsets as sentences with tokens, and back: what formats without tokens of their own share.
+
+A text is tokenised by spaCy's rules for its language, unless the file says what its tokens are. It stays one sentence,
+or is cut at line ends, or at ends of sentences, and never within a mention. The white space between tokens stays with
+the sentence, so that a text that nothing happened to comes back to the character, offsets and all; tokens that came in
+are spaced as in print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from entaug.align import spaces_in, spacing
+from entaug.data import Mention, Sentence, Span
+from entaug.errors import InputError, MissingExtraError, ParameterError
+from entaug.formats.base import ENTITY_FIELDS, Reading
+
+__all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined"]
+
+BEFORE = "_before"
+"""Field of a sentence: the white space before its first token, where there is any."""
+DOCUMENT = "_document"
+"""Field of a sentence: the id of the text it was cut from, and the character where it begins there."""
+RANGES = "_ranges"
+"""Field of a mention whose ranges of characters are more than those of tokens: they, from where the sentence begins."""
+SPLITS = ("none", "lines", "sentences")
+MISALIGNED = ("error", "skip", "cut")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class CharMention(NamedTuple):
+    """A mention by characters.
+
+    Args:
+        label: the entity type.
+        spans: half-open ranges of characters (of code points), in order.
+        fields: what else the file says of it.
+    """
+
+    label: str
+    spans: tuple[Span, ...]
+    fields: Mapping[str, Any] = _NOTHING
+
+
+class Text(NamedTuple):
+    """A text with its mentions.
+
+    Args:
+        text: it.
+        mentions: in any order.
+        id: its name.
+        fields: what else the file says of it; kept as fields of its first sentence.
+        tokens: its tokens, where the file says them.
+    """
+
+    text: str
+    mentions: Sequence[CharMention] = ()
+    id: str | None = None
+    fields: Mapping[str, Any] = _NOTHING
+    tokens: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How texts become sentences.
+
+    Args:
+        language: a language code that spaCy has rules for; ``"xx"`` for any.
+        split: ``"none"``, a text is a sentence; ``"lines"``, a line is one; ``"sentences"``, they are found, and a line
+            end is the end of one too.
+        misaligned: what to do with a mention that begins or ends within a token: ``"error"``; ``"skip"``: leave it out,
+            and count; ``"cut"``: cut the token there.
+    """
+
+    language: str = "en"
+    split: str = "none"
+    misaligned: str = "error"
+
+    def __post_init__(self) -> None:
+        for name, known in (("split", SPLITS), ("misaligned", MISALIGNED)):
+            if getattr(self, name) not in known:
+                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+
+
+def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
+    """The sentences of a text; none where it holds nothing but white space.
+
+    Raises:
+        InputError: a mention outside the text, or one that begins or ends within a token.
+        MissingExtraError: the text must be tokenised, and spaCy is not installed.
+
+    Example:
+        >>> text = Text("Ada sang.  In Rome", [CharMention("LOC", ((14, 18),))], tokens=["Ada", "sang.", "In", "Rome"])
+        >>> [s.words(m) for s in cut(text, Cutting(), Reading()) for m in s.mentions]
+        [('Rome',)]
+    """
+    mentions = [_trimmed(mention, text.text, reading) for mention in text.mentions]
+    tokens, ends = _tokens(text, how)
+    if not tokens:
+        return []
+    tokens, placed = _placed(tokens, mentions, text.text, how.misaligned, reading)
+    starts = sorted({0, *_lines(tokens, text.text, how.split), *(ends(tokens) if how.split == "sentences" else ())})
+    inside = {i for m, _ in placed for i in range(m.start + 1, m.end)}  # no sentence begins within a mention
+    cuts = [*(i for i in starts if i not in inside), len(tokens)]
+    return [
+        _sentence(text, tokens, placed, first, last, number, len(cuts) - 1)
+        for number, (first, last) in enumerate(pairwise(cuts))
+    ]
+
+
+def _trimmed(mention: CharMention, text: str, reading: Reading) -> CharMention:
+    """A mention without the white space at its edges, and checked."""
+    spans = []
+    for start, end in mention.spans:
+        if not 0 <= start < end <= len(text):
+            raise InputError(
+                f"mention {mention.label} ({start}-{end}) is empty or outside the text of {len(text)} characters",
+                remedy="mend its offsets",
+            )
+        piece = text[start:end]
+        inner = piece.strip()
+        if not inner:
+            raise InputError(f"mention {mention.label} ({start}-{end}) is white space alone", remedy="remove it")
+        if len(inner) < len(piece):
+            reading.notes["white space at the edge of a mention left out"] += 1
+        first = start + len(piece) - len(piece.lstrip())
+        spans.append((first, first + len(inner)))
+    return mention._replace(spans=tuple(sorted(spans)))
+
+
+def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Span]], Iterable[int]]]:
+    """Where tokens stand, and what finds among tokens those that begin a sentence."""
+    language = how.language
+
+    def ends(tokens: Sequence[Span]) -> Iterable[int]:
+        nlp, sentencizer, doc_class = _pipeline(language)
+        words = [text.text[a:b] for a, b in tokens]
+        following = [*(a for a, _ in tokens[1:]), len(text.text)]
+        spaces = [end < after for (_, end), after in zip(tokens, following, strict=True)]
+        doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
+        return [token.i for token in doc if token.is_sent_start]
+
+    if text.tokens is not None:
+        before = len(text.text) - len(text.text.lstrip())
+        spaces = spaces_in(text.tokens, text.text[before:]) if text.tokens else None
+        if spaces is not None:
+            found = []
+            place = before
+            for token, space in zip(text.tokens, spaces, strict=True):
+                found.append((place, place + len(token)))
+                place += len(token) + len(space)
+            return found, ends
+    nlp = _pipeline(language)[0]
+    doc = nlp.make_doc(text.text)
+    return [(t.idx, t.idx + len(t.text)) for t in doc if not t.text.isspace()], ends
+
+
+@cache
+def _pipeline(language: str) -> tuple[Any, Any, Any]:
+    """The tokeniser of a language, its finder of sentences, and the class of what these pass around."""
+    try:
+        import spacy
+        from spacy.tokens import Doc
+    except ImportError as error:
+        raise MissingExtraError(error.name or "spacy", "spacy") from None
+    try:
+        nlp = spacy.blank(language)
+    except (ImportError, ValueError):
+        remedy = "give the code of a language that it has, such as en, de or fr; xx is for any"
+        raise ParameterError(f"spaCy has no rules for the language {language!r}", remedy=remedy) from None
+    nlp.max_length = 2**31
+    return nlp, nlp.create_pipe("sentencizer"), Doc
+
+
+def _placed(
+    tokens: list[Span], mentions: Sequence[CharMention], text: str, misaligned: str, reading: Reading
+) -> tuple[list[Span], list[tuple[Mention, CharMention]]]:
+    """The tokens, and the mentions by tokens."""
+    starts, ends = {a for a, _ in tokens}, {b for _, b in tokens}
+    kept, cuts = [], set()
+    for mention in mentions:
+        odd = {a for a, _ in mention.spans} - starts | {b for _, b in mention.spans} - ends
+        if odd and misaligned != "cut":
+            place = min(odd)
+            token = next((text[a:b] for a, b in tokens if a < place < b), "")
+            spans = ", ".join(f"{a}-{b}" for a, b in mention.spans)
+            what = " ... ".join(text[a:b] for a, b in mention.spans)
+            told = f"mention {mention.label} {what!r} ({spans}) begins or ends within the token {token!r}"
+            if misaligned == "error":
+                raise InputError(told, remedy="pass --misaligned cut to cut the token there, or skip to leave it out")
+            reading.notes[f"left out: {told}"] += 1
+            continue
+        cuts |= odd
+        kept.append(mention)
+    if cuts:
+        tokens = [piece for token in tokens for piece in _pieces(token, cuts)]
+    first = {a: i for i, (a, _) in enumerate(tokens)}
+    last = {b: i + 1 for i, (_, b) in enumerate(tokens)}
+    placed: dict[Mention, CharMention] = {}
+    for mention in kept:
+        by_tokens = Mention(mention.label, [(first[a], last[b]) for a, b in mention.spans])
+        if by_tokens in placed:
+            if not reading.repair:
+                a, b = mention.spans[0]
+                remedy = "remove one, or pass --repair"
+                raise InputError(f"mention {mention.label} {text[a:b]!r} ({a}-{b}) is given twice", remedy=remedy)
+            reading.repaired["mention that was given twice dropped"] += 1
+            continue
+        placed[by_tokens] = mention
+    return tokens, sorted(placed.items(), key=lambda pair: (pair[0].spans, pair[0].label))
+
+
+def _pieces(token: Span, cuts: set[int]) -> list[Span]:
+    start, end = token
+    inner = sorted(place for place in cuts if start < place < end)
+    return list(pairwise([start, *inner, end]))
+
+
+def _lines(tokens: Sequence[Span], text: str, split: str) -> Iterable[int]:
+    """The tokens that begin a line."""
+    if split == "none":
+        return ()
+    return [i for i, ((_, end), (start, _)) in enumerate(pairwise(tokens), start=1) if "\n" in text[end:start]]
+
+
+def _sentence(
+    text: Text,
+    tokens: Sequence[Span],
+    placed: Sequence[tuple[Mention, CharMention]],
+    first: int,
+    last: int,
+    number: int,
+    count: int,
+) -> Sentence:
+    """One of the sentences of a text."""
+    own = tokens[first:last]
+    following = [*(a for a, _ in own[1:]), tokens[last][0] if last < len(tokens) else len(text.text)]
+    mine = [(m.shifted(-first), c) for m, c in placed if m.start >= first and m.end <= last]
+    meta = {} if number else dict(text.fields)
+    if not number and tokens[0][0]:
+        meta[BEFORE] = text.text[: tokens[0][0]]
+    if count > 1:
+        meta[DOCUMENT] = [text.id, own[0][0]]
+    said = [dict(c.fields) for _, c in mine]
+    for extra, (m, c) in zip(said, mine, strict=True):
+        # Ranges with white space alone between them are one range of tokens: so brat has a mention over two lines.
+        if len(c.spans) != len(m.spans):
+            extra[RANGES] = [[a - own[0][0], b - own[0][0]] for a, b in c.spans]
+    if any(said):
+        meta[ENTITY_FIELDS] = said
+    return Sentence(
+        tuple(text.text[a:b] for a, b in own),
+        tuple(m for m, _ in mine),
+        text.id if count == 1 or text.id is None else f"{text.id}-{number + 1}",
+        meta,
+        spaces=tuple(text.text[b:after] for (_, b), after in zip(own, following, strict=True)),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- and back again
+
+
+def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
+    r"""Sentences as one text.
+
+    Args:
+        sentences: one or more.
+        between: what to put between two where nothing says that they touched.
+
+    Example:
+        >>> joined([Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])]), Sentence(["Oh", "!"])])[:2]
+        ('Ada sang.\nOh!', [CharMention(label='PER', spans=((0, 3),), fields={})])
+    """
+    parts: list[str] = []
+    mentions: list[CharMention] = []
+    fields: dict[str, Any] = {}
+    name: str | None = None
+    tokens: list[str] = []
+    place = 0
+    for number, sentence in enumerate(sentences):
+        document, start = _origin(sentence)
+        if not number:
+            name = sentence.id if document is None else document
+            parts.append(str(sentence.meta.get(BEFORE, "")))
+            place = len(parts[0])
+        elif parts[-1] and not parts[-1][-1:].isspace() and start != place:
+            parts.append(between)
+            place += len(between)
+        # What a text says of itself stands with its first sentence.
+        fields |= {
+            k: v for k, v in sentence.meta.items() if not (k in fields or k in (BEFORE, DOCUMENT, ENTITY_FIELDS))
+        }
+        spaces = spacing(sentence.tokens) if sentence.spaces is None else sentence.spaces
+        bounds = []
+        first = place
+        for token, space in zip(sentence.tokens, spaces, strict=True):
+            bounds.append((place, place + len(token)))
+            place += len(token) + len(space)
+            parts += [token, space] if space else [token]
+        tokens += sentence.tokens
+        extras = sentence.meta.get(ENTITY_FIELDS)
+        known = extras if isinstance(extras, list) and len(extras) == len(sentence.mentions) else None
+        for i, mention in enumerate(sentence.mentions):
+            spans = tuple((bounds[a][0], bounds[b - 1][1]) for a, b in mention.spans)
+            extra = dict(known[i]) if known else {}
+            if ranges := extra.pop(RANGES, None):
+                spans = tuple((first + a, first + b) for a, b in ranges)
+            mentions.append(CharMention(mention.label, spans, extra))
+    return Text("".join(parts), mentions, name, fields, tokens)
+
+
+def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """The sentences by the text that they were cut from, in order; any other is one by itself.
+
+    Augmented sentences make texts of their own: those of a method and a copy together, for each text of the sources.
+    """
+
+    def name(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
+        number, sentence = numbered
+        document = _origin(sentence)[0]
+        return (number,) if document is None else (document, *_made_by(sentence))
+
+    gold: dict[tuple[Any, ...], list[Sentence]] = {}
+    for key, group in groupby(enumerate(sentences), key=name):
+        gold.setdefault(key, []).extend(sentence for _, sentence in group)
+    yield from gold.values()
+
+
+def _origin(sentence: Sentence) -> tuple[str | None, int | None]:
+    """The text that a sentence was cut from, and the character where it begins there."""
+    told = sentence.meta.get(DOCUMENT)
+    if isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and type(told[1]) is int:
+        return told[0], None if "entaug" in sentence.meta else told[1]
+    return None, None
+
+
+def _made_by(sentence: Sentence) -> tuple[Any, ...]:
+    told = sentence.meta.get("entaug")
+    return (told.get("method"), told.get("copy")) if isinstance(told, dict) else ()

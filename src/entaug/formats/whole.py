@@ -1,0 +1,130 @@
+"""Formats whose files are written at once; while such a file grows, JSON lines stand for it."""
+
+from __future__ import annotations
+
+import abc
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Sentence
+from entaug.errors import OutputError
+from entaug.formats.base import Carries, Reading
+from entaug.formats.files import followed, output_error
+from entaug.formats.jsonl import Jsonl, JsonlDialect
+
+__all__ = ["Whole", "finish_whole", "write_whole"]
+
+_LINES = Jsonl()
+
+
+class Whole(abc.ABC):
+    """Base of the formats whose files are written at once; a `entaug.formats.base.Format`.
+
+    Where sentences are written one by one, `dump` gives JSON lines, which carry everything; what the format refuses is
+    refused there. A byte range to `read` is one of these lines.
+    """
+
+    name: str
+    title: str
+    extensions: tuple[str, ...] = ()
+    carries: Carries
+    folder: bool = False
+    """Whether it is a folder that is read and written."""
+
+    @abc.abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.Format`; the path may be a folder."""
+
+    @abc.abstractmethod
+    def dialect(self, **options: Any) -> Any:
+        """See `entaug.formats.base.Format`."""
+
+    @abc.abstractmethod
+    def look(self, path: Path, **options: Any) -> Any:
+        """See `entaug.formats.base.Format`."""
+
+    @abc.abstractmethod
+    def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
+        """The sentences of a file, or of a folder."""
+
+    @abc.abstractmethod
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: Any) -> None:
+        """Write a file, or a folder, that is not there yet: the caller moves it into place when it is complete."""
+
+    def check(self, sentence: Sentence, dialect: Any) -> None:
+        """Raise where a sentence cannot be written.
+
+        Raises:
+            LossError: the format has no place for what it holds.
+        """
+        del sentence, dialect
+
+    def read(
+        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
+    ) -> Iterator[Sentence]:
+        """See `entaug.formats.base.Format`."""
+        if stop is not None:
+            return _LINES.read(path, JsonlDialect(), reading, start, stop)
+        return self.sentences(path, dialect, reading)
+
+    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+        """See `entaug.formats.base.Format`."""
+        del dialect
+        return sentence
+
+    def dump(self, sentence: Sentence, dialect: Any) -> str:
+        """See `entaug.formats.base.Format`."""
+        self.check(sentence, dialect)
+        return _LINES.dump(sentence, JsonlDialect())
+
+    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
+        """See `entaug.formats.base.Format`."""
+        del sentence, dialect
+        return []
+
+
+def finish_whole(format_: Whole, dialect: Any, lines: Path, target: Path) -> None:
+    """Write what `Whole.dump` gave for each sentence as the file that was meant."""
+    write_whole(format_, dialect, format_.read(lines, dialect, Reading(), 0, lines.stat().st_size), target)
+
+
+def write_whole(format_: Whole, dialect: Any, sentences: Iterable[Sentence], target: Path) -> int:
+    """Write a file or folder that is at its place only when it is complete.
+
+    Returns:
+        How many sentences were written.
+
+    Raises:
+        LossError: the format cannot carry a sentence.
+        OutputError: it cannot be written; a folder holds something already.
+    """
+    count = 0
+
+    def counted() -> Iterator[Sentence]:
+        nonlocal count
+        for sentence in sentences:
+            format_.check(sentence, dialect)
+            count += 1
+            yield sentence
+
+    real = followed(target)
+    try:
+        if real.is_dir() != format_.folder and real.exists():
+            what = "is a folder, and a file is to be written" if real.is_dir() else "is a file, not a folder"
+            raise OutputError(what, path=str(target), remedy="name another")
+        if format_.folder and real.exists() and any(real.iterdir()):
+            raise OutputError("is a folder that holds something", path=str(target), remedy="name a new or empty one")
+        with tempfile.TemporaryDirectory(prefix=f".{real.name}.{os.getpid()}.", dir=real.parent) as beside:
+            made = Path(beside, real.name)
+            format_.write(counted(), made, dialect)
+            if format_.folder and real.exists():
+                real.rmdir()
+            if made.exists():
+                shutil.move(made, real) if format_.folder else made.replace(real)
+    except OSError as error:
+        raise output_error(target, error) from None
+    return count

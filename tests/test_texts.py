@@ -1,0 +1,140 @@
+"""Texts with character offsets as sentences, and back: by hand, and for any text."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entaug import Edit, Mention, Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.texts import CharMention, Cutting, Text, cut, documents, joined
+
+pytest.importorskip("spacy")
+
+_TEXT = "  Ada Byron-King sang.\nIn New York, of e.g. 5 U.S. songs. She left!  \n"
+_ACROSS = (_TEXT.index("songs. She"), _TEXT.index(" left!"))
+STORY = Text(
+    _TEXT,
+    [CharMention("PER", ((2, 11),), {"note": "n"}), CharMention("LOC", ((26, 34),)), CharMention("X", (_ACROSS,))],
+    "d1",
+    {"source": "a book"},
+)
+
+
+def test_texts_are_cut_and_come_back() -> None:
+    lines = cut(STORY._replace(mentions=STORY.mentions[:2]), Cutting(split="lines", misaligned="cut"), Reading())
+    assert [s.id for s in lines] == ["d1-1", "d1-2"]
+    assert lines[0].tokens == ("Ada", "Byron", "-", "King", "sang", ".")
+    assert lines[0].mentions == (Mention("PER", [(0, 2)]),)
+    assert lines[0].meta["source"] == "a book"
+    assert lines[0].meta[ENTITY_FIELDS] == [{"note": "n"}]
+    found = cut(STORY._replace(mentions=STORY.mentions[:2]), Cutting(split="sentences", misaligned="cut"), Reading())
+    assert [s.tokens[0] for s in found] == ["Ada", "In", "She"]
+    assert found[1].tokens[5:9] == ("e.g.", "5", "U.S.", "songs")
+    for sentences in (lines, found):
+        assert joined(sentences).text == STORY.text
+        assert joined(sentences)[1:4] == ([*STORY.mentions[:2]], "d1", {"source": "a book"})
+
+
+def test_no_sentence_begins_within_a_mention() -> None:
+    found = cut(STORY, Cutting(split="sentences", misaligned="cut"), Reading())
+    assert [s.tokens[0] for s in found] == ["Ada", "In"]
+    assert joined(found).mentions == [*STORY.mentions]
+    apart = Text("a b\nc d\ne", [CharMention("X", ((0, 1), (6, 7)))], "d")
+    assert [s.tokens for s in cut(apart, Cutting(split="lines"), Reading())] == [("a", "b", "c", "d"), ("e",)]
+
+
+def test_what_is_misaligned() -> None:
+    with pytest.raises(InputError, match=r"mention PER 'Ada Byron' \(2-11\) .* within the token 'Byron-King'") as told:
+        cut(STORY._replace(tokens=STORY.text.split()), Cutting(), Reading())
+    assert "--misaligned cut" in str(told.value)
+    reading = Reading()
+    [s] = cut(STORY._replace(tokens=STORY.text.split()), Cutting(misaligned="skip"), reading)
+    assert [m.label for m in s.mentions] == ["X"], "that of New York, ends within a token too"
+    assert any("'Ada Byron' (2-11)" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("span", "message"),
+    [((3, 3), "is empty or outside"), ((-1, 2), "outside"), ((0, 99), "outside"), ((3, 4), "white space alone")],
+)
+def test_places_that_cannot_be(span: tuple[int, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cut(Text("Ada sang", [CharMention("X", (span,))]), Cutting(), Reading())
+
+
+def test_white_space_at_edges_is_left_out_and_counted() -> None:
+    reading = Reading()
+    [s] = cut(Text("Ada sang", [CharMention("X", ((0, 4),))]), Cutting(), reading)
+    assert s.mentions == (Mention("X", [(0, 1)]),)
+    assert reading.notes.total() == 1
+
+
+def test_what_is_given_twice() -> None:
+    twice = Text("Ada", [CharMention("X", ((0, 3),)), CharMention("X", ((0, 3),))])
+    with pytest.raises(InputError, match="given twice"):
+        cut(twice, Cutting(), Reading())
+    reading = Reading(repair=True)
+    assert len(cut(twice, Cutting(), reading)[0].mentions) == 1
+    assert reading.repaired.total() == 1
+
+
+def test_nothing_but_white_space_is_no_sentence() -> None:
+    assert cut(Text(" \n\t"), Cutting(), Reading()) == []
+    with pytest.raises(ParameterError, match="no rules for the language 'qq'"):
+        cut(Text("x"), Cutting("qq"), Reading())
+    with pytest.raises(ParameterError, match="split must be one of"):
+        Cutting(split="words")
+
+
+def test_new_words_are_spaced_as_in_print_and_new_texts_are_their_own() -> None:
+    sentences = cut(Text("Ada sang. She left.", id="d"), Cutting(split="sentences"), Reading())
+    new = [
+        s.edit([Edit(0, 1, ["Bo", "Li"])]).with_(id=f"n{i}", meta={**s.meta, "entaug": {"method": "x", "copy": 1}})
+        for i, s in enumerate(sentences)
+    ]
+    texts = [joined(group) for group in documents([*sentences, *new])]
+    assert [t.text for t in texts] == ["Ada sang. She left.", "Bo Li sang. Bo Li left."]
+    bare = [Sentence(["Oh", "(", "no", ")", "."]), Sentence(["Well", "!"])]
+    assert [joined(group).text for group in documents(bare)] == ["Oh (no).", "Well!"]
+
+
+PIECES = st.sampled_from(
+    ["Ada", " ", "\n", "é", "e\u0301", "👩‍🔬", "ﷺ", "\u200b", "\xa0", ".", "don't", "-", "東京", "\t"]
+)
+
+
+@st.composite
+def texts(draw: Any) -> Text:
+    pieces = draw(st.lists(PIECES, min_size=1, max_size=20))
+    text = "".join(pieces)
+    edges = sorted({sum(map(len, pieces[:i])) for i in range(len(pieces) + 1)})
+    found = {}
+    for label in "XYZ"[: draw(st.integers(0, 3))]:
+        places = sorted(draw(st.sets(st.sampled_from(edges), min_size=2, max_size=4)))
+        spans = tuple(pairwise(places)) if len(places) == 2 else ((places[0], places[1]), (places[-2], places[-1]))
+        if len(places) == 3:
+            spans = ((places[0], places[2]),)
+        if all(text[a:b] == text[a:b].strip() != "" for a, b in spans) and all(
+            b < a for (_, b), (a, _) in pairwise(spans)
+        ):
+            found[label, spans] = CharMention(label, spans)
+    return Text(text, list(found.values()), "d")
+
+
+@given(texts(), st.sampled_from(["none", "lines", "sentences"]))
+@settings(max_examples=200, deadline=None)
+def test_any_text_comes_back(text: Text, split: str) -> None:
+    sentences = cut(text, Cutting(split=split, misaligned="cut"), Reading())
+    assert bool(sentences) == bool(text.text.strip())
+    if sentences:
+        [group] = documents(sentences)
+        again = joined(group)
+        assert (again.text, again.id) == (text.text, "d")
+        key = lambda m: (m.label, m.spans)  # noqa: E731
+        assert sorted(again.mentions, key=key) == sorted(text.mentions, key=key)
