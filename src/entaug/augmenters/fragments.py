@@ -20,8 +20,8 @@ from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
 
-# What belongs to its verb and goes wherever that goes. Where Universal Dependencies has the predicate at the root and the
-# copula as its child, other schemes have "is" at the root: there it means nothing without its predicate.
+# What belongs to its verb and goes wherever that goes. Where Universal Dependencies has the predicate at the root and
+# the copula as its child, other schemes have "is" at the root: there it means nothing without its predicate.
 _PREDICATES = frozenset({"attr", "acomp", "oprd", "pd"})
 _WITH_THE_VERB = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
 _ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
