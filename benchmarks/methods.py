@@ -11,7 +11,8 @@ The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6:
 
 Words are compared in lower case; those of DAGA and MulDA, which have no source, with the sentence whose place they
 take. Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory
-is its own; what `--only` leaves out stays as it was in the file of records beside the table.
+is its own; what `--only` leaves out stays as it was in the file of records beside the table. Both that file and the one
+with twenty sentences of each method stay out of the repository: they hold what is left of the corpus's own sentences.
 """
 
 from __future__ import annotations
@@ -170,11 +171,15 @@ def table(records: dict[str, dict[str, Any]], corpus: str, sentences: int, copie
         if record.get("reasons"):
             told = "; ".join(f"{reason}: {count}" for reason, count in record["reasons"].items())
             lines.append(f"- {name}: {told}")
-    lines += ["", "## What they made", ""]
-    for name, record in records.items():
-        if record.get("examples"):
-            lines += [f"### {name}", "", *(f"    {text}" for text in record["examples"][:6]), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def examples(records: dict[str, dict[str, Any]]) -> str:
+    """Twenty sentences of each method, to be read before the table is believed."""
+    lines: list[str] = []
+    for name, record in records.items():
+        lines += [f"### {name}", "", *(f"    {text}" for text in record.get("examples", [])), ""]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -213,6 +218,7 @@ def main() -> None:
             kept.write_text(
                 "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records.values()), encoding="utf-8"
             )
+            args.write.with_suffix(".examples.md").write_text(examples(records), encoding="utf-8")
             args.write.write_text(table(records, args.corpus, args.sentences, args.copies), encoding="utf-8")
 
 

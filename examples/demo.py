@@ -18,7 +18,7 @@ import entaug
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "demo-output"
-FEW = {"aclm": 12, "cassi": 15, "entda": 12, "melm": 24, "mulda": 12}  # sentences, where a method takes its time
+FEW = {"aclm": 12, "cassi": 15, "entda": 12, "melm": 24, "mulda": 24}  # sentences, where a method takes its time
 COLOURS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "PRODUCT": "yellow", "EVENT": "blue"}
 
 

@@ -20,9 +20,11 @@ from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
 
-# What belongs to its verb and goes wherever that goes.
-_WITH_THE_VERB = frozenset({"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"})
-_ROLES = SUBJECTS | OBJECTS | {"attr", "dative", "da"}
+# What belongs to its verb and goes wherever that goes. Where Universal Dependencies has the predicate at the root and
+# the copula as its child, other schemes have "is" at the root: there it means nothing without its predicate.
+_PREDICATES = frozenset({"attr", "acomp", "oprd", "pd"})
+_WITH_THE_VERB = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
+_ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
 _MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _POINTS = frozenset(".,:;!?…-–—")  # noqa: RUF001
 _MANY = 5  # more parts than these are not all permuted: a sample is as good
