@@ -159,7 +159,10 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        summary = entaug.convert_file(path, out, write_options={"separator": separator})
+        with pytest.raises(LossError, match=r"no place for text \(1 times\); pass --lose text"):
+            entaug.convert_file(path, out, write_options={"separator": separator})
+        assert not out.exists()
+        summary = entaug.convert_file(path, out, write_options={"separator": separator}, lose=["text"])
         assert summary.lost == {"text": 1}
         assert [(s.id, s.spaces) for s in entaug.read(out)] == [
             ("one", ("  ", " ", "")),
@@ -171,7 +174,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     assert [orjson.loads(line).get("id") for line in back.read_bytes().splitlines()] == ["one", "two", None]
     # Where the beginning shows no ids, there are no comments, and it is said.
     path = put(tmp_path, "b.jsonl", b"\n".join(map(orjson.dumps, [sources[1] | {"id": None, "text": None}, *sources])))
-    assert entaug.convert_file(path, tmp_path / "b.conll").lost == {"id": 2, "text": 3}
+    assert entaug.convert_file(path, tmp_path / "b.conll", lose=["all"]).lost == {"id": 2, "text": 3}
     assert "#" not in (tmp_path / "b.conll").read_text()
 
 

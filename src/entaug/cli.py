@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_NOTES = 20  # notes about the input that are shown
 OK, FAULTS, BAD_INPUT, BAD_OUTPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 _EXIT_CODES = """exit codes:
   0    done
@@ -147,6 +148,12 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     convert.add_argument("input", help="the file, or - for standard input")
     convert.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
     convert.add_argument("--force", action="store_true", help="replace an output that exists")
+    convert.add_argument(
+        "--lose",
+        default="",
+        metavar="KINDS",
+        help="what may be left out where the new format has no place for it: id, text, column, field ..., or all",
+    )
     add_reading(convert)
     _add_writing(convert)
     convert.set_defaults(run=_convert, provenance=False)
@@ -377,6 +384,7 @@ def _check(args: argparse.Namespace) -> int:
     if summary.format:
         say(f"{args.input}: {summary.format}\n")
     _say_repairs(summary.repaired)
+    _say_notes(summary.notes)
     say(f"{_n(counts.sentences, 'good sentence')}, {_n(counts.tokens, 'token')}, ")
     say(
         f"{_n(counts.mentions.total(), 'mention')} ({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)\n"
@@ -399,6 +407,7 @@ def _convert(args: argparse.Namespace) -> int:
             force=args.force,
             **_reading(args),
             **_writing(args),
+            lose=[kind.strip() for kind in args.lose.split(",")],
             progress=progress,
         )
     if args.json:
@@ -406,6 +415,7 @@ def _convert(args: argparse.Namespace) -> int:
         return OK
     say = sys.stderr.write
     _say_repairs(summary.repaired)
+    _say_notes(summary.notes)
     for name, count in sorted(summary.lost.items()):
         say(f"note: {name} ({count:,} times) is not in the output, which has no place for it\n")
     say(f"{_n(summary.counts.sentences, 'sentence')}\n  from {summary.from_format}\n  to   {summary.to_format}\n")
@@ -538,6 +548,14 @@ def _say_line(text: str) -> None:
 def _say_repairs(repaired: dict[str, int]) -> None:
     for name, count in sorted(repaired.items()):
         _say_line(f"repaired: {count:,} ({name})")
+
+
+def _say_notes(notes: dict[str, int]) -> None:
+    """What was met when the input was read; the first twenty kinds."""
+    for name, count in sorted(notes.items())[:_NOTES]:
+        _say_line(f"note: {name}" + (f" ({count:,} times)" if count > 1 else ""))
+    if len(notes) > _NOTES:
+        _say_line(f"note: and {len(notes) - _NOTES:,} more like these; see --json")
 
 
 def _say_mentions(before: Counts, after: Counts) -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,7 @@ class CheckSummary:
     counts: Counts = field(default_factory=Counts)
     faults: list[str] = field(default_factory=list)
     repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
 
 
@@ -78,6 +79,19 @@ class ConvertSummary:
     counts: Counts = field(default_factory=Counts)
     lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+def _refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
+    """Raise where something would be left out that nobody said to."""
+    kinds = {name: name.split()[0] for name in lost}  # "field 'source'" is of the kind "field"
+    kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
+    if kept:
+        shown = ", ".join(f"{name} ({lost[name]:,} times)" for name in kept[:5])
+        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
+        asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
+        remedy = f"pass --lose {asked} to leave that out, or choose another format"
+        raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
 
 
 def _silent(what: str, done: int, total: int | None) -> None:
@@ -250,7 +264,7 @@ def _augment(
     augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
-    summary.notes += [*augmenter.notes(), *_other_tags(source)]
+    summary.notes += [*augmenter.notes(), *_other_tags(source), *_said(reading.notes)]
     if gold_wanted and not sink.can_undo:
         again = Reading(repair=repair)
         for _ in _written(source.sentences(again), source, again, to, sink):
@@ -277,6 +291,11 @@ def _augment(
     summary.notes += augmenter.advice(run.tally)
     if filled:
         summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
+
+
+def _said(notes: Counter[str]) -> list[str]:
+    """What was met when the input was read, in words."""
+    return [f"{name} ({count:,} times)" if count > 1 else name for name, count in sorted(notes.items())]
 
 
 def _other_tags(source: Opened) -> list[str]:
@@ -433,7 +452,7 @@ def check_file(
                 named(error, kept, input)
                 raise
             note(error)
-        summary.repaired = reading.repaired
+        summary.repaired, summary.notes = reading.repaired, reading.notes
         summary.repeated = summary.counts.sentences - len(seen)
     return summary
 
@@ -448,6 +467,7 @@ def convert_file(
     to_format: str | None = None,
     read_options: dict[str, Any] | None = None,
     write_options: dict[str, Any] | None = None,
+    lose: Collection[str] = (),
     progress: Progress = _silent,
 ) -> ConvertSummary:
     """Write a file in another format or layout.
@@ -461,11 +481,13 @@ def convert_file(
         to_format: the output's format, by default that of its extension.
         read_options: layout of the input given by hand.
         write_options: layout of the output given by hand.
+        lose: kinds of what may be left out where the new format has no place for it: ``"id"``, ``"text"`` (the spaces
+            between tokens), ``"column"``, ``"field"`` ..., as `LossError` names them, or ``"all"``.
         progress: called now and then.
 
     Raises:
         InputError: the input is faulty.
-        LossError: the new format cannot carry what the input holds.
+        LossError: the new format cannot carry what the input holds, and `lose` does not say to leave it out.
         OutputError: the output exists or cannot be written.
     """
     _check_output(output, input, force=force)
@@ -493,10 +515,11 @@ def convert_file(
                     lines = []
             sink.write(lines)
             out.flush()
+            _refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, Whole):
                 finish_whole(to.format, to.dialect, held, Path(output))
             summary.repaired = reading.repaired
-            summary.lost.update(reading.notes)
+            summary.notes = reading.notes
         except EntaugError as error:
             named(error, kept, input)
             raise

@@ -166,7 +166,7 @@ class Conll:
                 reading.line = number
                 yield sentence
         if lead:
-            reading.notes["comments after the last sentence"] += len(lead)
+            reading.notes["comment after the last sentence left out"] += len(lead)
         if empty and stop is None:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
