@@ -1,7 +1,7 @@
 # Two commands do everything, installs included:
 #   make demo   set up, then augment the example corpus and show sentences before and after
 #   make test   set up, then run every check
-.PHONY: demo test setup lint types unit bench bench-models clean
+.PHONY: demo test setup lint types unit bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -13,6 +13,7 @@ help:
 	@echo "make test   set up, then run every check"
 	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
 	@echo "make bench-models  the same for what runs on models, beside its peers; writes benchmarks/models.md"
+	@echo "make fuzz   ten minutes of fuzzing for every reader of a format"
 
 # The stamp names what the environment was made from; a change there makes it anew.
 $(VENV)/.made: pyproject.toml constraints.txt
@@ -57,6 +58,17 @@ $(VENV)-peers/.made: benchmarks/requirements-peers.txt
 
 bench-models: setup $(VENV)-peers/.made
 	$(BIN)/python benchmarks/models.py --peers $(VENV)-peers/bin/python --write benchmarks/models.md
+
+# Ten minutes of coverage-guided fuzzing for each reader, or FORMATS="jsonl brat" MINUTES=2. What it finds is written
+# beside, as crash-*; mend the reader and keep it under fuzz/seeds.
+MINUTES ?= 10
+FORMATS ?= $(shell ls fuzz/seeds)
+fuzz: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps atheris
+	for name in $(FORMATS); do \
+	  mkdir -p fuzz/corpus/$$name && $(BIN)/python fuzz/fuzz_formats.py $$name \
+	    -max_total_time=$$(($(MINUTES) * 60)) fuzz/corpus/$$name fuzz/seeds/$$name || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench $(VENV)-peers demo-output

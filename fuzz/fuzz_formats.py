@@ -1,0 +1,94 @@
+"""Coverage-guided fuzzing of the readers: whatever the bytes, a reader gives sentences or one of our errors.
+
+    .venv/bin/python fuzz/fuzz_formats.py jsonl -max_total_time=600 fuzz/seeds/jsonl
+
+What is read is written and read once more, and must be the same. A folder is one file to the fuzzer: its files stand
+behind one another, each begun by a line ``=== NAME``. What was found is kept as a test (`tests/test_fuzz.py` runs all
+seeds through this). `make fuzz` does ten minutes of each; it installs atheris.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from entaug.errors import EntaugError, LossError
+from entaug.formats import find
+from entaug.formats.base import Reading
+from entaug.formats.whole import Whole, write_whole
+
+_MARK = re.compile(rb"(?m)^=== ([\w.-]{1,20})\n")
+_MANY = 50  # sentences of an input that are looked at
+
+
+def put(folder: Path, name: str, data: bytes) -> Path:
+    """An input as a file, or as a folder of files."""
+    format_ = find(name)
+    if isinstance(format_, Whole) and format_.folder:
+        path = folder / "in"
+        path.mkdir()
+        parts = _MARK.split(data)[1:]
+        for own, content in zip(parts[::2], parts[1::2], strict=True):
+            if own.strip(b"."):
+                (path / own.decode()).write_bytes(content)
+        return path
+    path = folder / f"in{format_.extensions[0] if format_.extensions else ''}"
+    path.write_bytes(data)
+    return path
+
+
+def check(name: str, data: bytes) -> int:
+    """Read an input in one format, write what was read, and read that; how many sentences there were."""
+    format_: Any = find(name)
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    try:
+        path = put(folder, name, data)
+        with contextlib.suppress(EntaugError):
+            list(format_.read(path, format_.look(path), Reading(repair=True, on_fault=lambda _: None)))
+        try:
+            dialect = format_.look(path)
+            sentences = list(format_.read(path, dialect, Reading()))[:_MANY]
+        except EntaugError:
+            return 0
+        kept = []
+        for sentence in sentences:
+            with contextlib.suppress(LossError):
+                format_.dump(sentence, dialect)
+                kept.append(sentence)
+        if not kept:
+            return 0
+        again = folder / f"out{'' if path.is_dir() else path.suffix}"
+        if isinstance(format_, Whole):
+            write_whole(format_, dialect, kept, again)
+        else:
+            again.write_text("".join(format_.dump(s, dialect) for s in kept), encoding="utf-8", newline="")
+        back = list(format_.read(again, format_.look(again) if isinstance(format_, Whole) else dialect, Reading()))
+        wanted = [format_.carried(s, dialect) for s in kept]
+        assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in wanted]
+        return len(kept)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Fuzz one reader."""
+    import atheris
+
+    name, *rest = sys.argv[1:]
+    atheris.instrument_all()
+    find(name)
+
+    def one(data: bytes) -> None:
+        check(name, data)
+
+    atheris.Setup([sys.argv[0], "-max_len=4096", "-timeout=30", "-rss_limit_mb=4096", *rest], one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

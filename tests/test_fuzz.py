@@ -1,0 +1,23 @@
+"""What fuzzing began from and what it found: no reader answers any of it with anything but sentences or our errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fuzz_formats as fuzz
+import pytest
+
+from conftest import ROOT
+from entaug.formats import FORMATS
+
+SEEDS = sorted((ROOT / "fuzz" / "seeds").glob("*/*"))
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_seed(seed: Path) -> None:
+    fuzz.check(seed.parent.name, seed.read_bytes())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_seeds_that_are_read(name: str) -> None:
+    assert sum(fuzz.check(name, seed.read_bytes()) for seed in SEEDS if seed.parent.name == name) > 1
