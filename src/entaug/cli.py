@@ -349,6 +349,7 @@ def _augment(args: argparse.Namespace) -> int:
         return OK
     tally = summary.tally
     say = sys.stderr.write
+    say(f"read {'standard input' if args.input == '-' else args.input}: {summary.from_format}\n")
     for note in summary.notes:
         say(f"note: {note}\n")
     _say_repairs(summary.repaired)

@@ -45,6 +45,7 @@ class AugmentSummary:
     signature: str
     input: str
     output: str
+    from_format: str
     format: str
     before: Counts = field(default_factory=Counts)
     after: Counts = field(default_factory=Counts)
@@ -229,6 +230,7 @@ def augment_file(
                 augmenter.signature,
                 str(input),
                 str(output),
+                source.dialect.describe(),
                 to.dialect.describe(),
                 resumed_at=sink.sources_done,
             )
@@ -393,10 +395,10 @@ class _Named(Iterable[Sentence]):
 def _job_key(kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened) -> str:
     """What must be equal for a run to go on where another stopped."""
     content = ""
-    for file in sorted(p for p in kept.iterdir() if p.is_file()) if kept.is_dir() else [kept]:
+    for file in sorted(p for p in kept.rglob("*") if p.is_file()) if kept.is_dir() else [kept]:
         with open_bytes(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-        content += f"{file.name if kept.is_dir() else ''}{digest}"
+        content += f"{file.relative_to(kept) if kept.is_dir() else ''}{digest}"
     parts = (__version__, augmenter.signature, only_new, repair, source.dialect, to.format.name, to.dialect, content)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
