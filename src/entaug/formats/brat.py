@@ -7,8 +7,8 @@ texts that the mentions say they have, that one is taken, and kept.
 All lines stay with the sentences: mentions with id and line number, any other line (relations, events, attributes,
 normalisations, notes, equivalences) with the first sentence that it speaks of. They are written back where their
 sentences are as they were read, and all that a line refers to is there. So a document that nothing happened to comes
-back to the byte, but for empty lines, a byte-order mark and mixed line ends in the ``.ann``, white space at the edges
-of mentions, and mentions without their text, over a line end, or twice, which get the form that brat itself gives them.
+back to the byte, but for empty lines, a byte-order mark and mixed line ends in the ``.ann``, and for mentions without
+their text or over a line end, which get the form that brat itself gives them.
 
 Augmented sentences become documents of their own; ``NAME.entaug.json`` beside one says where its sentences begin and
 how they came about. brat does not look at such a file.
@@ -226,7 +226,7 @@ def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path]]:
             raise InputError("no .ann file beside it", path=str(path), remedy="name a pair, or a folder")
     else:
         raise InputError("is no .ann and no .txt file", path=str(path), remedy="name one, or a folder of both")
-    for name in sorted(files, key=natural):
+    for name in sorted(files, key=lambda name: natural(name[:-4])):
         stem, ending = name[:-4], name[-4:]
         if ending == ".txt":
             if f"{stem}.ann" not in files:
@@ -318,13 +318,22 @@ def _with_lines(
                 left.append(other)
         waiting = left
     lines[0] += [[other.line, other.raw] for other in waiting]
+    # Numbers are those of the lines that are left, so that they are the same when these are read again.
+    extras = [sentence.meta.get(ENTITY_FIELDS, []) for sentence in sentences]
+    used = {extra["line"] for own in extras for extra in own} | {n for own in lines for n, _ in own}
+    used |= {n for own in extras for extra in own for _, n in extra.get("also", ())}
+    rank = {n: i for i, n in enumerate(sorted(used), start=1)}
     kept = []
-    for number, (sentence, own) in enumerate(zip(sentences, lines, strict=True)):
+    for number, (sentence, said, own) in enumerate(zip(sentences, extras, lines, strict=True)):
         field: dict[str, Any] = {"of": _digest(sentence)}
         if own:
-            field["lines"] = sorted(own)
+            field["lines"] = [[rank[n], raw] for n, raw in sorted(own)]
         if laid and not number:
             field["files"] = dict(laid)
+        for extra in said:
+            extra["line"] = rank[extra["line"]]
+            if "also" in extra:
+                extra["also"] = [[name, rank[n]] for name, n in extra["also"]]
         kept.append(sentence.with_(meta={**sentence.meta, KEPT: field}))
     return kept
 
@@ -421,13 +430,12 @@ def _contents(group: Sequence[Sentence]) -> dict[str, str]:
     kept = [sentence.meta.get(KEPT, {}) for sentence in group]
     laid = kept[0].get("files")
     laid = laid if isinstance(laid, dict) else {}
-    lines, names = _bound_lines(text, int(laid.get("mark") == "counted"))
+    found = [other for field in kept for n, raw in _numbered(field.get("lines")) if (other := as_other(raw, n))]
+    lines, names = _bound_lines(text, int(laid.get("mark") == "counted"), found)
     others: dict[str, Other] = {}
-    for field in kept:
-        for number, raw in _numbered(field.get("lines")):
-            other = as_other(raw, number)
-            if other is not None and other.id not in names:
-                others.setdefault(raw if other.id == "*" else other.id, other)
+    for other in found:
+        if other.id not in names:
+            others.setdefault(other.raw if other.id == "*" else other.id, other)
     lines += [(other.line, other.raw) for other in alive(list(others.values()), names)]
     lines.sort(key=lambda pair: pair[0])
     end = "\r\n" if laid.get("crlf") else "\n"
@@ -466,23 +474,23 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     return starts
 
 
-def _bound_lines(text: Text, shift: int) -> tuple[list[tuple[float, str]], set[str]]:
-    """The lines of the mentions, each with its number (endless where it is new), and their ids."""
+def _bound_lines(text: Text, shift: int, others: Iterable[Other]) -> tuple[list[tuple[float, str]], set[str]]:
+    """The lines of the mentions, each with its number (endless where it is new), and the ids that were kept."""
     wanted = []
-    taken: set[str] = set()
+    kept: set[str] = set()
     for mention in text.mentions:
         told = [(mention.fields["id"], mention.fields["line"])] if "id" in mention.fields else [("", _NEW)]
         for name, line in (*told, *mention.fields.get("also", ())):
-            wanted.append(("" if name in taken else name, line, mention))
-            taken.add(name)
-    free = max([int(name[1:]) for name in taken if re.fullmatch("T[0-9]{1,15}", name)], default=0)
+            wanted.append(("" if name in kept else name, line, mention))
+            kept |= {name} - {""}
+    # A new id is none that a line speaks of: what it spoke of may be gone.
+    spoken = kept.union(*(other.refers for other in others))
+    free = max([int(name[1:]) for name in spoken if re.fullmatch("T[0-9]{1,15}", name)], default=0)
     lines = []
-    for known, line, mention in wanted:
-        free += not known
-        name = known or f"T{free}"
+    for name, line, mention in wanted:
+        free += not name
         ranges = ranges_of(text.text, mention.spans)
-        written = bound_line(name, mention.label, ranges, text.text, shift)
+        written = bound_line(name or f"T{free}", mention.label, ranges, text.text, shift)
         raw = mention.fields.get("raw", "")
         lines.append((line, raw if raw and verbatim(raw, written, ranges, text.text, shift) else written))
-        taken.add(name)
-    return lines, taken
+    return lines, kept
