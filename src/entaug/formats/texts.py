@@ -116,8 +116,17 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
         starts = sorted({0, *_lines(tokens, text.text, how.split), *found})
     inside = {i for m, _ in placed for i in range(m.start + 1, m.end)}  # no sentence begins within a mention
     cuts = [*(i for i in starts if i not in inside), len(tokens)]
+    order = [mention.start for mention, _ in placed]
     return [
-        _sentence(text, tokens, placed, first, last, number, len(cuts) - 1)
+        _sentence(
+            text,
+            tokens,
+            placed[bisect_left(order, first) : bisect_left(order, last)],
+            first,
+            last,
+            number,
+            len(cuts) - 1,
+        )
         for number, (first, last) in enumerate(pairwise(cuts))
     ]
 
@@ -156,7 +165,7 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
         following = [*(a for a, _ in tokens[1:]), len(text.text)]
         spaces = [end < after for (_, end), after in zip(tokens, following, strict=True)]
         doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
-        return [token.i for token in doc if token.is_sent_start]
+        return [i for i, begins in enumerate(doc.to_array("SENT_START").tolist()) if begins == 1]
 
     if text.tokens is not None:
         before = len(text.text) - len(text.text.lstrip())
@@ -170,7 +179,8 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
             return found, ends
     nlp = _pipeline(language)[0]
     doc = nlp.make_doc(text.text)
-    return [(t.idx, t.idx + len(t.text)) for t in doc if not t.text.isspace()], ends
+    found = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
+    return [(place, place + length) for place, length, space in found if not space], ends
 
 
 @cache
@@ -257,7 +267,7 @@ def _sentence(
     """One of the sentences of a text."""
     own = tokens[first:last]
     following = [*(a for a, _ in own[1:]), tokens[last][0] if last < len(tokens) else len(text.text)]
-    mine = [(m.shifted(-first), c) for m, c in placed if m.start >= first and m.end <= last]
+    mine = [(m.shifted(-first), c) for m, c in placed]
     meta = {} if number else dict(text.fields)
     if not number and tokens[0][0]:
         meta[BEFORE] = text.text[: tokens[0][0]]
