@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -138,3 +139,30 @@ def test_any_text_comes_back(text: Text, split: str) -> None:
         assert (again.text, again.id) == (text.text, "d")
         key = lambda m: (m.label, m.spans)  # noqa: E731
         assert sorted(again.mentions, key=key) == sorted(text.mentions, key=key)
+
+
+def test_sentences_begin_where_the_file_says() -> None:
+    text = Text("  Ada sang. She left.\nOh", [CharMention("X", ((6, 15),))], "d")
+    found = cut(text._replace(starts=(2, 12, 16)), Cutting(split="lines"), Reading())
+    assert [s.text for s in found] == ["Ada sang. She ", "left.\nOh"], "not within a mention, and nowhere else"
+    assert [s.text for s in cut(text._replace(starts=()), Cutting(split="lines"), Reading())] == [text.text.strip()]
+    assert len(cut(text._replace(starts=(99,), mentions=()), Cutting(), Reading())) == 1
+
+
+@pytest.mark.parametrize("span", [(0, 99), (3, 4), (0, 2), (0, 3)])
+def test_errors_name_the_line_of_a_mention(span: tuple[int, int]) -> None:
+    mentions = [CharMention("X", ((0, 3),)), CharMention("X", (span,))]
+    with pytest.raises(InputError) as told:
+        cut(Text("Ada sang", mentions, lines=[7, 9]), Cutting(), Reading())
+    assert told.value.line == 9
+
+
+def test_a_text_of_many_sentences_takes_time_by_its_length() -> None:
+    def seconds(n: int) -> float:
+        text = Text("Ada sang.\n" * n, [CharMention("X", ((10 * i, 10 * i + 3),)) for i in range(n)])
+        begun = time.perf_counter()
+        assert sum(len(s.mentions) for s in cut(text, Cutting(split="lines"), Reading())) == n
+        return time.perf_counter() - begun
+
+    seconds(100)
+    assert seconds(8000) < 30 * seconds(1000)

@@ -340,7 +340,7 @@ def _dumped(
     try:
         return dump(sentence, dialect)
     except LossError as error:
-        error.path, error.line = str(source.path), reading.line
+        error.path, error.line = str(source.path), reading.line or None
         raise
 
 
@@ -395,7 +395,7 @@ class _Named(Iterable[Sentence]):
 def _job_key(kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened) -> str:
     """What must be equal for a run to go on where another stopped."""
     content = ""
-    for file in sorted(p for p in kept.rglob("*") if p.is_file()) if kept.is_dir() else [kept]:
+    for file in source.format.files(kept) if isinstance(source.format, Whole) else [kept]:
         with open_bytes(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         content += f"{file.relative_to(kept) if kept.is_dir() else ''}{digest}"

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 # What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
-_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields"))
+_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields", "_brat"))
 
 
 @dataclass(frozen=True)

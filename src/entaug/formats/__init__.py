@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Corpus, CorpusStream, Sentence
-from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.base import Dialect, Format, Reading
 from entaug.formats.files import STDIN, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.whole import Whole, write_whole
@@ -18,6 +18,7 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
+    "brat": "entaug.formats.brat:Brat",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
@@ -49,7 +50,8 @@ def _looked_for(path: Path) -> Format:
     named = [] if folder else _by_extension(path)
     if len(named) == 1:
         return named[0]
-    among = [one for one in named or map(find, FORMATS) if (isinstance(one, Whole) and one.folder) == folder]
+    # A format of folders may know a file of its own too.
+    among = [one for one in named or map(find, FORMATS) if not folder or (isinstance(one, Whole) and one.folder)]
     for one in among:
         if one.recognises(path):
             return one
@@ -122,6 +124,9 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         format: its format; by default that of its extension, else that of `like`, else CoNLL.
         like: a file that was read.
         options: layout given by hand.
+
+    Raises:
+        OutputError: it is the name of a file, and the format writes folders.
     """
     path = Path(path)
     named = _by_extension(path)
@@ -131,6 +136,9 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
+    if isinstance(found, Whole) and found.folder and path.suffix.lower() in found.extensions:
+        what = f"is the name of a file, and {found.title} is written as a folder"
+        raise OutputError(what, path=str(path), remedy="name a folder")
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)

@@ -20,6 +20,7 @@ __all__ = [
     "STDIN",
     "atomic",
     "beginning",
+    "decoded",
     "encoded",
     "followed",
     "is_special",
@@ -195,14 +196,7 @@ def encoded(text: str, *, first: bool) -> bytes:
 def _decode(data: bytes, number: int, path: Path) -> list[str]:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = number + data.count(b"\n", 0, error.start)
-        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        what = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
-        remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
-        raise InputError(what, path=str(path), line=line, remedy=remedy) from None
+    text = decoded(data, path, number)
     if b"\r" in data and b"\n" not in data:
         remedy = "convert it first: tr '\\r' '\\n'"
         raise InputError("lines end with lone carriage returns", path=str(path), line=number, remedy=remedy)
@@ -210,6 +204,27 @@ def _decode(data: bytes, number: int, path: Path) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def decoded(data: bytes, path: Path, number: int = 1) -> str:
+    """Bytes of a file as text.
+
+    Args:
+        data: the bytes.
+        path: whose they are.
+        number: the line that they begin in.
+
+    Raises:
+        InputError: they are not UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = number + data.count(b"\n", 0, error.start)
+        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        what = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
+        remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
+        raise InputError(what, path=str(path), line=line, remedy=remedy) from None
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ are spaced as in print.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -56,6 +57,8 @@ class Text(NamedTuple):
         id: its name.
         fields: what else the file says of it; kept as fields of its first sentence.
         tokens: its tokens, where the file says them.
+        starts: the characters where its sentences begin, in order, where the file says them.
+        lines: the line of its file that each mention stands in, where each has one; for errors.
     """
 
     text: str
@@ -63,6 +66,8 @@ class Text(NamedTuple):
     id: str | None = None
     fields: Mapping[str, Any] = _NOTHING
     tokens: Sequence[str] | None = None
+    starts: Sequence[int] | None = None
+    lines: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,33 +104,50 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
         >>> [s.words(m) for s in cut(text, Cutting(), Reading()) for m in s.mentions]
         [('Rome',)]
     """
-    mentions = [_trimmed(mention, text.text, reading) for mention in text.mentions]
+    mentions = [_trimmed(text, number, reading) for number in range(len(text.mentions))]
     tokens, ends = _tokens(text, how)
     if not tokens:
         return []
-    tokens, placed = _placed(tokens, mentions, text.text, how.misaligned, reading)
-    starts = sorted({0, *_lines(tokens, text.text, how.split), *(ends(tokens) if how.split == "sentences" else ())})
+    tokens, placed = _placed(tokens, mentions, text, how.misaligned, reading)
+    if text.starts is not None:
+        starts = sorted({0, *(bisect_left(tokens, (place, place)) for place in text.starts)} - {len(tokens)})
+    else:
+        found = ends(tokens) if how.split == "sentences" else ()
+        starts = sorted({0, *_lines(tokens, text.text, how.split), *found})
     inside = {i for m, _ in placed for i in range(m.start + 1, m.end)}  # no sentence begins within a mention
     cuts = [*(i for i in starts if i not in inside), len(tokens)]
+    order = [mention.start for mention, _ in placed]
     return [
-        _sentence(text, tokens, placed, first, last, number, len(cuts) - 1)
+        _sentence(
+            text,
+            tokens,
+            placed[bisect_left(order, first) : bisect_left(order, last)],
+            first,
+            last,
+            number,
+            len(cuts) - 1,
+        )
         for number, (first, last) in enumerate(pairwise(cuts))
     ]
 
 
-def _trimmed(mention: CharMention, text: str, reading: Reading) -> CharMention:
+def _trimmed(whole: Text, number: int, reading: Reading) -> CharMention:
     """A mention without the white space at its edges, and checked."""
+    text, mention = whole.text, whole.mentions[number]
+    line = whole.lines[number] if whole.lines else None
     spans = []
     for start, end in mention.spans:
         if not 0 <= start < end <= len(text):
             raise InputError(
                 f"mention {mention.label} ({start}-{end}) is empty or outside the text of {len(text)} characters",
+                line=line,
                 remedy="mend its offsets",
             )
         piece = text[start:end]
         inner = piece.strip()
         if not inner:
-            raise InputError(f"mention {mention.label} ({start}-{end}) is white space alone", remedy="remove it")
+            told = f"mention {mention.label} ({start}-{end}) is white space alone"
+            raise InputError(told, line=line, remedy="remove it")
         if len(inner) < len(piece):
             reading.notes["white space at the edge of a mention left out"] += 1
         first = start + len(piece) - len(piece.lstrip())
@@ -143,7 +165,7 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
         following = [*(a for a, _ in tokens[1:]), len(text.text)]
         spaces = [end < after for (_, end), after in zip(tokens, following, strict=True)]
         doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
-        return [token.i for token in doc if token.is_sent_start]
+        return [i for i, begins in enumerate(doc.to_array("SENT_START").tolist()) if begins == 1]
 
     if text.tokens is not None:
         before = len(text.text) - len(text.text.lstrip())
@@ -157,7 +179,8 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
             return found, ends
     nlp = _pipeline(language)[0]
     doc = nlp.make_doc(text.text)
-    return [(t.idx, t.idx + len(t.text)) for t in doc if not t.text.isspace()], ends
+    found = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
+    return [(place, place + length) for place, length, space in found if not space], ends
 
 
 @cache
@@ -178,12 +201,14 @@ def _pipeline(language: str) -> tuple[Any, Any, Any]:
 
 
 def _placed(
-    tokens: list[Span], mentions: Sequence[CharMention], text: str, misaligned: str, reading: Reading
+    tokens: list[Span], mentions: Sequence[CharMention], whole: Text, misaligned: str, reading: Reading
 ) -> tuple[list[Span], list[tuple[Mention, CharMention]]]:
     """The tokens, and the mentions by tokens."""
+    text = whole.text
+    lines: Sequence[int | None] = whole.lines or [None] * len(mentions)
     starts, ends = {a for a, _ in tokens}, {b for _, b in tokens}
     kept, cuts = [], set()
-    for mention in mentions:
+    for mention, line in zip(mentions, lines, strict=True):
         odd = {a for a, _ in mention.spans} - starts | {b for _, b in mention.spans} - ends
         if odd and misaligned != "cut":
             place = min(odd)
@@ -192,23 +217,25 @@ def _placed(
             what = " ... ".join(text[a:b] for a, b in mention.spans)
             told = f"mention {mention.label} {what!r} ({spans}) begins or ends within the token {token!r}"
             if misaligned == "error":
-                raise InputError(told, remedy="pass --misaligned cut to cut the token there, or skip to leave it out")
+                remedy = "pass --misaligned cut to cut the token there, or skip to leave it out"
+                raise InputError(told, line=line, remedy=remedy)
             reading.notes[f"left out: {told}"] += 1
             continue
         cuts |= odd
-        kept.append(mention)
+        kept.append((mention, line))
     if cuts:
         tokens = [piece for token in tokens for piece in _pieces(token, cuts)]
     first = {a: i for i, (a, _) in enumerate(tokens)}
     last = {b: i + 1 for i, (_, b) in enumerate(tokens)}
     placed: dict[Mention, CharMention] = {}
-    for mention in kept:
+    for mention, line in kept:
         by_tokens = Mention(mention.label, [(first[a], last[b]) for a, b in mention.spans])
         if by_tokens in placed:
             if not reading.repair:
                 a, b = mention.spans[0]
                 remedy = "remove one, or pass --repair"
-                raise InputError(f"mention {mention.label} {text[a:b]!r} ({a}-{b}) is given twice", remedy=remedy)
+                told = f"mention {mention.label} {text[a:b]!r} ({a}-{b}) is given twice"
+                raise InputError(told, line=line, remedy=remedy)
             reading.repaired["mention that was given twice dropped"] += 1
             continue
         placed[by_tokens] = mention
@@ -240,7 +267,7 @@ def _sentence(
     """One of the sentences of a text."""
     own = tokens[first:last]
     following = [*(a for a, _ in own[1:]), tokens[last][0] if last < len(tokens) else len(text.text)]
-    mine = [(m.shifted(-first), c) for m, c in placed if m.start >= first and m.end <= last]
+    mine = [(m.shifted(-first), c) for m, c in placed]
     meta = {} if number else dict(text.fields)
     if not number and tokens[0][0]:
         meta[BEFORE] = text.text[: tokens[0][0]]

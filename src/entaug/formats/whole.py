@@ -47,6 +47,10 @@ class Whole(abc.ABC):
     def look(self, path: Path, **options: Any) -> Any:
         """See `entaug.formats.base.Format`."""
 
+    def files(self, path: Path) -> list[Path]:
+        """The files that are read: what must not have changed where a run that was stopped goes on."""
+        return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+
     @abc.abstractmethod
     def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
         """The sentences of a file, or of a folder."""
