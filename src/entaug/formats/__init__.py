@@ -18,6 +18,10 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
+    "label-studio": "entaug.formats.label_studio:LabelStudio",
+    "gliner": "entaug.formats.gliner:Gliner",
+    "prodigy": "entaug.formats.prodigy:Prodigy",
+    "doccano": "entaug.formats.doccano:Doccano",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
