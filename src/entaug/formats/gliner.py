@@ -1,8 +1,8 @@
 """Training data of GLiNER: tokens and mentions whose last token is named, as one JSON array or as JSON lines.
 
-A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. GLiNER
-reads what else it knows (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name, so that other fields do no harm.
-Its own scripts load an array: a file is written as one unless its name says that it has lines (``.jsonl``).
+A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. What
+else GLiNER knows (``ner_labels``, ``ner_negatives``, ``relations`` ...) it reads by name, so that other fields do no
+harm. Its own scripts load an array: a file is written as one unless its name says that it has lines (``.jsonl``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from entaug.formats.records import (
     beginnings,
     elements,
     fields_of,
-    first_of_array,
+    firsts_of_array,
     is_augmented,
     left_over,
     name_of,
@@ -32,6 +32,7 @@ from entaug.formats.records import (
     write_array,
     written,
 )
+from entaug.formats.texts import BEFORE
 from entaug.formats.whole import Whole
 
 __all__ = ["Gliner", "GlinerDialect"]
@@ -71,9 +72,7 @@ class Gliner(Whole):
 
     def recognises(self, path: Path) -> bool:
         """Whether the first record has what GLiNER asks for."""
-        first = first_of_array(path)
-        if first is None:
-            first = next(iter(beginnings(path, 1)), None)
+        first = next(firsts_of_array(path, 1) if _is_array(path) else iter(beginnings(path, 1)), None)
         return type(first) is dict and type(first.get("tokenized_text")) is list and type(first.get("ner")) is list
 
     def dialect(self, **options: Any) -> GlinerDialect:
@@ -117,10 +116,10 @@ class Gliner(Whole):
         """Raise where a sentence cannot be written.
 
         Raises:
-            LossError: a mention is discontinuous, or a field is nothing that JSON has.
+            LossError: a mention is discontinuous.
         """
         del dialect
-        _record(sentence)
+        refuse_gaps(sentence, self.title)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:
         """See `entaug.formats.whole.Whole`."""
@@ -202,11 +201,12 @@ def _renumbered(relation: Any, given: list[Mention], mentions: tuple[Mention, ..
 
 
 def _record(sentence: Sentence) -> str:
-    refuse_gaps(sentence, Gliner.title)
     record: dict[str, Any] = {} if sentence.id is None else {"id": number_or_name(sentence.id)}
     record["tokenized_text"] = sentence.tokens
     record["ner"] = [(mention.start, mention.end - 1, mention.label) for mention in sentence.mentions]
     if sentence.spaces is not None and "text" not in sentence.meta:
         record["text"] = sentence.text
+    if BEFORE in sentence.meta:
+        record[BEFORE] = sentence.meta[BEFORE]
     left_over(sentence, record, _OF_THE_SOURCE if is_augmented(sentence) else ())
     return written(record, sentence.key)

@@ -30,7 +30,7 @@ __all__ = [
     "elements",
     "entity_fields",
     "fields_of",
-    "first_of_array",
+    "firsts_of_array",
     "is_augmented",
     "laid_out",
     "left_over",
@@ -47,6 +47,7 @@ __all__ = [
 
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
+_BETWEEN = frozenset(" \t\r\n,")
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
 _MOST = 1 << 24  # bytes to look at for the first record
 _KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}
@@ -97,20 +98,29 @@ def beginnings(path: Path, most: int = 20) -> list[Any]:
     return values
 
 
-def first_of_array(path: Path) -> Any:
-    """The first value of a JSON array; None where the file is none, or that cannot be told. No error."""
+def firsts_of_array(path: Path, most: int = 100) -> Iterator[Any]:
+    """The first values of a JSON array; none where the file is no array, or cannot be read. No error."""
     data = beginning(path)
     if not data.decode("utf-8-sig", "replace").lstrip().startswith("["):
-        return None
+        return
+    decoder = json.JSONDecoder()
     for size in (0, _MOST):
-        text = (beginning(path, size) if size else data).decode("utf-8-sig", "replace").lstrip()[1:].lstrip()
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.JSONDecoder().raw_decode(text)[0]
-    return None
+        text = (beginning(path, size) if size else data).decode("utf-8-sig", "replace")
+        place = text.index("[") + 1
+        values: list[Any] = []
+        with contextlib.suppress(ValueError, RecursionError):  # at the end of what was read, or of the array
+            while len(values) < most:
+                while text[place : place + 1] in _BETWEEN:
+                    place += 1
+                value, place = decoder.raw_decode(text, place)
+                values.append(value)
+        if values:
+            yield from values
+            return
 
 
-def elements(path: Path) -> list[Any]:
-    """The values of a file that is one JSON array; one that is an object is that alone.
+def elements(path: Path) -> Iterator[Any]:
+    """The values of a file that is one JSON array; one that is an object is that alone. Those taken are forgotten.
 
     Raises:
         InputError: it cannot be read, is not UTF-8, or no JSON.
@@ -126,11 +136,13 @@ def elements(path: Path) -> list[Any]:
     except InputError as error:
         error.path = str(path)
         raise
-    if type(value) is list:
-        return value
     if type(value) is dict:
-        return [value]
-    raise InputError("no JSON array of objects", path=str(path), remedy="see whether it is the right file")
+        value = [value]
+    if type(value) is not list:
+        raise InputError("no JSON array of objects", path=str(path), remedy="see whether it is the right file")
+    value.reverse()
+    while value:
+        yield value.pop()
 
 
 def write_array(path: Path, records: Iterable[str]) -> None:
