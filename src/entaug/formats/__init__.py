@@ -131,7 +131,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     named = _by_extension(path)
     if format:
         found = find(format)
-    elif like is not None and (like.format in named or not named):
+    elif like is not None and (not named or like.format.name in {one.name for one in named}):
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
@@ -141,7 +141,8 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
-    shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    has = type(found.dialect()).__dataclass_fields__
+    shared = {name: known[name] for name in ("ids", "texts") if name in known and name in has and name not in given}
     return Opened(path, found, found.dialect(**given, **shared))
 
 

@@ -47,7 +47,7 @@ _LAYOUTS = ("tasks", "min")
 _MADE = re.compile(r"entaug-[0-9]+")  # ids that we gave, since Label Studio's converter asks for one
 _ANNOTATIONS = ("annotations", "completions")
 _OF_MIN = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
-_OTHER_REGIONS = frozenset(("hypertextlabels", "paragraphlabels", "timeserieslabels"))
+_OTHER_REGIONS = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,8 @@ class LabelStudioDialect(Cutting):
 
     def describe(self) -> str:
         """One line for people."""
-        return (
-            f"Label Studio, {'JSON-MIN' if self.layout == 'min' else 'tasks'}, text under {self.text_key or 'text'!r}"
-        )
+        layout = "JSON-MIN" if self.layout == "min" else "tasks"
+        return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}"
 
 
 class LabelStudio(Whole):
@@ -127,7 +126,10 @@ class LabelStudio(Whole):
         for number, task in enumerate(elements(path), start=1):
             try:
                 text = _of_min(task, dialect, reading) if dialect.layout == "min" else _of_task(task, dialect, reading)
-                for sentence in () if text is None else cut(text, dialect, reading):
+                sentences = () if text is None else cut(text, dialect, reading)
+                if text is not None and not sentences:
+                    reading.notes["text of white space alone left out"] += 1
+                for sentence in sentences:
                     empty = False
                     reading.line = number
                     twice = sentence.id is not None and reading.repeats(sentence.id, number, seen)
@@ -215,11 +217,10 @@ def _labelled(task: dict[str, Any], found: dict[str, Any]) -> tuple[dict[str, An
 
 
 def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]] = ()) -> str | None:
-    """What the text stands under: where the words of the regions are, else ``text``, else the longest string."""
-    texts = {k: v for k, v in data.items() if type(v) is str and k not in _OF_MIN}
+    """What the text stands under: the string with most words of regions; of several ``text``, or the longest."""
+    texts = {k: _printed(v) for k, v in data.items() if type(v) is str and k not in _OF_MIN}
     words = [_printed(word) for region in regions if type(word := region["value"].get("text")) is str]
-    holding = {k: v for k, v in texts.items() if words and all(word in _printed(v) for word in words)} or texts
-    return "text" if "text" in holding else max(holding, key=lambda key: len(holding[key]), default=None)
+    return max(texts, key=lambda k: (sum(w in texts[k] for w in words), k == "text", len(texts[k])), default=None)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -271,7 +272,7 @@ def _of_task(task: Any, dialect: LabelStudioDialect, reading: Reading) -> Text |
 
 
 def _of_min(task: Any, dialect: LabelStudioDialect, reading: Reading) -> Text:
-    """The text of a task of JSON-MIN."""
+    """The text of a task of JSON-MIN, which has the values of regions alone."""
     values = record_in(task).get(dialect.from_name, [])
     if type(values) is not list or not all(_is_region_value(value) for value in values):
         raise InputError(f"{dialect.from_name!r} is not a list of regions", remedy="export the project anew")
@@ -319,40 +320,35 @@ def _names(dialect: LabelStudioDialect) -> dict[str, str]:
 
 def _places(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> list[tuple[Any, Any]]:
     """Where regions begin and end, in characters; an error where their words are not those of the place."""
+
+    def wrong(places: Sequence[tuple[Any, Any]]) -> list[int]:
+        pairs = enumerate(zip(words, places, strict=True))
+        known = ((i, said, text[a:b]) for i, (said, (a, b)) in pairs if type(said) is str and type(a) is type(b) is int)
+        return [i for i, said, there in known if said != there and _printed(said) != _printed(there)]
+
+    words = [region["value"].get("text") for region in regions]
     places = [(region["value"]["start"], region["value"]["end"]) for region in regions]
-    wrong = _wrong(text, regions, places)
-    if not wrong:
+    amiss = wrong(places)
+    if not amiss:
         return places
     if text and max(text) > "\uffff":
         # Where the characters begin in units of UTF-16.
-        starts = list(accumulate((2 if char > "\uffff" else 1 for char in text), initial=0))
+        starts = accumulate((2 if char > "\uffff" else 1 for char in text), initial=0)
         characters = {unit: i for i, unit in enumerate(starts)}
         older = [(characters.get(a, a), characters.get(b, b)) for a, b in places if type(a) is type(b) is int]
-        if len(older) == len(places) and not _wrong(text, regions, older):
+        if len(older) == len(places) and not wrong(older):
             reading.notes["text whose offsets count units of UTF-16, as in old Label Studio"] += 1
             return older
-    start, end = places[wrong[0]]
-    said = regions[wrong[0]]["value"]["text"]
     if not reading.repair:
+        (start, end), said = places[amiss[0]], words[amiss[0]]
         what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {said!r:.60}"
         raise InputError(what, remedy="name what holds the text: text_key; or pass --repair to believe the offsets")
-    reading.repaired["region with other words than those of its place"] += len(wrong)
+    reading.repaired["region with other words than those of its place"] += len(amiss)
     return places
 
 
-def _wrong(text: str, regions: Sequence[dict[str, Any]], places: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The regions that say other words than those of their place."""
-    found = []
-    for i, (region, (start, end)) in enumerate(zip(regions, places, strict=True)):
-        said = region["value"].get("text")
-        # A browser has its own mind about white space; line ends may be written as two characters.
-        known = type(said) is str and type(start) is type(end) is int and said != text[start:end]
-        if known and _printed(said) != _printed(text[start:end]):
-            found.append(i)
-    return found
-
-
 def _printed(text: str) -> str:
+    """A text as a browser shows it: it has its own mind about white space, and writes line ends as two characters."""
     return " ".join(text.replace("\\n", " ").split())
 
 
@@ -366,17 +362,17 @@ def _regions(text: Text, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
     for mention in text.mentions:
         start, end = mention.spans[0][0], mention.spans[-1][1]
         fields = {k: v for k, v in mention.fields.items() if k not in (RANGES, "value", "labels")}
-        labels = mention.fields.get("labels")
-        several = type(labels) is list and mention.label in labels
+        told = mention.fields.get("labels")
+        labels = told if type(told) is list and mention.label in told else []
         key = (start, end, str(fields.get("id")))
-        if several and key in shared:
+        if labels and key in shared:
             held = {*shared[key]["labels"], mention.label}
             shared[key]["labels"] = [label for label in labels if label in held]
             continue
         more = mention.fields.get("value")
         value: dict[str, Any] = dict(more) if type(more) is dict else {}
         value |= {"start": start, "end": end, "text": text.text[start:end], "labels": [mention.label]}
-        if several:
+        if labels:
             shared[key] = value
         regions.append({"id": f"entaug-{len(regions) + 1}", **_names(dialect), **fields, "value": value})
     return regions
@@ -397,14 +393,11 @@ def _task(text: Text, name: str, dialect: LabelStudioDialect, augmented: bool) -
     told = text.fields.get(TASK)
     kept: dict[str, Any] = {} if augmented or type(told) is not dict else told
     head, others, results, about = (kept.get(key) for key in ("annotation", "annotations", "results", "task"))
-    regions = _regions(text, dialect)
-    annotation = {
-        **(head if type(head) is dict else {}),
-        "result": regions + (results if _are_objects(results) else []),
-    }
+    annotation = {**head} if type(head) is dict else {}
+    annotation["result"] = _regions(text, dialect) + (results if _are_objects(results) else [])
     annotations = [annotation if one is None else one for one in others] if type(others) is list else [annotation]
-    task = {"id": number_or_name(name), "data": _data(text, dialect), dialect.annotations: annotations}
-    return {**(about if type(about) is dict else {}), **task}
+    task: dict[str, Any] = {**about} if type(about) is dict else {}
+    return task | {"id": number_or_name(name), "data": _data(text, dialect), dialect.annotations: annotations}
 
 
 def _min(text: Text, name: str, dialect: LabelStudioDialect, augmented: bool) -> dict[str, Any]:
