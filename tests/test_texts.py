@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from entaug import Edit, Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.texts import CharMention, Cutting, Text, cut, documents, joined
+from entaug.formats.texts import BEFORE, CharMention, Cutting, Text, cut, documents, joined, placed_tokens
 
 pytest.importorskip("spacy")
 
@@ -67,6 +67,20 @@ def test_what_is_misaligned() -> None:
 def test_places_that_cannot_be(span: tuple[int, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         cut(Text("Ada sang", [CharMention("X", (span,))]), Cutting(), Reading())
+
+
+def test_tokens_may_begin_and_end_with_white_space() -> None:
+    text = Text(" a b  ", [CharMention("X", ((0, 2),)), CharMention("Y", ((3, 5),))], tokens=[" a", "b "])
+    for split in ("none", "lines"):
+        reading = Reading()
+        [s] = cut(text, Cutting(split=split), reading)
+        assert (s.tokens, s.spaces) == ((" a", "b "), (" ", " "))
+        assert s.mentions == (Mention("X", [(0, 1)]), Mention("Y", [(1, 2)]))
+        assert not reading.notes
+    assert placed_tokens(["a", "b"], "a, b") is None
+    assert placed_tokens([], "") is None
+    [s] = cut(text._replace(tokens=None, places=[(1, 2), (3, 4)], mentions=()), Cutting(), Reading())
+    assert (s.tokens, s.meta, s.spaces) == (("a", "b"), {BEFORE: " "}, (" ", "  "))
 
 
 def test_white_space_at_edges_is_left_out_and_counted() -> None:

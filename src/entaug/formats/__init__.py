@@ -19,6 +19,10 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
     "brat": "entaug.formats.brat:Brat",
+    "label-studio": "entaug.formats.label_studio:LabelStudio",
+    "gliner": "entaug.formats.gliner:Gliner",
+    "prodigy": "entaug.formats.prodigy:Prodigy",
+    "doccano": "entaug.formats.doccano:Doccano",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
@@ -132,7 +136,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     named = _by_extension(path)
     if format:
         found = find(format)
-    elif like is not None and (like.format in named or not named):
+    elif like is not None and (not named or like.format.name in {one.name for one in named}):
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
@@ -145,7 +149,8 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
-    shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    has = type(found.dialect()).__dataclass_fields__
+    shared = {name: known[name] for name in ("ids", "texts") if name in known and name in has and name not in given}
     return Opened(path, found, found.dialect(**given, **shared))
 
 

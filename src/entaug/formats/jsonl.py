@@ -163,7 +163,7 @@ class Jsonl:
 def _dump_slowly(record: dict[str, Any], name: str) -> str:
     try:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
 
 
@@ -207,7 +207,11 @@ def _sentence(line: str) -> Sentence:
             remedy='write {"tokens": [...], "entities": [...]}',
         )
     if len(record) > 2 and _LONG_NUMBER.search(line):
-        record = json.loads(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
+        try:  # orjson makes a float of a number of more than 64 bits, and loses its last digits
+            record = json.loads(line)
+        except (RecursionError, ValueError):
+            what = "JSON that is nested too deep, or a number of too many digits"
+            raise InputError(what, remedy="mend the line") from None
     tokens = record.get("tokens")
     if type(tokens) is not list:
         raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')

@@ -16,12 +16,12 @@ from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from entaug.align import spaces_in, spacing
+from entaug.align import spacing
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 
-__all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined"]
+__all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
 
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
@@ -59,6 +59,7 @@ class Text(NamedTuple):
         tokens: its tokens, where the file says them.
         starts: the characters where its sentences begin, in order, where the file says them.
         lines: the line of its file that each mention stands in, where each has one; for errors.
+        places: where these stand, where that is known already.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Text(NamedTuple):
     tokens: Sequence[str] | None = None
     starts: Sequence[int] | None = None
     lines: Sequence[int] | None = None
+    places: Sequence[Span] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,15 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
         >>> [s.words(m) for s in cut(text, Cutting(), Reading()) for m in s.mentions]
         [('Rome',)]
     """
-    mentions = [_trimmed(text, number, reading) for number in range(len(text.mentions))]
     tokens, ends = _tokens(text, how)
+    if how.split == "none" and text.starts is None and tokens and (whole := _whole(text, tokens)) is not None:
+        return [whole]
+    firsts, stops = {a for a, _ in tokens}, {b for _, b in tokens}
+    mentions = [
+        # What begins and ends with tokens is right as it is, whatever white space the tokens hold.
+        mention if _fits(mention, firsts, stops) else _trimmed(text, number, reading)
+        for number, mention in enumerate(text.mentions)
+    ]
     if not tokens:
         return []
     tokens, placed = _placed(tokens, mentions, text, how.misaligned, reading)
@@ -129,6 +138,38 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
         )
         for number, (first, last) in enumerate(pairwise(cuts))
     ]
+
+
+def _whole(text: Text, tokens: Sequence[Span]) -> Sentence | None:
+    """A text as one sentence, where its mentions stand on its tokens; None where that takes a closer look."""
+    placed: dict[Mention, CharMention] = {}
+    if text.mentions:
+        first = {a: i for i, (a, _) in enumerate(tokens)}
+        last = {b: i for i, (_, b) in enumerate(tokens, start=1)}
+        for mention in text.mentions:
+            start, end = mention.spans[0]
+            i, j = first.get(start), last.get(end)
+            if i is None or j is None or i >= j or len(mention.spans) > 1:
+                return None
+            placed[Mention(mention.label, ((i, j),))] = mention
+        if len(placed) < len(text.mentions):
+            return None
+    pairs = list(placed.items())
+    if len(pairs) > 1:
+        pairs.sort(key=_by_place)
+    return _sentence(text, tokens, pairs, 0, len(tokens), 0, 1)
+
+
+def _by_place(pair: tuple[Mention, CharMention]) -> tuple[tuple[Span, ...], str]:
+    return pair[0].spans, pair[0].label
+
+
+def _fits(mention: CharMention, starts: set[int], stops: set[int]) -> bool:
+    """Whether the edges of a mention of one range are edges of tokens."""
+    if len(mention.spans) != 1:
+        return False
+    start, end = mention.spans[0]
+    return start in starts and end in stops and start < end
 
 
 def _trimmed(whole: Text, number: int, reading: Reading) -> CharMention:
@@ -155,6 +196,25 @@ def _trimmed(whole: Text, number: int, reading: Reading) -> CharMention:
     return mention._replace(spans=tuple(sorted(spans)))
 
 
+def placed_tokens(tokens: Sequence[str], text: str) -> list[Span] | None:
+    """Where the tokens of a text stand in it; None where there is anything but white space between them.
+
+    Example:
+        >>> placed_tokens(["Hi", ",", "you"], " Hi,  you")
+        [(1, 3), (3, 4), (6, 9)]
+    """
+    found = []
+    place = 0
+    for token in tokens:
+        start = text.find(token, place)
+        if start != place and (start < 0 or not text[place:start].isspace()):
+            return None
+        place = start + len(token)
+        found.append((start, place))
+    rest = text[place:]
+    return found if tokens and (not rest or rest.isspace()) else None
+
+
 def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Span]], Iterable[int]]]:
     """Where tokens stand, and what finds among tokens those that begin a sentence."""
     language = how.language
@@ -167,15 +227,11 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
         doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
         return [i for i, begins in enumerate(doc.to_array("SENT_START").tolist()) if begins == 1]
 
+    if text.places is not None:
+        return list(text.places), ends
     if text.tokens is not None:
-        before = len(text.text) - len(text.text.lstrip())
-        spaces = spaces_in(text.tokens, text.text[before:]) if text.tokens else None
-        if spaces is not None:
-            found = []
-            place = before
-            for token, space in zip(text.tokens, spaces, strict=True):
-                found.append((place, place + len(token)))
-                place += len(token) + len(space)
+        found = placed_tokens(text.tokens, text.text)
+        if found is not None:
             return found, ends
     nlp = _pipeline(language)[0]
     doc = nlp.make_doc(text.text)
@@ -239,7 +295,7 @@ def _placed(
             reading.repaired["mention that was given twice dropped"] += 1
             continue
         placed[by_tokens] = mention
-    return tokens, sorted(placed.items(), key=lambda pair: (pair[0].spans, pair[0].label))
+    return tokens, sorted(placed.items(), key=_by_place)
 
 
 def _pieces(token: Span, cuts: set[int]) -> list[Span]:
@@ -266,8 +322,9 @@ def _sentence(
 ) -> Sentence:
     """One of the sentences of a text."""
     own = tokens[first:last]
-    following = [*(a for a, _ in own[1:]), tokens[last][0] if last < len(tokens) else len(text.text)]
-    mine = [(m.shifted(-first), c) for m, c in placed]
+    following = [a for a, _ in own[1:]]
+    following.append(tokens[last][0] if last < len(tokens) else len(text.text))
+    mine = [(m.shifted(-first) if first else m, c) for m, c in placed]
     meta = {} if number else dict(text.fields)
     if not number and tokens[0][0]:
         meta[BEFORE] = text.text[: tokens[0][0]]
@@ -281,11 +338,11 @@ def _sentence(
     if any(said):
         meta[ENTITY_FIELDS] = said
     return Sentence(
-        tuple(text.text[a:b] for a, b in own),
-        tuple(m for m, _ in mine),
+        tuple([text.text[a:b] for a, b in own]),
+        tuple([m for m, _ in mine]),
         text.id if count == 1 or text.id is None else f"{text.id}-{number + 1}",
         meta,
-        spaces=tuple(text.text[b:after] for (_, b), after in zip(own, following, strict=True)),
+        spaces=tuple([text.text[b:after] for (_, b), after in zip(own, following, strict=True)]),
     )
 
 
