@@ -183,7 +183,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
     group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
     group.add_argument(
-        "--language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
+        "--text-language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
     )
     group.add_argument(
         "--split",
@@ -302,12 +302,12 @@ def use(args: argparse.Namespace) -> None:
             os.environ[f"ENTAUG_{name}"] = value
 
 
-_READING = ("token_column", "tag_column", "scheme", "separator", "language", "split", "misaligned")
+_READING = ("token_column", "tag_column", "scheme", "separator", "split", "misaligned")
 
 
 def _reading(args: argparse.Namespace) -> dict[str, Any]:
     """What a job wants to know of how to read."""
-    layout = {name: getattr(args, name) for name in _READING}
+    layout = {name: getattr(args, name) for name in _READING} | {"language": args.text_language}
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
