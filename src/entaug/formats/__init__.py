@@ -21,6 +21,7 @@ FORMATS = {
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
+_SAME = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options that say the same thing
 _USUAL = ("conll", "jsonl")  # what an extension that several formats share means for a new file
 
 
@@ -68,6 +69,11 @@ class Opened:
     path: Path
     format: Format
     dialect: Dialect
+
+    @property
+    def heading(self) -> str:
+        """What a file of this layout begins with, before its first sentence."""
+        return getattr(self.dialect, "heading", "")
 
     def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
         """The sentences, streamed."""
@@ -134,7 +140,8 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
-        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
+        told = {*given, *(_SAME.get(name, name) for name in given)}
+        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
     shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
@@ -211,6 +218,7 @@ def write(
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:
-            out.write(encoded(to.format.dump(sentence, to.dialect), first=not count))
+            text = to.format.dump(sentence, to.dialect)
+            out.write(encoded(text if count else to.heading + text, first=not count))
             count += 1
     return count
