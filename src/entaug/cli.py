@@ -173,9 +173,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
     )
-    group.add_argument(
-        "--tag-columns", metavar="N,N", help="CoNLL: the columns of nested mentions' tags, outermost first"
-    )
+    group.add_argument("--tag-columns", metavar="N,N", help="CoNLL: tag columns of nested mentions, outermost first")
     group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
     group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
     group.add_argument(
@@ -200,7 +198,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
     group.add_argument(
-        "--to-tag-columns", metavar="N,N", help="CoNLL: columns for the tags of nested mentions, outermost first"
+        "--to-tag-columns", metavar="N,N", help="CoNLL: tag columns for nested mentions, outermost first"
     )
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
     group.add_argument(

@@ -18,6 +18,9 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
+    "w2ner": "entaug.formats.w2ner:W2ner",
+    "bartner": "entaug.formats.bartner:Bartner",
+    "bartner-nested": "entaug.formats.bartner_nested:BartnerNested",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from entaug.align import spaces_in
+from entaug.align import spaces_in, spacing_of_characters
 from entaug.data import FILL, Mention, Sentence
 from entaug.errors import InputError, LossError, TagError
 from entaug.formats import conll_layout
@@ -162,7 +162,7 @@ class Conll:
             written = _comments(sentence, dialect)
             if sentence.id is not None and not any(sent_id(line) for line in written.split("\n")):
                 lost.append("id")
-            known = dialect.characters and not any(sentence.spaces or ())
+            known = dialect.characters and sentence.spaces == spacing_of_characters(sentence.tokens)
             if sentence.spaces is not None and TEXT not in written and not known:
                 lost.append("text")
         if dialect.names:
@@ -275,7 +275,7 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
     if width < 2 or tag_column >= width or dialect.token_column >= width:
         raise _RowError
     tokens = columns[dialect.token_column]
-    spaces = ("",) * len(tokens) if dialect.characters else None
+    spaces = spacing_of_characters(tokens) if dialect.characters and "" not in tokens else None
     if not dialect.plain:
         return _special(columns, dialect, reading, lead, spaces)
     tags = columns[tag_column]

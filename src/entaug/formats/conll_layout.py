@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from entaug.align import is_unspaced
 from entaug.errors import InputError, ParameterError
 from entaug.formats.conll_lines import TEXT, Block, ConllDialect, blocks, is_aside, sent_id, split, what
 from entaug.formats.conll_tags import cut_out
@@ -26,7 +27,6 @@ _PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
 _SIGNS = ("_", "*", "-")  # what files have for O where an unnamed thing has a sign
 _FEW = 10  # tokens that are too few to tell characters from words
-_UNSPACED = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 Rows = list[list[str]]
 
 
@@ -355,4 +355,4 @@ def _of_characters(dialect: ConllDialect, sample: list[Rows]) -> bool:
     tokens = [row[dialect.token_column] for rows in sample for row in rows if dialect.token_column < len(row)]
     single = [token for token in tokens if len(token) == 1]
     enough = len(tokens) >= _FEW and len(single) >= 0.95 * len(tokens)
-    return enough and sum(_UNSPACED.match(token) is not None for token in single) >= 0.5 * len(tokens)
+    return enough and sum(map(is_unspaced, single)) >= 0.5 * len(tokens)
