@@ -197,9 +197,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the output is written (as the input, unless given)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
-    group.add_argument(
-        "--to-tag-columns", metavar="N,N", help="CoNLL: tag columns for nested mentions, outermost first"
-    )
+    group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
     group.add_argument(
         "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"

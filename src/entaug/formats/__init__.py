@@ -136,7 +136,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     named = _by_extension(path)
     if format:
         found = find(format)
-    elif like is not None and (like.format in named or not named):
+    elif like is not None and (not named or like.format.name in [one.name for one in named]):
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
@@ -147,7 +147,9 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
+    asked = found.dialect(**given)
     shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    shared = {name: value for name, value in shared.items() if hasattr(asked, name)}
     return Opened(path, found, found.dialect(**given, **shared))
 
 

@@ -23,6 +23,7 @@ from entaug.formats.files import beginning, line_chunks
 __all__ = ["Bartner", "BartnerDialect"]
 
 _MENTIONS = re.compile(r"\d+,\d+(?:,\d+,\d+)* [^ |]+(?:\|\d+,\d+(?:,\d+,\d+)* [^ |]+)*")
+_BEGINNING = 1 << 16
 _REMEDY = "write the first and last token of each span, a space, and the label: 0,1 ADR|3,3,6,7 ADR"
 
 
@@ -51,10 +52,10 @@ class Bartner:
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins with sentences of three lines, at least one of them with mentions."""
-        lines = [line.rstrip("\r") for line in beginning(path).decode("utf-8-sig", "replace").split("\n")]
-        whole = [lines[i : i + 3] for i in range(0, len(lines), 3)][:-1]  # the last may be cut
-        if not whole and len(lines) == 3:
-            whole = [lines]
+        data = beginning(path, _BEGINNING)
+        lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
+        lines = lines[:-3] if len(data) == _BEGINNING else [*lines, "", ""]  # the last may be cut
+        whole = [lines[i : i + 3] for i in range(0, len(lines) - 2, 3)]
         marked = [mentions for _, mentions, _ in whole if mentions]
         known = all(_MENTIONS.fullmatch(mentions) for mentions in marked)
         return bool(marked) and known and all(tokens and not empty for tokens, _, empty in whole)

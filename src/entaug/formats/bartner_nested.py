@@ -43,7 +43,7 @@ class BartnerNested(Whole):
 
     def recognises(self, path: Path) -> bool:
         """Whether the first line is an object with ``sentences`` and ``ners``."""
-        line = beginning(path).removeprefix(_BOM).lstrip().partition(b"\n")[0]
+        line = beginning(path, 1 << 20).removeprefix(_BOM).lstrip().partition(b"\n")[0]
         return line.startswith(b"{") and all((_SENTENCES.search(line), _NERS.search(line)))
 
     def dialect(self, **options: Any) -> BartnerDialect:

@@ -162,8 +162,7 @@ class Conll:
             written = _comments(sentence, dialect)
             if sentence.id is not None and not any(sent_id(line) for line in written.split("\n")):
                 lost.append("id")
-            known = dialect.characters and sentence.spaces == spacing_of_characters(sentence.tokens)
-            if sentence.spaces is not None and TEXT not in written and not known:
+            if sentence.spaces is not None and TEXT not in written and not _known(sentence, dialect):
                 lost.append("text")
         if dialect.names:
             lost += [f"column {name!r}" for name in sentence.columns if name not in dialect.names]
@@ -234,12 +233,17 @@ def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -
             )
 
 
+def _known(sentence: Sentence, dialect: ConllDialect) -> bool:
+    """Whether the spaces of a sentence are those that it is read with."""
+    return dialect.characters and sentence.spaces == spacing_of_characters(sentence.tokens)
+
+
 def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
     text = ""
     own = []
     if dialect.ids and sentence.id is not None:
         own.append(f"# sent_id = {sentence.id}")
-    if dialect.texts and sentence.spaces is not None:
+    if dialect.texts and sentence.spaces is not None and not _known(sentence, dialect):
         own.append(f"{TEXT}{sentence.text}")
     comments = sentence.meta.get("comments")
     # A field of that name may come from elsewhere, as JSON, and be anything.

@@ -260,8 +260,9 @@ class _Levels:
     The last columns are taken so where they hold tags in every cell and, column by column, what the next one marks
 
     - lies inside mentions of the one before (nearly always: real files have faults),
-    - has labels that are there too (a column of phrases and one of names have none in common),
-    - is far less (the tags of another annotator or of a tagger, and finer types of the same mentions, are as many).
+    - has labels that are there or before too (a column of phrases and one of names have none in common),
+    - is far less, or mostly shorter (the tags of another annotator or of a tagger, and finer types of the same
+      mentions, are as many and as long).
 
     Args:
         dialect: what is known of the layout.
@@ -279,6 +280,7 @@ class _Levels:
         self._pairs = list(pairwise(columns))
         self._count: dict[int, Counter[str]] = {column: Counter() for column in columns}
         self._inside: Counter[int] = Counter()
+        self._shorter: Counter[int] = Counter()
         self.seen: list[Rows] = []
         for rows in sample:
             self._look_at(rows)
@@ -306,9 +308,10 @@ class _Levels:
         for column, found in mentions.items():
             self._count[column].update(mention.label for mention in found)
         for outer, inner in self._pairs:
-            self._inside[inner] += sum(
-                any(o.start <= i.start and i.end <= o.end for o in mentions[outer]) for i in mentions[inner]
-            )
+            for i in mentions[inner]:
+                around = next((o for o in mentions[outer] if o.start <= i.start and i.end <= o.end), None)
+                self._inside[inner] += around is not None
+                self._shorter[inner] += around is not None and around.spans != i.spans
 
     def find(self) -> tuple[int, ...]:
         """The tag columns; one alone, or none, where nothing is nested."""
@@ -321,12 +324,11 @@ class _Levels:
 
     def _nested(self, outer: int, inner: int) -> bool:
         count = self._count[inner].total()
-        stems = tuple(self._count[outer])
+        stems = tuple(label for column in self._columns if column <= outer for label in self._count[column])
         # An inner label may be an outer one's with something more: LOCderiv where there is LOC.
         shared = sum(n for label, n in self._count[inner].items() if label.startswith(stems))
-        return (
-            0 < count <= self._count[outer].total() / 2 and self._inside[inner] >= 0.8 * count and shared >= 0.8 * count
-        )
+        other = count <= self._count[outer].total() / 2 or self._shorter[inner] >= count / 2
+        return count > 0 and other and self._inside[inner] >= 0.8 * count and shared >= 0.8 * count
 
 
 def _find_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[Rows]) -> str:
