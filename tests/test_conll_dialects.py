@@ -270,6 +270,9 @@ def test_a_first_line_names_the_columns_and_stays_the_first(tmp_path: Path) -> N
     entaug.write([second, first], out, like=path)
     assert out.read_text().splitlines()[:2] == [UNER.splitlines()[0], "# sent_id = two"]
     assert list(entaug.read(out)) == [second, first]
+    odd = put(tmp_path, "c.conllup", UNER.replace("= ID FORM", "=  ID   FORM").replace("# glo", "#glo"))
+    assert list(entaug.read(odd)) == [first, second]
+    assert again(odd) == UNER
     entaug.write([], out, like=path)
     assert out.read_bytes() == b""
 

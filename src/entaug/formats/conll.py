@@ -30,6 +30,7 @@ from entaug.formats.conll_lines import (
     blocks,
     fits,
     is_aside,
+    names_in,
     sent_id,
     set_asides_apart,
     split,
@@ -81,7 +82,7 @@ class Conll:
             if lines[0][0] in "#-" and is_aside(lines[0], dialect):
                 number, rows = set_asides_apart(first, lines, lead, dialect)
                 if dialect.names:  # what the file begins with is no comment of its first sentence
-                    lead = [line for line in lead if line != dialect.heading[:-1]]
+                    lead = [line for line in lead if names_in(line) != dialect.names]
                 if not rows:
                     continue
             else:

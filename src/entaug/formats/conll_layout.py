@@ -12,7 +12,7 @@ from typing import Any
 
 from entaug.align import is_unspaced
 from entaug.errors import InputError, ParameterError
-from entaug.formats.conll_lines import TEXT, Block, ConllDialect, blocks, is_aside, sent_id, split, what
+from entaug.formats.conll_lines import TEXT, Block, ConllDialect, blocks, is_aside, names_in, sent_id, split
 from entaug.formats.conll_tags import cut_out
 from entaug.tags import Evidence, TagFault, decode_at, is_tag, scheme_name
 
@@ -20,7 +20,6 @@ __all__ = ["look", "numbering", "options"]
 
 _LOOK = 300  # sentences looked at to find a file's layout
 _SEPARATORS = {"tab": "\t", "space": " ", "runs": None}
-_HEADING = "global.columns"
 _TOKEN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
 _PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
@@ -71,8 +70,7 @@ def look(path: Path, given: dict[str, Any]) -> ConllDialect:
             if line.startswith("#"):
                 ids = ids or sent_id(line) is not None
                 texts = texts or line.startswith(TEXT)
-                if not sample and what(line) == _HEADING:
-                    names = tuple(line.partition("=")[2].split())
+                names = names or names_in(line) if not sample else names
         rows = [(block[0] + i, line) for i, line in enumerate(block[1]) if not is_aside(line)]
         if rows:
             sample.append(rows)

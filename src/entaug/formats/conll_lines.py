@@ -18,6 +18,7 @@ __all__ = [
     "blocks",
     "fits",
     "is_aside",
+    "names_in",
     "sent_id",
     "set_asides_apart",
     "split",
@@ -183,6 +184,11 @@ def fits(line: str, dialect: ConllDialect) -> bool:
 def what(line: str) -> str:
     """The name in a comment of name and value."""
     return line.partition("=")[0][1:].strip()
+
+
+def names_in(line: str) -> tuple[str, ...]:
+    """The names of the columns, where a comment tells them."""
+    return tuple(line.partition("=")[2].split()) if what(line) == "global.columns" else ()
 
 
 def sent_id(line: str) -> str | None:
