@@ -13,11 +13,13 @@ from entaug.errors import LossError, TagError, UnknownNameError
 from entaug.tags import SCHEMES, Evidence, decode, encode, flatten, is_tag, position_tags
 from strategies import sentences
 
-SEQEVAL = {"IOB1": IOB1, "IOB2": IOB2, "IOBES": IOBES, "BILOU": BILOU}
+SEQEVAL = {"IOB1": IOB1, "IOB2": IOB2, "IOBES": IOBES, "BILOU": BILOU, "BMES": IOBES}  # which has I for M
 
 
 def by_seqeval(tags: list[str], scheme: str) -> list[tuple[str, int, int]]:
     """The entities that seqeval's strict mode sees."""
+    if scheme == "BMES":
+        tags = [f"I{tag[1:]}" if tag.startswith("M-") else tag for tag in tags]
     [found] = Entities([tags], SEQEVAL[scheme]).entities
     return [(e.tag, e.start, e.end) for e in found]
 
@@ -37,7 +39,7 @@ def test_encode_then_decode_gives_the_mentions_and_seqeval_agrees(sentence: Sent
 @settings(max_examples=1000)
 @given(
     st.lists(
-        st.sampled_from(["O", "B-X", "I-X", "E-X", "S-X", "L-X", "U-X", "B-Y", "I-Y", "E-Y", "L-Y"]),
+        st.sampled_from(["O", "B-X", "I-X", "E-X", "S-X", "L-X", "U-X", "B-Y", "I-Y", "E-Y", "L-Y", "M-X", "M-Y"]),
         min_size=1,
         max_size=6,
     ),
@@ -71,6 +73,12 @@ def test_schemes_by_hand() -> None:
     assert encode(s, "IOB2") == ["B-X", "I-X", "I-X", "B-X", "O", "B-Y"]
     assert encode(s, "IOBES") == ["B-X", "I-X", "E-X", "S-X", "O", "S-Y"]
     assert encode(s, "bilou") == ["B-X", "I-X", "L-X", "U-X", "O", "U-Y"]
+    assert encode(s, "bmeos") == ["B-X", "M-X", "E-X", "S-X", "O", "S-Y"]
+    assert decode(["B-X", "M-X", "M-X", "E-X", "S-X", "O", "B-Y", "E-Y"], "BMES") == (
+        Mention("X", [(0, 4)]),
+        Mention("X", [(4, 5)]),
+        Mention("Y", [(6, 8)]),
+    )
 
 
 def test_adjacent_mentions_of_one_type_stay_two() -> None:
@@ -94,6 +102,10 @@ def test_adjacent_mentions_of_one_type_stay_two() -> None:
         (["B-X"], "IOBES", "ends inside a X mention"),
         (["E-X"], "IOBES", "no X mention"),
         (["L-X"], "BILOU", "no X mention"),
+        (["B-X", "O"], "BMES", "O where M-X or E-X must follow"),
+        (["M-X", "E-X"], "BMES", "M-X: there is no X mention to go on with"),
+        (["B-X", "I-X"], "BMES", "unknown tag 'I-X'"),
+        (["B-X", "M-X"], "IOBES", "unknown tag 'M-X'"),
     ],
 )
 def test_faults_are_named(tags: list[str], scheme: str, message: str) -> None:
@@ -134,6 +146,8 @@ def test_position_tags_hold_all_mentions_of_a_token() -> None:
         (["B-X", "E-X"], "IOBES"),
         (["B-X", "L-X"], "BILOU"),
         (["U-X"], "BILOU"),
+        (["B-X", "M-X", "E-X"], "BMES"),
+        (["S-X", "O", "B-Y", "M-Y", "M-Y", "E-Y"], "BMES"),
         (["O", "O"], "IOB2"),
     ],
 )
@@ -143,5 +157,15 @@ def test_scheme_is_found_by_looking(tags: list[str], scheme: str) -> None:
     assert evidence.scheme() == scheme
 
 
+def test_iobes_and_bmes_are_told_apart_by_longer_mentions() -> None:
+    evidence = Evidence()
+    assert not evidence.settled
+    evidence.add(["S-X", "B-X", "E-X"])
+    assert (evidence.found, evidence.settled, evidence.scheme()) == (True, False, "IOBES")
+    evidence.add(["B-X", "M-X", "E-X"])
+    assert (evidence.settled, evidence.scheme()) == (True, "BMES")
+
+
 def test_is_tag() -> None:
-    assert [is_tag(t) for t in ["O", "B-x", "I-a-b", "B-", "B", "NN", "-", "", "o"]] == [True] * 3 + [False] * 6
+    found = [is_tag(t) for t in ["O", "B-x", "I-a-b", "M-x", "B-", "B", "NN", "-", "", "o"]]
+    assert found == [True] * 4 + [False] * 6

@@ -7,14 +7,26 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-__all__ = ["CorpusTokenizer", "gapped", "in_word", "running_text", "spaces_in", "spacing", "token_of_each"]
+__all__ = [
+    "CorpusTokenizer",
+    "gapped",
+    "in_word",
+    "is_unspaced",
+    "running_text",
+    "spaces_in",
+    "spacing",
+    "spacing_of_characters",
+    "token_of_each",
+]
 
 # What brackets and quotes are called in treebanks, and what they look like in print.
 _IN_PRINT = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"'}
 _CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001
 _OPENING = frozenset(("(", "[", "{", "$", "£", "€", "«", "“", "‘", "``", "¿", "¡"))  # noqa: RUF001
+# Han with its marks of repetition, and kana.
+_UNSPACED = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF001
 
 
@@ -75,6 +87,28 @@ def spacing(tokens: Sequence[str]) -> tuple[str, ...]:
     if spaces:
         spaces[-1] = ""
     return tuple(spaces)
+
+
+def is_unspaced(token: str) -> bool:
+    """Whether a token begins with a character of a script that has no spaces between words: Chinese and Japanese."""
+    return _UNSPACED.match(token) is not None
+
+
+def spacing_of_characters(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The white space after each token where a token is a character of such a script: none but between foreign words.
+
+    Example:
+        >>> spacing_of_characters(["听", "Louis", "Armstrong", "的", "歌"])
+        ('', ' ', '', '', '')
+    """
+    if max(map(len, tokens)) == 1:
+        return ("",) * len(tokens)
+
+    def words(left: str, right: str) -> bool:
+        foreign = in_word(left[-1]) and in_word(right[0]) and not is_unspaced(left) and not is_unspaced(right)
+        return foreign and len(left) + len(right) > 2
+
+    return (*(" " if words(left, right) else "" for left, right in pairwise(tokens)), "")
 
 
 def in_word(character: str) -> bool:

@@ -180,7 +180,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
     )
-    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
+    group.add_argument("--tag-columns", metavar="N,N", help="CoNLL: tag columns of nested mentions, outermost first")
+    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
     group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
     group.add_argument(
         "--text-language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
@@ -202,7 +203,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def _add_writing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the output is written (as the input, unless given)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES or BILOU")
+    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
+    group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
     group.add_argument(
         "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"
@@ -302,7 +304,7 @@ def use(args: argparse.Namespace) -> None:
             os.environ[f"ENTAUG_{name}"] = value
 
 
-_READING = ("token_column", "tag_column", "scheme", "separator", "split", "misaligned")
+_READING = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "split", "misaligned")
 
 
 def _reading(args: argparse.Namespace) -> dict[str, Any]:
@@ -315,6 +317,7 @@ def _writing(args: argparse.Namespace) -> dict[str, Any]:
     """What a job wants to know of how to write."""
     layout = {
         "scheme": args.to_scheme,
+        "tag_columns": args.to_tag_columns,
         "separator": args.to_separator,
         "overlap": args.overlap,
         "entities": args.entities,

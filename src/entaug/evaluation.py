@@ -111,7 +111,7 @@ def subset_file(
                     if isinstance(source.format, Whole):
                         write_whole(source.format, source.dialect, sentences, paths[part])
                     else:
-                        sink = StreamSink(stack.enter_context(atomic(paths[part])))
+                        sink = StreamSink(stack.enter_context(atomic(paths[part])), source.heading)
                         sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])
                     for sentence in sentences:
                         summary.files[-1].counts.add(sentence)

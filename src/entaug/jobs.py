@@ -219,12 +219,12 @@ def augment_file(
                 _check_whole(output, to.format)
                 finish = partial(finish_whole, to.format, to.dialect)
             if str(output) in STDOUT:
-                sink: Sink = StreamSink(sys.stdout.buffer)
+                sink: Sink = StreamSink(sys.stdout.buffer, to.heading)
             elif is_special(Path(output)):
-                sink = StreamSink(stack.enter_context(atomic(Path(output))))
+                sink = StreamSink(stack.enter_context(atomic(Path(output))), to.heading)
             else:
                 job = _job_key(kept, augmenter, only_new, repair, source, to)
-                sink = PartialSink(Path(output), job, force=force, finish=finish)
+                sink = PartialSink(Path(output), job, force=force, finish=finish, heading=to.heading)
             summary = AugmentSummary(
                 augmenter.facts.name,
                 augmenter.signature,
@@ -505,7 +505,7 @@ def convert_file(
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:
                 out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
-            sink = StreamSink(out)
+            sink = StreamSink(out, to.heading)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
             for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):

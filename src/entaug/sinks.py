@@ -55,6 +55,10 @@ class Counts:
                 self.nested += sum(any(held[i] > 1 for i in mention.positions()) for mention in mentions)
 
 
+def _text(lines: list[str], heading: str) -> str:
+    return heading + "".join(lines) if lines else ""
+
+
 class Sink(contextlib.AbstractContextManager["Sink"]):
     """Where augmented text goes.
 
@@ -89,14 +93,20 @@ class Sink(contextlib.AbstractContextManager["Sink"]):
 
 
 class StreamSink(Sink):
-    """Standard output, a pipe or a device."""
+    """Standard output, a pipe or a device.
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    Args:
+        stream: it.
+        heading: what stands before the first sentence.
+    """
+
+    def __init__(self, stream: IO[bytes], heading: str = "") -> None:
         self._stream = stream
+        self._heading = heading
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
-        data = encoded("".join(lines), first=not self.offset)
+        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         self._stream.write(data)
         self.offset += len(data)
 
@@ -117,15 +127,23 @@ class PartialSink(Sink):
         job: what must be equal for a run to go on where another stopped.
         force: whether to drop what another interrupted run left.
         finish: what makes the target of the partial file; by default it becomes the target itself.
+        heading: what stands before the first sentence.
     """
 
     can_undo = True
 
     def __init__(
-        self, output: Path, job: str, *, force: bool, finish: Callable[[Path, Path], None] | None = None
+        self,
+        output: Path,
+        job: str,
+        *,
+        force: bool,
+        finish: Callable[[Path, Path], None] | None = None,
+        heading: str = "",
     ) -> None:
         self._output = output
         self._finish = finish
+        self._heading = heading
         self.target = followed(output)
         self.path, self._note = left_by(output)
         self._job = job
@@ -178,7 +196,7 @@ class PartialSink(Sink):
         """See `Sink`."""
         if not lines:
             return
-        data = encoded("".join(lines), first=not self.offset)
+        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         try:
             self._stream.write(data)
         except OSError as error:

@@ -7,6 +7,7 @@ IOB1      I-X I-X I-X, I-X; B-X only where the mention before it touches and has
 IOB2      B-X I-X I-X, B-X (also called BIO)
 IOBES     B-X I-X E-X, S-X (also called BIOES)
 BILOU     B-X I-X L-X, U-X
+BMES      B-X M-X E-X, S-X (also called BMEOS; usual where tokens are Chinese characters)
 ========  =======================================================================================
 
 Ramshaw and Marcus (1995); Ratinov and Roth (2009) for BILOU.
@@ -29,6 +30,7 @@ __all__ = [
     "decode",
     "decode_at",
     "encode",
+    "encode_flat",
     "flatten",
     "is_tag",
     "position_tags",
@@ -41,11 +43,20 @@ _LETTERS = {
     "IOB2": ("B", "I", "I", "B"),
     "IOBES": ("B", "I", "E", "S"),
     "BILOU": ("B", "I", "L", "U"),
+    "BMES": ("B", "M", "E", "S"),
 }
-_ALIASES = {"BIO": "IOB2", "IOB": "IOB1", "BIOES": "IOBES", "BILUO": "BILOU"}
+_ALIASES = {
+    "BIO": "IOB2",
+    "IOB": "IOB1",
+    "BIOES": "IOBES",
+    "BILUO": "BILOU",
+    "BMEOS": "BMES",
+    "BMESO": "BMES",
+    "BMOES": "BMES",
+}
 SCHEMES = tuple(_LETTERS)
 OVERLAP = ("error", "outermost", "innermost")
-_PREFIXES = frozenset("BIESLU")
+_PREFIXES = frozenset("BIESLUM")
 
 
 def scheme_name(name: str) -> str:
@@ -180,7 +191,7 @@ def _decode_iob1(tags: Sequence[str], repaired: Counter[str] | None) -> tuple[Me
 
 
 def _decode_closed(tags: Sequence[str], scheme: str, repaired: Counter[str] | None) -> tuple[Mention, ...]:
-    """IOBES and BILOU: mentions that say where they end."""
+    """IOBES, BILOU and BMES: mentions that say where they end."""
     begin, inside, close, single = _LETTERS[scheme]
     letters = begin + inside + close + single
     mentions: list[Mention] = []
@@ -263,11 +274,16 @@ def encode(sentence: Sentence, scheme: str = "IOB2", overlap: str = "error") -> 
         >>> encode(Sentence(["New", "York"], [Mention("LOC", [(0, 2)])]), "BILOU")
         ['B-LOC', 'L-LOC']
     """
-    tags = ["O"] * len(sentence.tokens)
     if not sentence.mentions:
-        return tags
-    begin, inside, close, single = _LETTERS[scheme_name(scheme)]
+        return ["O"] * len(sentence.tokens)
     mentions = sentence.mentions if sentence.flat else flatten(sentence.mentions, overlap)
+    return encode_flat(len(sentence.tokens), mentions, scheme_name(scheme))
+
+
+def encode_flat(n: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
+    """As `encode`, for writers: takes flat mentions in order, over `n` tokens, and the canonical scheme name."""
+    tags = ["O"] * n
+    begin, inside, close, single = _LETTERS[scheme]
     touched: tuple[str, int] | None = None
     for mention in mentions:
         label = mention.label
@@ -315,7 +331,7 @@ class Evidence:
     """Finds the scheme of a file by looking at its tags.
 
     A single mention usually settles it: one that starts with I- speaks for IOB1; one that ends with E-, or a single
-    S-, for IOBES; L- or U- for BILOU; B- after O for IOB2, if nothing closes it.
+    S-, for IOBES, or with M- for BMES; L- or U- for BILOU; B- after O for IOB2, if nothing closes it.
     """
 
     def __init__(self) -> None:
@@ -337,10 +353,18 @@ class Evidence:
         """Whether any mention has been seen."""
         return bool(self._letters)
 
+    @property
+    def settled(self) -> bool:
+        """Whether more tags would hardly say more: IOBES and BMES differ in mentions of three tokens and more."""
+        closed = self._letters["E"] or self._letters["S"]
+        return self.found and not (closed and not self._letters["I"] and not self._letters["M"])
+
     def scheme(self) -> str:
         """The scheme the tags speak for; IOB2 when there was no mention."""
         if self._letters["L"] or self._letters["U"]:
             return "BILOU"
+        if self._letters["M"]:
+            return "BMES"
         if self._letters["E"] or self._letters["S"]:
             return "IOBES"
         # In IOB1 a mention that follows no other starts with I-, in IOB2 with B-. A mixed file is a faulty one:

@@ -23,9 +23,13 @@ FORMATS = {
     "gliner": "entaug.formats.gliner:Gliner",
     "prodigy": "entaug.formats.prodigy:Prodigy",
     "doccano": "entaug.formats.doccano:Doccano",
+    "w2ner": "entaug.formats.w2ner:W2ner",
+    "bartner": "entaug.formats.bartner:Bartner",
+    "bartner-nested": "entaug.formats.bartner_nested:BartnerNested",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
+_SAME = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options that say the same thing
 _USUAL = ("conll", "jsonl")  # what an extension that several formats share means for a new file
 
 
@@ -74,6 +78,11 @@ class Opened:
     path: Path
     format: Format
     dialect: Dialect
+
+    @property
+    def heading(self) -> str:
+        """What a file of this layout begins with, before its first sentence."""
+        return getattr(self.dialect, "heading", "")
 
     def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
         """The sentences, streamed."""
@@ -146,10 +155,12 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
-        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
+        told = {*given, *(_SAME.get(name, name) for name in given)}
+        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
-    has = type(found.dialect()).__dataclass_fields__
+    asked = found.dialect(**given)
+    has = type(asked).__dataclass_fields__
     shared = {name: known[name] for name in ("ids", "texts") if name in known and name in has and name not in given}
     return Opened(path, found, found.dialect(**given, **shared))
 
@@ -224,6 +235,7 @@ def write(
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:
-            out.write(encoded(to.format.dump(sentence, to.dialect), first=not count))
+            text = to.format.dump(sentence, to.dialect)
+            out.write(encoded(text if count else to.heading + text, first=not count))
             count += 1
     return count

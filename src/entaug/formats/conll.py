@@ -1,85 +1,45 @@
-"""CoNLL columns: a token a line, an empty line between sentences, tags in one column.
+"""CoNLL columns: a token a line, an empty line between sentences, tags in one column or several.
 
 Reads tabs, single spaces or runs of both; any column for token and tag; tag-first files; comment lines;
-``-DOCSTART-`` lines; CRLF; a byte-order mark; separator lines that hold white space. Other columns are kept.
-Carries flat mentions only.
+``-DOCSTART-`` lines; CRLF; a byte-order mark; separator lines that hold white space. Other columns are kept. Nested
+mentions stand in several tag columns, outermost first, as in GermEval; one column carries flat mentions only. Also
+reads CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other attributes (``name=B-PER``); and
+files with a character of running text a line. How a file is laid out is found in `entaug.formats.conll_layout`.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from entaug.align import spaces_in
-from entaug.data import Sentence
-from entaug.errors import InputError, LossError, ParameterError, TagError
-from entaug.formats.base import Carries, Reading
-from entaug.formats.files import line_chunks
-from entaug.tags import Evidence, TagFault, decode_at, encode, flatten, is_tag, scheme_name
+from entaug.align import spaces_in, spacing_of_characters
+from entaug.data import FILL, Mention, Sentence
+from entaug.errors import InputError, LossError, TagError
+from entaug.formats import conll_layout
+from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.conll_layout import numbering
+from entaug.formats.conll_lines import (
+    DOCSTART,
+    TEXT,
+    ConllDialect,
+    blocks,
+    fits,
+    is_aside,
+    names_in,
+    sent_id,
+    set_asides_apart,
+    split,
+    what,
+)
+from entaug.formats.conll_tags import carried, cut_out, level_tags, put_in, read_levels, told_by_levels
+from entaug.tags import TagFault, decode_at, encode, flatten, is_tag
 
 __all__ = ["Conll", "ConllDialect"]
-
-_LOOK = 300  # sentences looked at to find a file's layout
-_DOCSTART = "-DOCSTART-"
-_TEXT = "# text = "
-_RUNS = re.compile(r"[ \t]+")
-_SEPARATORS = {"tab": "\t", "space": " ", "runs": None}
-Block = tuple[int, list[str]]
-
-
-@dataclass(frozen=True)
-class ConllDialect:
-    r"""How a CoNLL file is laid out.
-
-    Args:
-        separator: ``"\\t"``, ``" "``, or None for any run of tabs and spaces.
-        token_column: 0-based.
-        tag_column: 0-based; -1 for the last.
-        scheme: the tag scheme.
-        numbered_from: the first number, where column 0 numbers the tokens of a sentence (it is renumbered on writing).
-        ids: whether sentences are named by ``# sent_id = ...`` comments.
-        texts: whether their text, with its spaces, stands in ``# text = ...`` comments.
-        overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
-        provenance: whether to write the provenance of augmented sentences as a comment.
-        also_tags: other columns that look like tags, for people to know of.
-        width: how many columns most rows have; 0 when no file was looked at.
-    """
-
-    separator: str | None = "\t"
-    token_column: int = 0
-    tag_column: int = -1
-    scheme: str = "IOB2"
-    numbered_from: int | None = None
-    ids: bool = False
-    texts: bool = False
-    overlap: str = "error"
-    provenance: bool = False
-    also_tags: tuple[int, ...] = field(default=(), compare=False)
-    width: int = field(default=0, compare=False)
-
-    def describe(self) -> str:
-        """One line for people."""
-        separator = {"\t": "tabs", " ": "spaces", None: "runs of tabs and spaces"}[self.separator]
-        tag = "the last" if self.tag_column == -1 else str(self.tag_column)
-        also = f" (tags in {', '.join(map(str, self.also_tags))} too: --tag-column)" if self.also_tags else ""
-        return f"CoNLL columns, {separator}, token in column {self.token_column}, tag in {tag}{also}, {self.scheme}"
-
-
-def _options(dialect: ConllDialect, given: dict[str, Any]) -> ConllDialect:
-    changes = {name: value for name, value in given.items() if value is not None}
-    if "separator" in changes:
-        if changes["separator"] not in _SEPARATORS:
-            raise ParameterError(f"separator must be one of {', '.join(_SEPARATORS)}, not {changes['separator']!r}")
-        changes["separator"] = _SEPARATORS[changes["separator"]]
-    if "scheme" in changes:
-        changes["scheme"] = scheme_name(changes["scheme"])
-    return replace(dialect, **changes)
 
 
 class Conll:
@@ -88,7 +48,7 @@ class Conll:
     name = "conll"
     title = "CoNLL columns"
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
-    carries = Carries(nested=False, discontinuous=False, columns=True, fields=False, spaces=False)
+    carries = Carries(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a file: nearly anything could be rows of columns, and its faults are best told as such."""
@@ -96,7 +56,7 @@ class Conll:
 
     def dialect(self, **options: Any) -> ConllDialect:
         """A dialect from options given by hand: separator (tab, space, runs), token_column, tag_column, scheme ..."""
-        return _options(ConllDialect(), options)
+        return conll_layout.options(ConllDialect(), options)
 
     def look(self, path: Path, **options: Any) -> ConllDialect:
         """Find the layout from the first few hundred sentences (more when these have no mention).
@@ -104,31 +64,7 @@ class Conll:
         Raises:
             InputError: no sentence in the file, or no column that holds tags.
         """
-        blocks = _blocks(path)
-        sample = []
-        ids = texts = False
-        for block in blocks:
-            ids = ids or any(line.startswith("#") and _sent_id(line) for line in block[1])
-            texts = texts or any(line.startswith(_TEXT) for line in block[1])
-            rows = [(block[0] + i, line) for i, line in enumerate(block[1]) if not _is_aside(line)]
-            if rows:
-                sample.append(rows)
-            if len(sample) >= _LOOK:
-                break
-        if not sample:
-            raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
-        given = _options(ConllDialect(), options)
-        separator = given.separator if options.get("separator") else _find_separator(sample)
-        split = [[_split(line, separator) for _, line in rows] for rows in sample]
-        widths = Counter(len(row) for rows in split for row in rows)
-        width = widths.most_common(1)[0][0]
-        regular = [rows for rows in split if all(len(row) == width for row in rows)]
-        dialect = replace(given, separator=separator)
-        dialect = _find_columns(dialect, options, regular or split, width, f"{path}", sample[0][0])
-        dialect = replace(dialect, ids=ids, texts=texts, width=width)
-        if not options.get("scheme"):
-            dialect = replace(dialect, scheme=_find_scheme(dialect, split, blocks))
-        return dialect
+        return conll_layout.look(path, options)
 
     def read(
         self, path: Path, dialect: ConllDialect, reading: Reading, start: int = 0, stop: int | None = None
@@ -142,9 +78,11 @@ class Conll:
         seen: dict[str, int] = {}
         lead: list[str] = []
         empty = True
-        for first, lines in _blocks(path, start, stop):
-            if lines[0][0] in "#-" and _is_aside(lines[0], dialect):
-                number, rows = _set_asides_apart(first, lines, lead, dialect)
+        for first, lines in blocks(path, start, stop):
+            if lines[0][0] in "#-" and is_aside(lines[0], dialect):
+                number, rows = set_asides_apart(first, lines, lead, dialect)
+                if dialect.names:  # what the file begins with is no comment of its first sentence
+                    lead = [line for line in lead if names_in(line) != dialect.names]
                 if not rows:
                     continue
             else:
@@ -174,7 +112,11 @@ class Conll:
         """The sentence without the mentions that `overlap` leaves out."""
         if dialect.overlap == "error" or sentence.flat:
             return sentence
-        return sentence.with_(mentions=flatten(sentence.mentions, dialect.overlap))
+        n = len(dialect.tag_columns)
+        kept = carried(sentence.mentions, n, dialect.overlap) if n else flatten(sentence.mentions, dialect.overlap)
+        if len(kept) == len(sentence.mentions):
+            return sentence
+        return sentence.with_(mentions=kept, meta={k: v for k, v in sentence.meta.items() if k != ENTITY_FIELDS})
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """The rows of one sentence, comments before, an empty line after.
@@ -183,13 +125,16 @@ class Conll:
             LossError: mentions that tags cannot carry, or a token that holds the separator or a line end.
         """
         try:
-            tags = encode(sentence, dialect.scheme, dialect.overlap)
+            if dialect.tag_columns:
+                tags = level_tags(sentence, dialect)
+            else:
+                tags = [encode(sentence, dialect.scheme, dialect.overlap)]
         except LossError as error:
             error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
             raise
         separator = dialect.separator or "\t"
-        if not sentence.columns and dialect.numbered_from is None and dialect.token_column == 0:
-            rows = [f"{token}{separator}{tag}" for token, tag in zip(sentence.tokens, tags, strict=True)]
+        if dialect.plain and not sentence.columns and dialect.numbered_from is None and dialect.token_column == 0:
+            rows = [f"{token}{separator}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
             width = 2
         else:
             cells = _cells(sentence, tags, dialect)
@@ -198,46 +143,70 @@ class Conll:
         body = "\n".join(rows)
         if body.count(separator) != (width - 1) * len(rows) or body.count("\n") != len(rows) - 1 or "\r" in body:
             _refuse_token(sentence, separator)
-        if rows[0][0] == "#" or _DOCSTART in body:
+        if rows[0][0] == "#" or DOCSTART in body:
             _refuse_asides(sentence, rows, dialect)
         comments = _comments(sentence, dialect)
         return f"{comments}{body}\n\n"
 
     def lost(self, sentence: Sentence, dialect: ConllDialect) -> list[str]:
-        """The fields and, where the layout has no comments for them, id and text."""
+        """The fields and, where the layout has no place for them, id, text and columns."""
         lost = [
             f"field {name!r}"
             for name, value in sentence.meta.items()
-            if name != "comments" or not isinstance(value, list)
+            if not (
+                (name == "comments" and isinstance(value, list))
+                or (name == "entaug" and dialect.provenance)
+                or (name == ENTITY_FIELDS and dialect.tag_columns and told_by_levels(sentence, dialect))
+            )
         ]
-        if "entaug" in sentence.meta and dialect.provenance:
-            lost.remove("field 'entaug'")
         if sentence.id is not None or sentence.spaces is not None:
             written = _comments(sentence, dialect)
-            if sentence.id is not None and not any(_sent_id(line) for line in written.split("\n")):
+            if sentence.id is not None and not any(sent_id(line) for line in written.split("\n")):
                 lost.append("id")
-            if sentence.spaces is not None and _TEXT not in written:
+            if sentence.spaces is not None and TEXT not in written and not _known(sentence, dialect):
                 lost.append("text")
+        if dialect.names:
+            lost += [f"column {name!r}" for name in sentence.columns if name not in dialect.names]
         return lost
 
 
-def _cells(sentence: Sentence, tags: list[str], dialect: ConllDialect) -> list[Sequence[str]]:
+def _cells(sentence: Sentence, tags: list[list[str]], dialect: ConllDialect) -> list[Sequence[str]]:
     """All columns of a sentence in the order of the dialect."""
+    n = len(sentence)
     special: dict[int, Sequence[str]] = {}
-    if dialect.numbered_from is not None and "0" not in sentence.columns:
-        special[0] = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + len(tags))]
-    others = list(sentence.columns.values())
+    columns = dict(sentence.columns)
+    numbered = dialect.numbered_from is not None and dialect.column_name(0) not in columns
+    if dialect.numbered_from is not None and numbered:
+        special[0] = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + n)]
     special[dialect.token_column] = sentence.tokens
-    # The tag column of a narrower sentence than usual is its last one.
-    width = len(others) + len(special) + 1
-    special[dialect.tag_column % width if dialect.tag_column < width else width - 1] = tags
-    if len(special) < 2 + (dialect.numbered_from is not None and "0" not in sentence.columns) or max(special) >= width:
+    if dialect.token_prefix:
+        special[dialect.token_column] = [dialect.token_prefix + token for token in sentence.tokens]
+    at = dialect.tag_columns or (dialect.tag_column,)
+    if dialect.attribute:
+        place = str(at[0]) if at[0] >= 0 else str(dialect.width - 1)
+        name = dialect.names[at[0]] if dialect.names else place
+        tags = [put_in(tags[0], columns.pop(name, None), dialect.attribute)]
+    elif dialect.outside != "O":
+        tags = [[dialect.outside if tag == "O" else tag for tag in of_column] for of_column in tags]
+    if dialect.names:
+        width = len(dialect.names)
+        others = [columns.get(name, [FILL] * n) for name in dialect.names]
+    else:
+        width = len(columns) + len(special) + len(tags)
+        others = list(columns.values())
+    for column, cells in zip(at, tags, strict=True):
+        # The tag column of a narrower sentence than usual is its last one.
+        special[column % width if column < width else width - 1] = cells
+    if len(special) < 1 + len(tags) + numbered or max(special) >= width:
+        tag = " and ".join(map(str, at))
         raise LossError(
             f"a sentence of {width} columns has no place for the token in column {dialect.token_column} "
-            f"and the tag in column {dialect.tag_column}",
+            f"and the tag in column {tag}",
             path=sentence.id,
-            remedy="name two columns that there are",
+            remedy="name columns that there are",
         )
+    if dialect.names:
+        return [special.get(i, others[i]) for i in range(width)]
     rest = iter(others)
     return [special[i] if i in special else next(rest) for i in range(width)]
 
@@ -256,7 +225,7 @@ def _refuse_token(sentence: Sentence, separator: str) -> None:
 def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -> None:
     """Refuse rows that would be read as something else."""
     for i, row in enumerate(rows):
-        if (i == 0 or row.startswith(_DOCSTART)) and _is_aside(row, dialect):
+        if (i == 0 or row.startswith(DOCSTART)) and is_aside(row, dialect):
             where = " at the start of a sentence" if i == 0 else ""
             raise LossError(
                 f"token {sentence.tokens[i]!r}{where} would be read as a comment",
@@ -265,34 +234,29 @@ def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -
             )
 
 
+def _known(sentence: Sentence, dialect: ConllDialect) -> bool:
+    """Whether the spaces of a sentence are those that it is read with."""
+    return dialect.characters and sentence.spaces == spacing_of_characters(sentence.tokens)
+
+
 def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
     text = ""
     own = []
     if dialect.ids and sentence.id is not None:
         own.append(f"# sent_id = {sentence.id}")
-    if dialect.texts and sentence.spaces is not None:
-        own.append(f"{_TEXT}{sentence.text}")
+    if dialect.texts and sentence.spaces is not None and not _known(sentence, dialect):
+        own.append(f"{TEXT}{sentence.text}")
     comments = sentence.meta.get("comments")
     # A field of that name may come from elsewhere, as JSON, and be anything.
     for line in comments if isinstance(comments, list) else ():
-        if not isinstance(line, str) or not _fits(line, dialect):
+        if not isinstance(line, str) or not fits(line, dialect):
             continue
-        own = [one for one in own if _what(one) != _what(line)]
-        text += f"{line}\n\n" if line.startswith(_DOCSTART) else f"{line}\n"
-    text += "".join(f"{line}\n" for line in own if _fits(line, dialect))
+        own = [one for one in own if what(one) != what(line)]
+        text += f"{line}\n\n" if line.startswith(DOCSTART) else f"{line}\n"
+    text += "".join(f"{line}\n" for line in own if fits(line, dialect))
     if dialect.provenance and "entaug" in sentence.meta:
         text += f"# entaug = {orjson.dumps(sentence.meta['entaug']).decode()}\n"
     return text
-
-
-def _what(line: str) -> str:
-    """The name in a comment of name and value."""
-    return line.partition("=")[0][1:].strip()
-
-
-def _fits(line: str, dialect: ConllDialect) -> bool:
-    """Whether a line can be written as a comment and will be read as one."""
-    return "\n" not in line and "\r" not in line and _is_aside(line, dialect)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -302,71 +266,13 @@ class _RowError(Exception):
     """The rows of a sentence do not have the same number of columns, or too few."""
 
 
-def _blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-    """Runs of lines that hold something, each with the number of its first line."""
-    held: list[str] = []
-    held_first = 0
-    for first, lines in line_chunks(path, start, stop):
-        begin = 0
-        breaks = [i for i, line in enumerate(lines) if not line or line.isspace()]
-        if _DOCSTART in "\n".join(lines):  # it ends a sentence with or without empty lines around it
-            breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_document(line)])
-        for blank in breaks:
-            if held:
-                yield held_first, held + lines[begin:blank]
-                held = []
-            elif blank > begin:
-                yield first + begin, lines[begin:blank]
-            if lines[blank] and _is_document(lines[blank]):
-                yield first + blank, [lines[blank]]
-            begin = blank + 1
-        if begin < len(lines):
-            if not held:
-                held_first = first + begin
-            held = held + lines[begin:]
-    if held:
-        yield held_first, held
-
-
-def _is_document(line: str) -> bool:
-    return line.startswith(_DOCSTART) and line[len(_DOCSTART) : len(_DOCSTART) + 1] in ("", " ", "\t")
-
-
-def _is_aside(line: str, dialect: ConllDialect | None = None) -> bool:
-    """Whether a line is a comment or a document mark, and no row of a token that starts with the same sign."""
-    if not line.startswith("#"):
-        return _is_document(line)
-    if "\t" in line or (dialect is not None and dialect.separator == "\t"):
-        return "\t" not in line
-    if line.startswith((_TEXT, "# sent_id = ")):
-        return True
-    cells = _split(line, None)
-    if dialect is None or dialect.tag_column == -1:
-        return len(cells) < 2 or not is_tag(cells[-1])
-    fits = -len(cells) <= dialect.tag_column < len(cells) and len(cells) in (dialect.width, dialect.width or len(cells))
-    return not (fits and is_tag(cells[dialect.tag_column]))
-
-
-def _set_asides_apart(first: int, lines: list[str], lead: list[str], dialect: ConllDialect) -> tuple[int, list[str]]:
-    """Move the comments at the head of a block into `lead`; what is left are rows."""
-    begin = 0
-    while begin < len(lines) and _is_aside(lines[begin], dialect):
-        lead.append(lines[begin])
-        begin += 1
-    return first + begin, lines[begin:]
-
-
-def _split(line: str, separator: str | None) -> list[str]:
-    return line.split(separator) if separator else _RUNS.split(line.strip(" \t"))
-
-
 def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: list[str]) -> Sentence:
     separator = dialect.separator
     try:
         if separator:
             columns = list(zip(*[row.split(separator) for row in rows], strict=True))
         else:
-            columns = list(zip(*[_split(row, None) for row in rows], strict=True))
+            columns = list(zip(*[split(row, None) for row in rows], strict=True))
     except ValueError:
         raise _RowError from None
     width = len(columns)
@@ -374,32 +280,89 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
     if width < 2 or tag_column >= width or dialect.token_column >= width:
         raise _RowError
     tokens = columns[dialect.token_column]
+    spaces = spacing_of_characters(tokens) if dialect.characters and "" not in tokens else None
+    if not dialect.plain:
+        return _special(columns, dialect, reading, lead, spaces)
     tags = columns[tag_column]
     if "" in tokens:
-        raise TagFault(tokens.index(""), "the token is empty", "give it one, or delete the line")
+        raise _empty(tokens)
     mentions = decode_at(tags, dialect.scheme, reading.repaired if reading.repair else None)
     if width == 2 and not lead:
-        return Sentence(tokens, mentions)
+        return Sentence(tokens, mentions, spaces=spaces)
     others = {
         str(i): values
         for i, values in enumerate(columns)
         if i not in (dialect.token_column, tag_column % width)
-        and not (i == 0 and dialect.numbered_from is not None and _is_numbering(values, dialect.numbered_from))
+        and not (i == 0 and dialect.numbered_from is not None and numbering(values, dialect.numbered_from))
     }
     if not lead:
-        return Sentence(tokens, mentions, columns=others)
-    return _with_comments(Sentence(tokens, mentions, columns=others), lead)
+        return Sentence(tokens, mentions, columns=others, spaces=spaces)
+    return _with_comments(Sentence(tokens, mentions, columns=others, spaces=spaces), lead)
+
+
+def _empty(tokens: Sequence[str]) -> TagFault:
+    return TagFault(tokens.index(""), "the token is empty", "give it one, or delete the line")
+
+
+def _special(
+    columns: list[tuple[str, ...]],
+    dialect: ConllDialect,
+    reading: Reading,
+    lead: list[str],
+    spaces: tuple[str, ...] | None,
+) -> Sentence:
+    """A sentence whose rows are not just a token, a tag and what else there is."""
+    width = len(columns)
+    at = dialect.tags_at(width)
+    fixed = len(dialect.names) or (dialect.width if dialect.attribute else 0)  # where a column is called by its name
+    if max(dialect.tag_columns, default=0) >= width or fixed not in (0, width):
+        raise _RowError
+    tokens = columns[dialect.token_column]
+    prefix = dialect.token_prefix
+    if prefix:
+        odd = next((i for i, token in enumerate(tokens) if not token.startswith(prefix)), None)
+        if odd is not None:
+            raise TagFault(odd, f"no {prefix!r} before the token {tokens[odd]!r}", "mend the line")
+        tokens = tuple(token[len(prefix) :] for token in tokens)
+    if "" in tokens:
+        raise _empty(tokens)
+    repaired = reading.repaired if reading.repair else None
+    meta: dict[str, Any] = {}
+    left: list[str] = []
+    mentions: Sequence[Mention]
+    if dialect.tag_columns:
+        mentions, levels = read_levels([columns[i] for i in at], dialect.scheme, repaired, reading.notes)
+        if levels:
+            meta[ENTITY_FIELDS] = levels
+    else:
+        tags: Sequence[str] = columns[at[0]]
+        if dialect.attribute:
+            tags, left = cut_out(tags, dialect.attribute)
+        elif dialect.outside != "O":
+            tags = ["O" if tag == dialect.outside else tag for tag in tags]
+        mentions = decode_at(tags, dialect.scheme, repaired)
+    others: dict[str, Sequence[str]] = {}
+    for i, values in enumerate(columns):
+        if i in at:
+            if any(cell != f"{dialect.attribute}=" for cell in left):
+                others[dialect.column_name(i)] = tuple(left)
+        elif i != dialect.token_column and not (
+            i == 0 and dialect.numbered_from is not None and numbering(values, dialect.numbered_from)
+        ):
+            others[dialect.column_name(i)] = values
+    sentence = Sentence(tokens, mentions, meta=meta, columns=others, spaces=spaces)
+    return _with_comments(sentence, lead) if lead else sentence
 
 
 def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
     name = None
     spaces = None
-    meta: dict[str, Any] = {}
+    meta = dict(sentence.meta)
     kept = []
     for line in lead:
-        name = _sent_id(line) or name
-        if line.startswith(_TEXT):
-            spaces = spaces_in(sentence.tokens, line[len(_TEXT) :])
+        name = sent_id(line) or name
+        if line.startswith(TEXT):
+            spaces = spaces_in(sentence.tokens, line[len(TEXT) :])
         if line.startswith("# entaug = "):
             try:
                 meta["entaug"] = orjson.loads(line[len("# entaug = ") :])
@@ -409,11 +372,7 @@ def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
         kept.append(line)
     if kept:
         meta["comments"] = kept
-    return sentence.with_(id=name, meta=meta, spaces=spaces)
-
-
-def _sent_id(line: str) -> str | None:
-    return line.partition("=")[2].strip() or None if line.startswith("#") and _what(line) == "sent_id" else None
+    return sentence.with_(id=name, meta=meta, spaces=sentence.spaces if spaces is None else spaces)
 
 
 def _once(sentence: Sentence, path: str, number: int, reading: Reading, seen: dict[str, int]) -> Sentence | None:
@@ -426,12 +385,8 @@ def _once(sentence: Sentence, path: str, number: int, reading: Reading, seen: di
         reading.fault(error)
         return None
     meta = dict(sentence.meta)
-    kept = [line for line in meta.pop("comments") if not _sent_id(line)]
+    kept = [line for line in meta.pop("comments") if not sent_id(line)]
     return sentence.with_(id=None, meta={**meta, "comments": kept} if kept else meta)
-
-
-def _is_numbering(values: Sequence[str], first: int) -> bool:
-    return all(value == str(i) for i, value in enumerate(values, start=first))
 
 
 def _second_look(
@@ -439,8 +394,8 @@ def _second_look(
 ) -> Sentence | None:
     """A sentence whose rows did not fit at once: take comments out, then say exactly which line is at fault."""
     numbered = [(first + i, line) for i, line in enumerate(lines)]
-    rows = [(number, line) for number, line in numbered if not _is_aside(line, dialect)]
-    aside = [line for _, line in numbered if _is_aside(line, dialect)]
+    rows = [(number, line) for number, line in numbered if not is_aside(line, dialect)]
+    aside = [line for _, line in numbered if is_aside(line, dialect)]
     if not rows:
         return None
     try:
@@ -463,18 +418,20 @@ def _second_look(
 
 def _narrowed(rows: list[tuple[int, str]], dialect: ConllDialect) -> list[str] | None:
     """Token and tag of rows that differ in their other columns, where both can be told: the first and the last."""
-    if dialect.token_column != 0 or dialect.tag_column != -1:
+    if dialect.token_column != 0 or dialect.tag_column != -1 or not dialect.plain:
         return None
-    cells = [_split(line, dialect.separator) for _, line in rows]
+    cells = [split(line, dialect.separator) for _, line in rows]
     if any(len(row) < 2 or not is_tag(row[-1]) for row in cells):
         return None
     return [f"{row[0]}\t{row[-1]}" for row in cells]
 
 
 def _ragged(path: str, rows: list[tuple[int, str]], dialect: ConllDialect) -> InputError:
-    widths = [len(_split(line, dialect.separator)) for _, line in rows]
+    widths = [len(split(line, dialect.separator)) for _, line in rows]
     usual = Counter(widths).most_common(1)[0][0]
-    needed = max(2, dialect.token_column + 1, dialect.tag_column + 1)
+    needed = max(2, dialect.token_column + 1, *(column + 1 for column in (dialect.tag_column, *dialect.tag_columns)))
+    if dialect.names:
+        usual = needed = len(dialect.names)
     for (number, _), width in zip(rows, widths, strict=True):
         if width != usual or width < needed:
             wanted = max(usual, needed)
@@ -485,80 +442,3 @@ def _ragged(path: str, rows: list[tuple[int, str]], dialect: ConllDialect) -> In
                 remedy="mend the line, or name the --separator and columns",
             )
     return InputError("rows do not fit", path=path, line=rows[0][0])
-
-
-# ------------------------------------------------------------------------------------------------------------- looking
-
-
-def _find_separator(sample: list[list[tuple[int, str]]]) -> str | None:
-    lines = [line for rows in sample for _, line in rows]
-    enough = 0.95 * len(lines)  # a faulty line must not change what the file is
-    if sum("\t" in line for line in lines) >= enough:
-        return "\t"
-    if sum(" " in line and "  " not in line and line == line.strip() for line in lines) >= enough:
-        return " "
-    return None
-
-
-def _find_columns(
-    dialect: ConllDialect,
-    options: dict[str, Any],
-    sentences: list[list[list[str]]],
-    width: int,
-    path: str,
-    first_row: tuple[int, str],
-) -> ConllDialect:
-    cells = [row for rows in sentences for row in rows if len(row) == width]
-    share = [sum(is_tag(row[i]) for row in cells) / len(cells) for i in range(width)]
-    firsts = [[row[0] for row in rows] for rows in sentences] if width > 2 else []
-    numbered_from = next(
-        (n for n in (1, 0) if sum(_is_numbering(first, n) for first in firsts) > 0.9 * max(1, len(firsts))), None
-    )
-    tag, token = options.get("tag_column"), options.get("token_column")
-    if tag is None:
-        for good in (1.0, 0.8):
-            columns = [i for i in range(width) if share[i] >= good and i != token]
-            if columns:
-                break
-        if not columns or width < 2:
-            raise InputError(
-                f"no column holds tags (first row: {first_row[1]!r})",
-                path=path,
-                line=first_row[0],
-                remedy="name it with --tag-column, counted from 0",
-            )
-        # Usually the last column. Where that is something else, the first: a second one is another annotator's.
-        tag = width - 1 if width - 1 in columns else columns[0]
-    if tag == width - 1:
-        tag = -1
-    if not -width <= tag < width or not 0 <= (token or 0) < width:
-        raise ParameterError(f"{path} has {width} columns, counted from 0: there is no such column")
-    if token == tag % width:
-        raise ParameterError(
-            f"column {token} of {path} cannot hold both the token and its tag", remedy="name two different columns"
-        )
-    if token is None:
-        taken = {tag % width} | ({0} if numbered_from is not None else set())
-        token = next((i for i in range(width) if i not in taken), 0)
-    elif token == 0:
-        numbered_from = None
-    others = tuple(i for i in range(width) if share[i] == 1.0 and i not in (tag % width, token))
-    return replace(dialect, tag_column=tag, token_column=token, numbered_from=numbered_from, also_tags=others)
-
-
-def _find_scheme(dialect: ConllDialect, sample: list[list[list[str]]], further: Iterator[Block]) -> str:
-    evidence = Evidence()
-    column = dialect.tag_column
-
-    def add(rows: list[list[str]]) -> None:
-        evidence.add(row[column] for row in rows if -len(row) <= column < len(row))
-
-    for rows in sample:
-        add(rows)
-    # A mention has to be seen: go on through the file until there is one.
-    while not evidence.found:
-        block = next(further, None)
-        if block is None:
-            break
-        add([_split(line, dialect.separator) for line in block[1] if not _is_aside(line, dialect)])
-    return evidence.scheme()

@@ -1,0 +1,149 @@
+"""JSON objects of sentences: the fields that they have in every format besides tokens and mentions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from entaug.align import spaces_in
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, LossError
+from entaug.formats.base import ENTITY_FIELDS
+
+__all__ = ["as_json", "extras_of", "fields", "kind_of", "parsed", "sentence_of", "tokens_of"]
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+_KINDS = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in words."""
+    return _KINDS.get(type(value), "a number")
+
+
+def parsed(data: bytes) -> Any:
+    """A JSON value.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        value = orjson.loads(data)
+        # orjson makes a float of a number of more than 64 bits, and loses its last digits.
+        return json.loads(data) if _LONG_NUMBER.search(data) else value
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"not JSON ({error.msg.split(':')[0]})", remedy="mend it, or fetch it anew") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON that can be read ({str(error).split(':')[0]})", remedy="mend it") from None
+
+
+def as_json(value: Any, name: str) -> bytes:
+    """The bytes of a JSON value.
+
+    Args:
+        value: it.
+        name: what names the sentence, for the error.
+
+    Raises:
+        LossError: a part of it is no JSON.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a number of more than 64 bits, or no JSON at all
+        pass
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
+
+
+def tokens_of(value: Any, name: str) -> tuple[str, ...]:
+    """Tokens, where a field holds them.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    if type(value) is not list:
+        raise InputError(f"no list {name!r} of tokens", remedy="give it one")
+    if set(map(type, value)) - {str}:
+        odd = next(token for token in value if type(token) is not str)
+        raise InputError(f"a token in {name!r} must be a string, not {odd!r}", remedy="mend it")
+    return tuple(value)
+
+
+def sentence_of(
+    record: Mapping[str, Any],
+    own: Collection[str],
+    tokens: tuple[str, ...],
+    mentions: Sequence[Mention],
+    extras: Sequence[dict[str, Any]],
+) -> Sentence:
+    """A sentence from its object.
+
+    Args:
+        record: the object; ``id``, ``text``, where it is the tokens with white space between, and ``columns`` are taken
+            for what they are, and all else is kept as a field.
+        own: the fields that tokens and mentions were read from.
+        tokens: its tokens.
+        mentions: in the order of the file.
+        extras: what else the file says of each mention.
+
+    Raises:
+        InputError: see `entaug.data.Sentence`.
+    """
+    name, text, columns = record.get("id"), record.get("text"), record.get("columns")
+    meta = {field: value for field, value in record.items() if field not in own}
+    if name is not None and type(name) in (str, int):
+        name = str(meta.pop("id"))
+    elif name is not None:
+        raise InputError(f"'id' must be a string, not {name!r}", remedy="mend it")
+    if _are_columns(columns, len(tokens)):
+        columns = {column: tuple(values) for column, values in meta.pop("columns").items()}
+    else:
+        columns = {}
+    spaces = spaces_in(tokens, text) if type(text) is str and tokens and "" not in tokens else None
+    if spaces is not None:
+        del meta["text"]
+    if any(extras):
+        order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
+        meta[ENTITY_FIELDS] = [extras[i] for i in order]
+    return Sentence(tokens, mentions, name, meta, columns, spaces)
+
+
+def _are_columns(value: object, n: int) -> bool:
+    """Whether a field named columns is what `fields` gives; else it is somebody else's."""
+    return type(value) is dict and all(
+        type(values) is list and len(values) == n and not set(map(type, values)) - {str} for values in value.values()
+    )
+
+
+def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
+    """What an object has to hold of a sentence besides tokens and mentions: the other way round.
+
+    Args:
+        sentence: the sentence.
+        own: the fields that tokens and mentions are written to.
+    """
+    found: dict[str, Any] = {}
+    if sentence.id is not None:
+        found["id"] = sentence.id
+    if sentence.spaces is not None:
+        found["text"] = sentence.text
+    if sentence.columns:
+        found["columns"] = dict(sentence.columns)
+    for name, value in sentence.meta.items():
+        if name not in own and not (name == ENTITY_FIELDS and extras_of(sentence) is not None):
+            found.setdefault(name, value)
+    return found
+
+
+def extras_of(sentence: Sentence) -> list[dict[str, Any]] | None:
+    """What else is known of each mention, where that is one object a mention."""
+    extras = sentence.meta.get(ENTITY_FIELDS)
+    if type(extras) is not list or len(extras) != len(sentence.mentions):
+        return None
+    return extras if all(type(extra) is dict for extra in extras) else None
