@@ -54,6 +54,7 @@ MAY: dict[str, set[str]] = {
     "report": LOW | {"scoring"},
     "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
     "commands": {"*"},
+    "options": {"*"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks"},
     "taggers.base": TEXT,
     "taggers": TEXT | {"taggers", "backends", "models", "scoring"},

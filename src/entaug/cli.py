@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
 from entaug.errors import EntaugError, OutputError, ParameterError
-from entaug.formats import FORMATS
+from entaug.options import (
+    add_computing,
+    add_method_options,
+    add_reading,
+    add_writing,
+    field_texts,
+    reading,
+    use,
+    writing,
+)
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, Facts
@@ -124,10 +133,10 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--force", action="store_true", help="replace an output that exists")
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     add_reading(augment)
-    _add_writing(augment)
+    add_writing(augment)
     add_computing(augment)
     if argv[:1] == ["augment"]:
-        _add_method_options(augment, argv)
+        add_method_options(augment, argv)
     augment.set_defaults(run=_augment)
 
     methods = commands.add_parser("methods", help="list the methods, or tell about one")
@@ -155,7 +164,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         help="what may be left out where the new format has no place for it: id, text, column, field ..., or all",
     )
     add_reading(convert)
-    _add_writing(convert)
+    add_writing(convert)
     convert.set_defaults(run=_convert, provenance=False)
 
     models = commands.add_parser("models", help="list, prepare and verify word lists and models")
@@ -171,159 +180,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
     more.add(commands)
     return parser
-
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how the input is read (found by looking, unless given)")
-    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
-    group.add_argument(
-        "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
-    )
-    group.add_argument("--tag-columns", metavar="N,N", help="CoNLL: tag columns of nested mentions, outermost first")
-    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
-    group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
-    group.add_argument(
-        "--text-language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
-    )
-    group.add_argument(
-        "--split",
-        choices=("none", "lines", "sentences"),
-        help="formats of plain text: how texts are cut into sentences",
-    )
-    group.add_argument(
-        "--misaligned",
-        choices=("error", "skip", "cut"),
-        help="formats of plain text: what to do with a mention that begins or ends within a token (default: error)",
-    )
-    group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
-
-
-def _add_writing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how the output is written (as the input, unless given)")
-    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
-    group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
-    group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
-    group.add_argument(
-        "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"
-    )
-    group.add_argument(
-        "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
-    )
-
-
-def add_computing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how models compute (the best there is, unless given)")
-    group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
-    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
-    group.add_argument("--offline", action="store_true", help="fetch no model from the hub")
-
-
-def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
-    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    early.add_argument("-m", "--method")
-    with contextlib.suppress(argparse.ArgumentError):
-        name = early.parse_known_args(argv)[0].method
-        if name:
-            from entaug.registry import method
-
-            return method(name)
-    return None
-
-
-def _add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    """The fields of the chosen method become options, so no method has code here."""
-    cls = _method_class(argv)
-    if cls is None:
-        return
-    told = _field_texts(cls)
-    group = parser.add_argument_group(f"options of {cls.facts.name} ({cls.facts.long_name})")
-    for field in dataclasses.fields(cls):
-        default = field.default
-        option = "--" + field.name.replace("_", "-")
-        usual = "" if default is None else f" (default: {default})"
-        text = f"{told.get(field.name, '')}{usual}".strip().replace("%", "%%")
-        if isinstance(default, bool) or field.type == "bool | None":
-            group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
-        else:
-            kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
-            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
-    parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
-
-
-def _text_or_none(text: str) -> str | None:
-    return None if text.lower() == "none" else text
-
-
-def _number_or_none(text: str) -> float | None:
-    return None if text.lower() == "none" else _number(float, text, "a number")
-
-
-def _whole_or_none(text: str) -> int | None:
-    return None if text.lower() == "none" else _number(int, text, "a whole number")
-
-
-def _number(kind: Any, text: str, wanted: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {wanted} nor none") from None
-
-
-# Annotations are strings here, so optional numbers are known by how they are written.
-_KINDS: dict[str, Any] = {"float | None": _number_or_none, "int | None": _whole_or_none}
-
-
-def _field_texts(cls: type) -> dict[str, str]:
-    """The lines of the Args sections of a class and its bases, by argument."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        _, _, section = (base.__doc__ or "").partition("Args:\n")
-        last = ""
-        for line in section.split("\n"):
-            name, colon, text = line.strip().partition(": ")
-            if not line.strip():
-                break
-            if colon and name.isidentifier() and not line.startswith(" " * 10):
-                last = name
-                texts[last] = text
-            elif last:
-                texts[last] += " " + line.strip()
-    return texts
-
-
-def use(args: argparse.Namespace) -> None:
-    """Settle device, precision and network.
-
-    Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
-    """
-    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
-        if value:
-            os.environ[f"ENTAUG_{name}"] = value
-
-
-_READING = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "split", "misaligned")
-
-
-def _reading(args: argparse.Namespace) -> dict[str, Any]:
-    """What a job wants to know of how to read."""
-    layout = {name: getattr(args, name) for name in _READING} | {"language": args.text_language}
-    return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
-
-
-def _writing(args: argparse.Namespace) -> dict[str, Any]:
-    """What a job wants to know of how to write."""
-    layout = {
-        "scheme": args.to_scheme,
-        "tag_columns": args.to_tag_columns,
-        "separator": args.to_separator,
-        "overlap": args.overlap,
-        "entities": args.entities,
-        "provenance": args.provenance or None,
-    }
-    return {"to_format": args.to_format, "write_options": layout}
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -343,8 +199,8 @@ def _augment(args: argparse.Namespace) -> int:
             augmenter,
             only_new=args.only_new,
             force=args.force,
-            **_reading(args),
-            **_writing(args),
+            **reading(args),
+            **writing(args),
             progress=progress,
         )
     if args.json:
@@ -376,7 +232,7 @@ def _check(args: argparse.Namespace) -> int:
     with _progress() as progress:
         summary = check_file(
             args.input,
-            **_reading(args),
+            **reading(args),
             on_fault=None if args.json else print,
             progress=progress,
         )
@@ -409,8 +265,8 @@ def _convert(args: argparse.Namespace) -> int:
             args.input,
             args.output,
             force=args.force,
-            **_reading(args),
-            **_writing(args),
+            **reading(args),
+            **writing(args),
             lose=[kind.strip() for kind in args.lose.split(",")],
             progress=progress,
         )
@@ -477,7 +333,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     ]
     print(f"keeps: {', '.join(kept) or 'labels right, and nothing else'}")
     print(f"paper: {facts.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
-    told = _field_texts(cls)
+    told = field_texts(cls)
     for field in dataclasses.fields(cls):
         print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
 

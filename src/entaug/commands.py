@@ -12,15 +12,12 @@ from entaug.cli import (
     OK,
     _n,
     _progress,
-    _reading,
     _say_line,
     _say_repairs,
-    add_computing,
-    add_reading,
     print_json,
-    use,
 )
 from entaug.errors import ParameterError
+from entaug.options import add_computing, add_reading, reading, use
 
 if TYPE_CHECKING:
     from entaug.experiment import State
@@ -118,7 +115,7 @@ def _subset(args: argparse.Namespace) -> int:
             seed=args.seed,
             with_rest=args.rest,
             force=args.force,
-            **_reading(args),
+            **reading(args),
             progress=progress,
         )
     if args.json:
@@ -145,7 +142,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     from entaug.scoring import table
 
     use(args)
-    scores = evaluate_files(args.gold, args.predicted, **_reading(args))
+    scores = evaluate_files(args.gold, args.predicted, **reading(args))
     if args.json:
         print_json(scores.as_dict())
     else:
@@ -190,7 +187,7 @@ def _train(args: argparse.Namespace) -> int:
             tagger,
             dev=args.dev,
             training=training,
-            **_reading(args),
+            **reading(args),
             progress=progress,
         )
     if args.json:

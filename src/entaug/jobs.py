@@ -23,7 +23,7 @@ from entaug.augmenters.base import Augmenter, Run, Tally
 from entaug.data import FILL, Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError
 from entaug.formats import Opened, named, open_file, target
-from entaug.formats.base import Reading
+from entaug.formats.base import Format, Reading
 from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
 from entaug.formats.whole import Whole, finish_whole
 from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
@@ -137,7 +137,7 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
     if str(output) in STDOUT:
         return
     try:
-        if path.is_dir() and any(path.iterdir()):
+        if path.is_dir() and (not path.name or any(path.iterdir())):
             raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new or empty folder")
         for written in (path, *left_by(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
@@ -154,17 +154,21 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
         raise output_error(path, error) from None
 
 
-def _check_whole(output: str | Path, format_: Whole) -> None:
-    """Fail early where a format that is written at once cannot be.
+def _check_kind(output: str | Path, format_: Format) -> None:
+    """Fail early where the output is not of the kind that the format is written as.
 
     Raises:
-        OutputError: the output is a stream, or a file for a folder.
+        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file.
     """
-    if str(output) in STDOUT or is_special(Path(output)):
-        remedy = "name a folder with -o" if format_.folder else "name a file with -o"
+    path = Path(output)
+    folder = isinstance(format_, Whole) and format_.folder
+    if isinstance(format_, Whole) and (str(output) in STDOUT or is_special(path)):
+        remedy = f"name a {'folder' if folder else 'file'} with -o"
         raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
-    if Path(output).is_file() and format_.folder:
+    if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
+    if not folder and path.is_dir():
+        raise OutputError("is a directory", path=str(output), remedy="name a file in it")
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -214,9 +218,9 @@ def augment_file(
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(_name(output), to_format, source, **(write_options or {}))
+            _check_kind(output, to.format)
             finish = None
             if isinstance(to.format, Whole):
-                _check_whole(output, to.format)
                 finish = partial(finish_whole, to.format, to.dialect)
             if str(output) in STDOUT:
                 sink: Sink = StreamSink(sys.stdout.buffer, to.heading)
@@ -499,8 +503,8 @@ def convert_file(
             to = target(_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
+            _check_kind(output, to.format)
             if isinstance(to.format, Whole):
-                _check_whole(output, to.format)
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:

@@ -1,0 +1,182 @@
+"""What the commands have in common on the command line: options of reading, writing, computing, and of methods."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from entaug.formats import FORMATS
+
+if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter
+
+__all__ = [
+    "add_computing",
+    "add_method_options",
+    "add_reading",
+    "add_writing",
+    "field_texts",
+    "reading",
+    "use",
+    "writing",
+]
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the input is read; see `reading`."""
+    group = parser.add_argument_group("how the input is read (found by looking, unless given)")
+    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
+    group.add_argument(
+        "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
+    )
+    group.add_argument("--tag-columns", metavar="N,N", help="CoNLL: tag columns of nested mentions, outermost first")
+    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
+    group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
+    group.add_argument(
+        "--text-language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
+    )
+    group.add_argument(
+        "--split",
+        choices=("none", "lines", "sentences"),
+        help="formats of plain text: how texts are cut into sentences",
+    )
+    group.add_argument(
+        "--misaligned",
+        choices=("error", "skip", "cut"),
+        help="formats of plain text: what to do with a mention that begins or ends within a token (default: error)",
+    )
+    group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
+
+
+def add_writing(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the output is written; see `writing`."""
+    group = parser.add_argument_group("how the output is written (as the input, unless given)")
+    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
+    group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
+    group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
+    group.add_argument(
+        "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"
+    )
+    group.add_argument(
+        "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
+    )
+
+
+def add_computing(parser: argparse.ArgumentParser) -> None:
+    """Add what says where models compute; see `use`."""
+    group = parser.add_argument_group("how models compute (the best there is, unless given)")
+    group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
+    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
+    group.add_argument("--offline", action="store_true", help="fetch no model from the hub")
+
+
+def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
+    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    early.add_argument("-m", "--method")
+    with contextlib.suppress(argparse.ArgumentError):
+        name = early.parse_known_args(argv)[0].method
+        if name:
+            from entaug.registry import method
+
+            return method(name)
+    return None
+
+
+def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """The fields of the chosen method become options, so no method has code here."""
+    cls = _method_class(argv)
+    if cls is None:
+        return
+    told = field_texts(cls)
+    group = parser.add_argument_group(f"options of {cls.facts.name} ({cls.facts.long_name})")
+    for field in dataclasses.fields(cls):
+        default = field.default
+        option = "--" + field.name.replace("_", "-")
+        usual = "" if default is None else f" (default: {default})"
+        text = f"{told.get(field.name, '')}{usual}".strip().replace("%", "%%")
+        if isinstance(default, bool) or field.type == "bool | None":
+            group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
+        else:
+            kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
+            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
+    parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
+
+
+def _text_or_none(text: str) -> str | None:
+    return None if text.lower() == "none" else text
+
+
+def _number_or_none(text: str) -> float | None:
+    return None if text.lower() == "none" else _number(float, text, "a number")
+
+
+def _whole_or_none(text: str) -> int | None:
+    return None if text.lower() == "none" else _number(int, text, "a whole number")
+
+
+def _number(kind: Any, text: str, wanted: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {wanted} nor none") from None
+
+
+# Annotations are strings here, so optional numbers are known by how they are written.
+_KINDS: dict[str, Any] = {"float | None": _number_or_none, "int | None": _whole_or_none}
+
+
+def field_texts(cls: type) -> dict[str, str]:
+    """The lines of the Args sections of a class and its bases, by argument."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        _, _, section = (base.__doc__ or "").partition("Args:\n")
+        last = ""
+        for line in section.split("\n"):
+            name, colon, text = line.strip().partition(": ")
+            if not line.strip():
+                break
+            if colon and name.isidentifier() and not line.startswith(" " * 10):
+                last = name
+                texts[last] = text
+            elif last:
+                texts[last] += " " + line.strip()
+    return texts
+
+
+def use(args: argparse.Namespace) -> None:
+    """Settle device, precision and network.
+
+    Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
+    """
+    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
+        if value:
+            os.environ[f"ENTAUG_{name}"] = value
+
+
+_LAYOUT = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "split", "misaligned")
+
+
+def reading(args: argparse.Namespace) -> dict[str, Any]:
+    """What a job wants to know of how to read."""
+    layout = {name: getattr(args, name) for name in _LAYOUT} | {"language": args.text_language}
+    return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
+
+
+def writing(args: argparse.Namespace) -> dict[str, Any]:
+    """What a job wants to know of how to write."""
+    layout = {
+        "scheme": args.to_scheme,
+        "tag_columns": args.to_tag_columns,
+        "separator": args.to_separator,
+        "overlap": args.overlap,
+        "entities": args.entities,
+        "provenance": args.provenance or None,
+    }
+    return {"to_format": args.to_format, "write_options": layout}
