@@ -246,7 +246,7 @@ def refuse_gaps(sentence: Sentence, title: str) -> None:
             raise LossError(
                 f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single start and end, "
                 f"and {title} has no others",
-                remedy="write JSON lines, brat or BioC",
+                remedy="write JSON lines or brat",
             )
 
 
