@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import gzip
 import io
@@ -21,6 +22,7 @@ from conftest import EXAMPLE
 from entaug import jobs, sinks
 from entaug.cli import main
 from entaug.errors import MissingModelError
+from entaug.formats import FORMATS, find
 from entaug.registry import create
 
 TRAIN = str(EXAMPLE / "train.conll")
@@ -134,6 +136,32 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
         assert run("augment", corpus, "-m", method, *options, "-o", str(out), env=env).returncode == 0
         outputs.append(out.read_bytes())
     assert len(set(outputs)) == 1
+
+
+def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n{name} " in f"\n{told}" for name in FORMATS)
+    for name in FORMATS:
+        assert main(["formats", name]) == 0
+        own = capsys.readouterr().out
+        for field in dataclasses.fields(find(name).dialect()):
+            assert f"  {field.name} = " in own
+            assert not own.split(f"  {field.name} = ")[1].split("\n")[0].endswith(": "), (
+                f"{name}: {field.name} is told about"
+            )
+    assert main(["formats", "jsonl", "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out)["discontinuous"] is True
+
+
+def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--lose", "all"]
+    assert main([*arguments, "--to-layout", "tokens=false", "--to-layout", "field=labels"]) == 0
+    assert set(orjson.loads(out.read_bytes().splitlines()[0])) == {"text", "labels"}
+    capsys.readouterr()
+    assert "no option 'colour'" in fails(capsys, 2, *arguments, "--force", "--to-layout", "colour=red")
+    assert "is no NAME=VALUE" in fails(capsys, 2, *arguments, "--force", "--layout", "colour")
 
 
 def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:

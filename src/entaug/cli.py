@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_CARRIED = {
+    "nested": "nested ones",
+    "discontinuous": "ones with gaps",
+    "columns": "further columns",
+    "fields": "further fields and provenance",
+    "spaces": "the spaces between tokens",
+}
 _NOTES = 20  # notes about the input that are shown
 OK, FAULTS, BAD_INPUT, BAD_OUTPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 _EXIT_CODES = """exit codes:
@@ -166,6 +173,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     add_reading(convert)
     add_writing(convert)
     convert.set_defaults(run=_convert, provenance=False)
+
+    formats = commands.add_parser("formats", help="list the formats, or tell about one")
+    formats.add_argument("name", nargs="?", help="a format")
+    formats.add_argument("--json", action="store_true", help="print JSON")
+    formats.set_defaults(run=_formats)
 
     models = commands.add_parser("models", help="list, prepare and verify word lists and models")
     models.add_argument("action", choices=("list", "prepare", "verify"))
@@ -336,6 +348,32 @@ def _print_method(cls: type[Augmenter]) -> None:
     told = field_texts(cls)
     for field in dataclasses.fields(cls):
         print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
+
+
+def _formats(args: argparse.Namespace) -> int:
+    from entaug.formats import FORMATS, find
+
+    found = [find(name) for name in ([args.name] if args.name else FORMATS)]
+    if args.json:
+        of_each = [
+            {"name": one.name, "title": one.title, "extensions": one.extensions, **dataclasses.asdict(one.carries)}
+            for one in found
+        ]
+        print_json(of_each[0] if args.name else of_each)
+        return OK
+    for one in found:
+        carries = [field.name for field in dataclasses.fields(one.carries) if getattr(one.carries, field.name)]
+        held = ", ".join(["flat mentions", *(_CARRIED[name] for name in carries)])
+        files = [*one.extensions, *(["a folder"] if getattr(one, "folder", False) else [])]
+        print(f"{one.name:<15} {one.title} ({', '.join(files) or 'any extension'})\n{'':<15} carries {held}")
+    if args.name:
+        dialect = type(found[0].dialect())
+        told = field_texts(dialect)
+        about = (sys.modules[type(found[0]).__module__].__doc__ or "").strip()
+        print(f"\n{about}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):")
+        for field in dataclasses.fields(dialect):
+            print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
+    return OK
 
 
 def _models(args: argparse.Namespace) -> int:

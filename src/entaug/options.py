@@ -50,6 +50,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         choices=("error", "skip", "cut"),
         help="formats of plain text: what to do with a mention that begins or ends within a token (default: error)",
     )
+    group.add_argument(
+        "--layout",
+        action="append",
+        type=_pair,
+        metavar="NAME=VALUE",
+        default=[],
+        help="any other option of the format, several times if need be: see entaug formats NAME",
+    )
     group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
 
@@ -67,6 +75,24 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
     )
+    group.add_argument(
+        "--to-layout",
+        action="append",
+        type=_pair,
+        metavar="NAME=VALUE",
+        default=[],
+        help="any other option of the format, several times if need be: see entaug formats NAME",
+    )
+
+
+def _pair(text: str) -> tuple[str, bool | int | str]:
+    """An option of a format, as ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    return name, int(value) if value.isdecimal() else value
 
 
 def add_computing(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +191,7 @@ _LAYOUT = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "
 
 def reading(args: argparse.Namespace) -> dict[str, Any]:
     """What a job wants to know of how to read."""
-    layout = {name: getattr(args, name) for name in _LAYOUT} | {"language": args.text_language}
+    layout = {name: getattr(args, name) for name in _LAYOUT} | {"language": args.text_language, **dict(args.layout)}
     return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
 
 
@@ -178,5 +204,6 @@ def writing(args: argparse.Namespace) -> dict[str, Any]:
         "overlap": args.overlap,
         "entities": args.entities,
         "provenance": args.provenance or None,
+        **dict(args.to_layout),
     }
     return {"to_format": args.to_format, "write_options": layout}
