@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from entaug import (
+    Edit,
     LabelWiseTokenReplacement,
     Mention,
     MentionReplacement,
@@ -286,3 +287,16 @@ def test_the_rules_never_fail_on_any_sentence(a: Sentence, b: Sentence, c: Sente
     for augmenter in (LabelWiseTokenReplacement(p=0.5, copies=2), ShuffleWithinSegments(p=0.5, copies=2)):
         for new in augmenter.fit(corpus).augment(corpus):
             assert len(new.mentions) in {len(s.mentions) for s in corpus}
+
+
+def test_words_that_come_in_are_spaced_as_where_they_come_from() -> None:
+    one = Sentence(
+        "The freeze - dried powder".split(), [Mention("X", [(1, 4)])], id="one", spaces=(" ", "", "", " ", "")
+    )
+    other = Sentence("The gel , too".split(), [Mention("X", [(1, 2)])], id="other", spaces=(" ", "", " ", ""))
+    made = {
+        s.meta["entaug"]["sources"][0]: s.text for s in MentionReplacement().fit([one, other]).augment([one, other])
+    }
+    assert made == {"one": "The gel powder", "other": "The freeze-dried, too"}
+    # As many words as there were stand as these did.
+    assert one.edit([Edit(1, 4, ("half", "-", "done"))]).text == "The half-done powder"

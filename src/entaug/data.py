@@ -117,8 +117,9 @@ class Edit(NamedTuple):
         tokens: the new tokens; empty for a deletion.
         mentions: mentions that the new tokens bring along, with spans counted from the first new token.
             ``None`` (the default) means that the edit says nothing about mentions.
-        spaces: the white space after each new token but the last, for sentences that know theirs; by default single
-            spaces. The last keeps what stood after what it replaces.
+        spaces: the white space after each new token but the last, for sentences that know theirs; by default that of
+            the tokens replaced where these are as many, else single spaces. The last keeps what stood after what it
+            replaces.
     """
 
     start: int
@@ -422,7 +423,10 @@ class Sentence:
             if edit.tokens:
                 # A replacement keeps what stood after the last replaced token; an insertion is set off by a space.
                 after = old[edit.end - 1] if edit.end > edit.start else " "
-                between = [" "] * (len(edit.tokens) - 1) if edit.spaces is None else edit.spaces
+                between = edit.spaces
+                if between is None:
+                    same = len(edit.tokens) == edit.end - edit.start
+                    between = old[edit.start : edit.end - 1] if same else [" "] * (len(edit.tokens) - 1)
                 spaces += [*between, after]
                 if edit.end == edit.start and spaces[: -len(edit.tokens)] and not spaces[-len(edit.tokens) - 1]:
                     spaces[-len(edit.tokens) - 1] = " "

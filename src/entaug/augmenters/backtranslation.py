@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.align import CorpusTokenizer, in_word, running_text
+from entaug.align import CorpusTokenizer, in_word, running_text, spacing
 from entaug.augmenters.base import UNCHANGED, Asked, Augmenter, Facts, Rejection
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
@@ -156,7 +156,7 @@ class Backtranslation(Augmenter):
             words = self._fitted_to(sentence.tokens[start:end], *self._answers[question])
             odd = odd or words is None
             if words is not None and words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words))
+                edits.append(Edit(start, end, words, None, spacing(words)[:-1]))
         if not edits:
             return _ODD if odd else UNCHANGED
         return sentence.edit(edits)
@@ -223,7 +223,7 @@ class Backtranslation(Augmenter):
             if number == len(pieces) - 1:
                 words = _without_end(words)
             if words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words))
+                edits.append(Edit(start, end, words, None, spacing(words)[:-1]))
         made = sentence.edit(edits)
         return _ODD if _LEAKS.search(text) or not self._sound(sentence.tokens, made.tokens, pivot) else made
 

@@ -124,10 +124,15 @@ class MentionReplacement(Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         distinct: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+        self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, where the corpus has its own
         for sentence in corpus:
             for mention in sentence.mentions:
                 if mention.contiguous and _whole_by_itself(mention, sentence):
-                    distinct[mention.label].add(sentence.words(mention))
+                    words = sentence.words(mention)
+                    distinct[mention.label].add(words)
+                    if sentence.spaces is not None and len(words) > 1:
+                        own = sentence.spaces[mention.start : mention.end - 1]
+                        self._spaces[words] = min(own, self._spaces.get(words, own))
         self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
         self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
         # Types that cannot be replaced, because they have one mention only.
@@ -160,7 +165,8 @@ class MentionReplacement(Augmenter):
             else:
                 drawn = int(rng.random() * (len(pool) - 1))
                 words = pool[drawn + (drawn >= own)]
-            edits.append(Edit(mention.start, mention.end, words, (Mention(mention.label, ((0, len(words)),)),)))
+            whole = Mention(mention.label, ((0, len(words)),))
+            edits.append(Edit(mention.start, mention.end, words, (whole,), self._spaces.get(words)))
         return sentence.edit(edits)
 
 
