@@ -18,6 +18,7 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
+    "docbin": "entaug.formats.docbin:DocBinFormat",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
