@@ -19,6 +19,7 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
     "docbin": "entaug.formats.docbin:DocBinFormat",
+    "spacy-json": "entaug.formats.spacy_json:SpacyJson",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }
@@ -128,7 +129,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     named = _by_extension(path)
     if format:
         found = find(format)
-    elif like is not None and (like.format in named or not named):
+    elif like is not None and (like.format.name in {one.name for one in named} or not named):
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))

@@ -1,15 +1,14 @@
-"""The bytes of spaCy's DocBin as sentences, and back.
+"""The bytes of spaCy's DocBin as sentences.
 
 They are packed tables: a row of numbers for each word, and a list of the strings that the numbers stand for. They are
-read and written as such; documents of spaCy are made only where groups of spans are written.
+read as such: documents of spaCy would take ten times as long, and damaged ones would not be safe to make.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +18,28 @@ from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.files import read_bytes
 from entaug.formats.spacy_doc import (
     COLUMNS,
-    Annotation,
     Tokens,
-    Words,
-    annotation_of,
     columns_of,
-    spread,
     tokens_of,
-    words_of,
 )
 from entaug.formats.texts import BEFORE
 
-__all__ = ["Bin", "check_kept", "written"]
+__all__ = ["COLUMN_ATTRS", "KEPT", "NO_GROUPS", "OTHERS", "OURS", "SIGNED", "Bin", "are_cats", "plain", "spacy_there"]
 
 _MOST = 1 << 31  # bytes at most, unpacked
 _SPAN = struct.Struct(">QQQllll")  # id, kb_id, label, first token, one past the last, and the same by characters
-_NO_GROUPS = b"\x90"
-_COLUMN_ATTRS = dict(zip(COLUMNS, ("TAG", "POS", "MORPH", "LEMMA", "DEP", "HEAD", "SENT_START"), strict=True))
-_MENTION_ATTRS = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID")
-_KEPT = "_space_tokens"  # in user_data: the places of tokens that are white space
-_OTHERS = "_user_data"  # field: what user_data holds under keys that are no strings
-_OURS = frozenset(("id", "columns", _KEPT))
-_SIGNED = ("head", "sent_start")
+NO_GROUPS = b"\x90"
+COLUMN_ATTRS = dict(zip(COLUMNS, ("TAG", "POS", "MORPH", "LEMMA", "DEP", "HEAD", "SENT_START"), strict=True))
+KEPT = "_space_tokens"  # in user_data: the places of tokens that are white space
+OTHERS = "_user_data"  # field: what user_data holds under keys that are no strings
+OURS = frozenset(("id", "columns", KEPT))
+SIGNED = ("head", "sent_start")
 _DAMAGED = "is no DocBin, or a damaged one"
 _REMEDY = "write it anew with spaCy: DocBin(docs=docs).to_disk(path)"
 
 
 def spacy_there() -> Any:
+    """spaCy, where it is installed."""
     try:
         import spacy
     except ImportError as error:
@@ -57,7 +51,7 @@ def spacy_there() -> Any:
 
 
 class Bin:
-    """A DocBin as it lies on the disk; documents of spaCy are not made, which would take ten times as long.
+    """A DocBin as it lies on the disk.
 
     Raises:
         InputError: it is damaged.
@@ -111,7 +105,7 @@ class Bin:
 
     def _read_groups(self, i: int) -> dict[str, list[tuple[int, ...]]]:
         raw = self._groups[i]
-        if not raw or raw == _NO_GROUPS:
+        if not raw or raw == NO_GROUPS:
             return {}
         try:
             message = _unpacked(raw)
@@ -153,7 +147,7 @@ class Bin:
         said = self._flags[i]
         unknown = isinstance(said, dict) and bool(said.get("has_unknown_spaces"))
         meta, data = self._meta(i, reading)
-        kept = data.pop(_KEPT, ())
+        kept = data.pop(KEPT, ())
         kept = set(kept) if isinstance(kept, list) and all(type(k) is int for k in kept) else ()
         tokens = tokens_of(words, None if unknown else flags, kept)
         if not tokens.tokens:
@@ -188,32 +182,32 @@ class Bin:
                 raise InputError(f"its user_data is damaged ({error})", remedy=_REMEDY) from None
             for key, value in items:
                 try:
-                    plain = _plain(value)
+                    held = plain(value)
                     if type(key) is not str:
-                        others.append([_plain(key), plain])
-                    elif key in _OURS:
-                        ours[key] = plain
+                        others.append([plain(key), held])
+                    elif key in OURS:
+                        ours[key] = held
                     else:
-                        meta[key] = plain
+                        meta[key] = held
                 except (TypeError, RecursionError):
                     reading.notes["user_data that is no JSON left out"] += 1
         if others:
-            meta[_OTHERS] = others
+            meta[OTHERS] = others
         cats = self._cats[i]
-        if isinstance(cats, dict) and cats and _are_cats(cats):
+        if isinstance(cats, dict) and cats and are_cats(cats):
             meta["cats"] = cats
         return meta, ours
 
     def _annotation(self, i: int) -> dict[str, list[str]]:
         found = {}
         tree = any(self._column(i, "DEP")) if {"DEP", "HEAD"} <= self._at.keys() else False
-        for name, attr in _COLUMN_ATTRS.items():
+        for name, attr in COLUMN_ATTRS.items():
             if attr not in self._at or (name in ("dep", "head") and not tree):
                 continue
             values = self._column(i, attr)
             if not any(values) and name != "head":
                 continue
-            if name in _SIGNED:
+            if name in SIGNED:
                 signed = (value - (1 << 64) if value >> 63 else value for value in values)
                 found[name] = ["" if name == "sent_start" and not value else str(value) for value in signed]
             elif name == "pos":
@@ -302,18 +296,7 @@ def _unpacked(data: bytes, *, lists: bool = True) -> Any:
     return msgpack.unpackb(data, raw=False, use_list=lists, object_pairs_hook=dict)
 
 
-@cache
-def _packer() -> Any:
-    from srsly import msgpack
-
-    return msgpack.Packer(use_bin_type=True)
-
-
-def _packed(data: Any) -> bytes:
-    return bytes(_packer().pack(data))
-
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON has it.
 
     Raises:
@@ -322,9 +305,9 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain(one) for key, one in value.items()}
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
@@ -335,166 +318,6 @@ def _are_columns(value: Any, n: int) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- writing
-
-
-def _user_data(sentence: Sentence, kept: Sequence[int], rest: Mapping[str, Any]) -> dict[Any, Any]:
-    """What spaCy has no other place for."""
-    data: dict[Any, Any] = {} if sentence.id is None else {"id": sentence.id}
-    for name, value in sentence.meta.items():
-        elsewhere = (
-            (name == "cats" and _cats(sentence))
-            or (name == BEFORE and sentence.spaces is not None)
-            or (name == ENTITY_FIELDS and _is_native(value, len(sentence.mentions)))
-        )
-        if name not in (*_OURS, _OTHERS) and not elsewhere:
-            data[name] = _plain(value)
-    others = sentence.meta.get(_OTHERS)
-    for pair in others if isinstance(others, list) else ():
-        # ("._.", name, start, end): what is said of characters says nothing any more once words were changed.
-        fine = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list)
-        if fine and ("entaug" not in sentence.meta or pair[0][2:] == [None, None]):
-            data[tuple(pair[0])] = _plain(pair[1])
-    if rest:
-        data["columns"] = dict(rest)
-    elif "columns" in sentence.meta:
-        data["columns"] = _plain(sentence.meta["columns"])
-    if kept:
-        data[_KEPT] = list(kept)
-    return data
-
-
-def check_kept(sentence: Sentence) -> None:
-    """Pack what goes to user_data, for the errors that this may raise: TypeError, ValueError, OverflowError."""
-    _packed(_user_data(sentence, [], annotation_of(sentence).rest))
-    "".join([*sentence.tokens, *(m.label for m in sentence.mentions)]).encode()
-    "".join(value for values in annotation_of(sentence).native.values() for value in values).encode()
-
-
-def _cats(sentence: Sentence) -> dict[str, float]:
-    """The categories of a document."""
-    cats = sentence.meta.get("cats")
-    return dict(cats) if isinstance(cats, dict) and _are_cats(cats) else {}
-
-
-def _are_cats(cats: Mapping[Any, Any]) -> bool:
+def are_cats(cats: Mapping[Any, Any]) -> bool:
+    """Whether these are categories with their scores."""
     return all(type(name) is str and type(value) in (int, float, bool) for name, value in cats.items())
-
-
-def _is_native(said: Any, n: int) -> bool:
-    """Whether what is said of mentions is no more than spaCy has a place for."""
-    return (
-        isinstance(said, list)
-        and len(said) == n
-        and all(
-            type(extra) is dict and all(name in ("kb_id", "id") and type(v) is str and v for name, v in extra.items())
-            for extra in said
-        )
-        and any(said)
-    )
-
-
-def written(sentences: Sequence[Sentence], spans_key: str | None) -> bytes:
-    """The bytes of a DocBin.
-
-    Args:
-        sentences: what to write.
-        spans_key: the group of spans for mentions; None where they are entities.
-    """
-    annotations = [annotation_of(sentence) for sentence in sentences]
-    writer = _Writer(sorted({name for annotation in annotations for name in annotation.native}), spans_key)
-    for sentence, annotation in zip(sentences, annotations, strict=True):
-        writer.add(sentence, annotation)
-    writer.bin.strings = set(writer.numbers)
-    return bytes(writer.bin.to_bytes())
-
-
-class _Writer:
-    """Fills a DocBin.
-
-    Args:
-        columns: those that spaCy has a place for.
-        spans_key: the group of spans for mentions; None where they are entities.
-    """
-
-    def __init__(self, columns: Sequence[str], spans_key: str | None) -> None:
-        spacy = spacy_there()
-        from spacy.tokens import DocBin
-
-        attrs = [*_MENTION_ATTRS, *(_COLUMN_ATTRS[name] for name in columns)]
-        self.bin = DocBin(attrs=attrs, store_user_data=True)
-        self.numbers: dict[str, int] = {"": 0}
-        self._at = {name: self.bin.attrs.index(spacy.attrs.IDS[name]) for name in ("ORTH", *attrs)}
-        self._pos = spacy.parts_of_speech.IDS
-        self._vocab = spacy.vocab.Vocab()
-        self._spans_key = spans_key
-
-    def _number(self, text: str) -> int:
-        found = self.numbers.get(text)
-        if found is None:
-            self.numbers[text] = found = self._vocab.strings.add(text)
-        return found
-
-    def add(self, sentence: Sentence, annotation: Annotation) -> None:
-        """Add a sentence as a document."""
-        import numpy as np
-
-        words = words_of(sentence)
-        size = len(words.words)
-        rows = np.zeros((size, len(self.bin.attrs)), dtype="uint64")
-        rows[:, self._at["ORTH"]] = [self._number(word) for word in words.words]
-        for name, values in annotation.native.items():
-            column = np.array(self._column(name, values, words), dtype="int64" if name in _SIGNED else "uint64")
-            rows[:, self._at[_COLUMN_ATTRS[name]]] = column.view("uint64")
-        spans = self._spans(sentence, words)
-        if self._spans_key is None:
-            marks, *others = (rows[:, self._at[attr]] for attr in _MENTION_ATTRS)
-            marks[:] = 2
-            for first, last, *numbers in spans:
-                marks[first:last] = 1
-                marks[first] = 3
-                for attr, value in zip(others, numbers, strict=True):
-                    attr[first:last] = value
-        flags = [True] * size if words.flags is None else words.flags
-        kept = [words.places[i] for i, token in enumerate(sentence.tokens) if words.flags and token.isspace()]
-        self.bin.tokens.append(rows)
-        self.bin.spaces.append(np.array(flags, dtype=bool).reshape(size, 1))
-        self.bin.flags.append({"has_unknown_spaces": words.flags is None})
-        self.bin.cats.append(_cats(sentence))
-        self.bin.user_data.append(_packed(_user_data(sentence, kept, annotation.rest)))
-        self.bin.span_groups.append(self._group(words, spans))
-
-    def _column(self, name: str, values: Sequence[str], words: Words) -> list[int]:
-        """The numbers that stand for a column."""
-        if name == "head":
-            places = words.places
-            moved: list[Any] = [places[i + int(value)] - places[i] for i, value in enumerate(values)]
-            return spread(words, moved, 0)
-        texts = spread(words, values, "")
-        if name == "sent_start":
-            return [int(value or 0) for value in texts]
-        if name == "pos":
-            return [self._pos[value] for value in texts]
-        return [self._number(value) for value in texts]
-
-    def _spans(self, sentence: Sentence, words: Words) -> list[tuple[int, int, int, int, int]]:
-        """The mentions by words: start, end, and the numbers of label, kb_id and id."""
-        said = sentence.meta.get(ENTITY_FIELDS)
-        extras = said if isinstance(said, list) and len(said) == len(sentence.mentions) else None
-        spans = []
-        for k, mention in enumerate(sentence.mentions):
-            extra = extras[k] if extras and isinstance(extras[k], dict) else {}
-            kb, id_ = (self._number(one) if isinstance(one := extra.get(n), str) else 0 for n in ("kb_id", "id"))
-            first, last = words.places[mention.start], words.places[mention.end - 1] + 1
-            spans.append((first, last, self._number(mention.label), kb, id_))
-        return spans
-
-    def _group(self, words: Words, spans: Sequence[tuple[int, int, int, int, int]]) -> bytes:
-        """The group of spans, packed."""
-        if self._spans_key is None or not spans:
-            return _NO_GROUPS
-        from spacy.tokens import Doc, Span
-
-        doc = Doc(self._vocab, words=list(words.words), spaces=None if words.flags is None else list(words.flags))
-        doc.spans[self._spans_key] = [Span(doc, *one[:3], kb_id=one[3], span_id=one[4]) for one in spans]
-        return bytes(doc.spans.to_bytes())
