@@ -6,6 +6,8 @@ They are an array, or one record a line; which, and of what form, is told by loo
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import re
 from collections import Counter
@@ -30,7 +32,9 @@ __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
 _MENTIONS = ("auto", "ents", "spans")
 _LONG_NUMBER = re.compile(rb"\d{19}")
-_LOOKED_AT = 1 << 20  # bytes in which the first record must end to be recognised
+_LARGE = 1 << 20  # bytes
+_SOLID = re.compile(r"[\s,]*")
+_LOOKED_AT = 1 << 21  # bytes in which the first record must end to be recognised
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class SpacyJson(Whole):
 
     def recognises(self, path: Path) -> bool:
         """Whether the first record is one of spaCy's."""
-        return form_of(_first(path)) is not None
+        return form_of(next(_shown(path), None)) is not None
 
     def dialect(self, **options: Any) -> SpacyJsonDialect:
         """A dialect from options given by hand."""
@@ -112,7 +116,10 @@ class SpacyJson(Whole):
         evidence = Evidence()
         entities = words = unknown = False
         lines = _in_lines(path)
-        for _, record in _records(path, lines, Reading(on_fault=lambda _: None)):
+        # All training files have their mentions in the same place, and the first documents show the tags.
+        short = form_of(next(_shown(path), None)) == "training"
+        everything = (record for _, record in _records(path, lines, Reading(on_fault=lambda _: None), exact=False))
+        for record in _shown(path) if short else everything:
             form = form_of(record)
             if form is None:
                 continue
@@ -260,17 +267,23 @@ def _json(record: Any) -> bytes:
             raise LossError(f"a field cannot be written as JSON ({error})") from None
 
 
-def _loaded(data: bytes) -> Any:
+def _loaded(data: bytes, *, exact: bool = True) -> Any:
     """What JSON stands for.
 
     Raises:
         InputError: it is none.
     """
+    collects = gc.isenabled() and len(data) > _LARGE
+    if collects:
+        gc.disable()  # it would look for cycles again and again among what grows and has none
     try:
         # orjson makes a float of a number of more than 64 bits, and loses its last digits
-        return json.loads(data) if _LONG_NUMBER.search(data) else orjson.loads(data)
+        return json.loads(data) if exact and _LONG_NUMBER.search(data) else orjson.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({str(error).split(': line')[0]})", remedy="mend it, or write it anew") from None
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _tags(sentences: Any, evidence: Evidence) -> None:
@@ -280,16 +293,15 @@ def _tags(sentences: Any, evidence: Evidence) -> None:
         evidence.add(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
 
 
-def _first(path: Path) -> Any:
-    """The first record of a file; None where there is none in its beginning."""
+def _shown(path: Path) -> Iterator[Any]:
+    """The records that end in the beginning of a file."""
     head = beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
     reader = json.JSONDecoder()
-    try:
-        if head[:1] == "[" and head[1:].lstrip()[:1] in ("[", "{"):
-            return reader.raw_decode(head[1:].lstrip())[0]
-        return reader.raw_decode(head)[0] if head[:1] in ("[", "{") else None
-    except (ValueError, RecursionError):
-        return None
+    place = 1 if head[:1] == "[" and head[1:].lstrip()[:1] in ("[", "{") else 0
+    with contextlib.suppress(ValueError, RecursionError):
+        while (place := _SOLID.match(head, place).end()) < len(head) and head[place] in "[{":  # type: ignore[union-attr]
+            record, place = reader.raw_decode(head, place)
+            yield record
 
 
 def _in_lines(path: Path) -> bool:
@@ -302,8 +314,14 @@ def _in_lines(path: Path) -> bool:
     return form_of(first) is not None or (isinstance(first, dict) and b"\n" in head)
 
 
-def _records(path: Path, lines: bool, reading: Reading) -> Iterator[tuple[int, Any]]:
+def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -> Iterator[tuple[int, Any]]:
     """The records, each with the number of its line, or its own.
+
+    Args:
+        path: the file.
+        lines: whether each line is a record.
+        reading: what was met.
+        exact: whether numbers of more than 64 bits are to keep their last digits.
 
     Raises:
         InputError: no JSON, or neither array nor object.
@@ -314,7 +332,7 @@ def _records(path: Path, lines: bool, reading: Reading) -> Iterator[tuple[int, A
                 if not line or line.isspace():
                     continue
                 try:
-                    record = _loaded(line.encode())
+                    record = _loaded(line.encode(), exact=exact)
                 except InputError as error:
                     error.path, error.line = str(path), number
                     reading.fault(error)
@@ -322,7 +340,7 @@ def _records(path: Path, lines: bool, reading: Reading) -> Iterator[tuple[int, A
                 yield number, record
         return
     try:
-        whole = _loaded(read_bytes(path).removeprefix(b"\xef\xbb\xbf"))
+        whole = _loaded(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), exact=exact)
         if isinstance(whole, dict) or form_of(whole) is not None:
             whole = [whole]
         if not isinstance(whole, list):
@@ -330,4 +348,6 @@ def _records(path: Path, lines: bool, reading: Reading) -> Iterator[tuple[int, A
     except InputError as error:
         error.path = error.path or str(path)
         raise
-    yield from enumerate(whole, start=1)
+    whole.reverse()
+    for number in range(1, len(whole) + 1):
+        yield number, whole.pop()  # what was read need not lie in memory any longer

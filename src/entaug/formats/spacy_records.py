@@ -11,8 +11,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import sub
 from typing import Any, NamedTuple
 
 from entaug.align import spaces_in, spacing
@@ -71,14 +73,14 @@ def form_of(record: Any) -> str | None:
     if isinstance(paragraphs, list) and all(isinstance(one, dict) and "sentences" in one for one in paragraphs):
         return "training"
     if isinstance(record.get("text"), str) and isinstance(tokens, list):
-        offsets = all(isinstance(token, dict) and {"start", "end"} <= token.keys() for token in tokens)
+        offsets = all(isinstance(token, dict) and {"start", "end"} <= token.keys() for token in tokens[:2])
         # Others have text and such tokens too, but not spaCy's names.
         return "docs" if offsets and (record.keys() & {"ents", "spans", "sents"} or _numbered(tokens)) else None
     return None
 
 
 def _numbered(tokens: Sequence[Any]) -> bool:
-    return bool(tokens) and all(token.get("id") == i for i, token in enumerate(tokens))
+    return bool(tokens) and all(token.get("id") == i for i, token in enumerate(tokens[:2]))
 
 
 def sentences_in(record: Any, number: int, layout: Layout, reading: Reading) -> Iterable[Sentence]:
@@ -111,20 +113,27 @@ class _Placed(NamedTuple):
 
     words: list[str]
     flags: list[bool]
-    starts: dict[int, int]
-    ends: dict[int, int]
+    starts: list[int]
+    ends: list[int]
 
 
 def _with_flags(text: str, words: Sequence[str], flags: Sequence[Any]) -> _Placed | None:
     """Words by characters; None where they are not those of the text."""
-    if len(words) != len(flags) or not all(type(word) is str and word for word in words):
+    if len(words) != len(flags) or not (set(map(type, words)) <= {str} and all(words)):
         return None
+    flags = list(map(bool, flags))
     pieces = [word + " " if flag else word for word, flag in zip(words, flags, strict=True)]
     if "".join(pieces) != text:
         return None
-    places = [0, *accumulate(map(len, pieces))]
-    starts = {place: i for i, place in enumerate(places[:-1])}
-    return _Placed(list(words), list(map(bool, flags)), starts, {s + len(words[i]): i + 1 for s, i in starts.items()})
+    sizes = list(map(len, words))
+    ends = [*map(sub, accumulate(map(len, pieces)), flags)]
+    return _Placed(list(words), flags, [*map(sub, ends, sizes)], ends)
+
+
+def _at(places: Sequence[int], place: int) -> int | None:
+    """Where a place is among places."""
+    found = bisect_left(places, place)
+    return found if found < len(places) and places[found] == place else None
 
 
 def _char_mentions(found: Any, what: str) -> list[CharMention]:
@@ -181,11 +190,11 @@ def _sentence(
     found: dict[Mention, dict[str, Any]] = {}
     for mention in text.mentions:
         start, end = mention.spans[0]
-        first, last = words.starts.get(start), words.ends.get(end)
-        if first is None or last is None or first >= last or tokens.counts[first] == tokens.counts[last]:
+        first, last = _at(words.starts, start), _at(words.ends, end)
+        if first is None or last is None or first > last or tokens.counts[first] == tokens.counts[last + 1]:
             # Within a word, outside, or white space: told, left out or mended as for any text.
             return cut(text._replace(tokens=_solid(words.words)), how, reading)
-        placed = Mention(mention.label, ((tokens.counts[first], tokens.counts[last]),))
+        placed = Mention(mention.label, ((tokens.counts[first], tokens.counts[last + 1]),))
         if placed in found:
             if not reading.repair:
                 remedy = "remove one, or pass --repair"
@@ -220,9 +229,8 @@ def _from_tuple(record: Any, number: int, layout: Layout, reading: Reading) -> I
     if isinstance(entities, list) and entities and all(tag is None or isinstance(tag, str) for tag in entities):
         if known is None or len(entities) != len(known.words):
             raise InputError("tags as 'entities', but not one for each of 'words'", remedy=_REMEDY)
-        starts = [start for start, _ in sorted(known.starts.items(), key=lambda pair: pair[1])]
         mentions = [
-            CharMention(m.label, ((starts[m.start], starts[m.end - 1] + len(known.words[m.end - 1])),))
+            CharMention(m.label, ((known.starts[m.start], known.ends[m.end - 1]),))
             for m in decoded(entities, "BILOU", reading)
         ]
     else:
@@ -239,24 +247,27 @@ def _from_doc(record: Any, number: int, layout: Layout, reading: Reading) -> Ite
     del number
     fields = {name: value for name, value in record.items() if name not in ("text", "tokens", "ents", "spans", "sents")}
     text = record["text"]
-    places = [(token["start"], token["end"]) for token in record["tokens"]]
-    whole = all(type(a) is int and type(b) is int and 0 <= a < b <= len(text) for a, b in places)
-    words = [text[a:b] for a, b in places] if whole else []
-    following = [*(a for a, _ in places[1:]), len(text)]
-    known = _with_flags(text, words, [b < a for (_, b), a in zip(places, following, strict=True)]) if whole else None
-    if known is None and places:
+    tokens = record["tokens"]
+    if not all(isinstance(token, dict) for token in tokens):
+        raise InputError("a token that is no object", remedy=_REMEDY)
+    starts, ends = ([token.get(name) for token in tokens] for name in ("start", "end"))
+    known = None
+    if set(map(type, starts + ends)) <= {int}:
+        words = [text[a:b] for a, b in zip(starts, ends, strict=True)]
+        known = _with_flags(text, words, [b < a for b, a in zip(ends, [*starts[1:], len(text)], strict=True)])
+    if tokens and (known is None or known.starts != starts or known.ends != ends):
         raise InputError("its tokens are not those of its text", remedy=_REMEDY)
     mentions = _char_mentions(record.get("ents"), "ents")
     mentions, groups = _chosen(mentions, record.get("spans"), layout, reading)
     if groups:
         fields["spans"] = groups
-    columns = token_columns(record["tokens"], reading)
+    columns = token_columns(tokens, reading)
     if "head" in columns:
         columns["head"] = [str(int(value) - i) for i, value in enumerate(columns["head"])]
     sents = record.get("sents")
     if known is not None and isinstance(sents, list) and len(sents) > 1:
-        starts = {sent.get("start") for sent in sents if isinstance(sent, dict)}
-        columns["sent_start"] = ["1" if place in starts else "-1" for place, _ in places]
+        begun = {sent.get("start") for sent in sents if isinstance(sent, dict) and type(sent.get("start")) is int}
+        columns["sent_start"] = ["1" if place in begun else "-1" for place in starts]
     name = name_in(fields)
     more = fields.pop("columns", None)
     for sentence in _sentence(Text(text, mentions, name, fields), known, columns, layout, reading):

@@ -54,14 +54,17 @@ def with_more(sentence: Sentence, more: Any) -> Sentence:
 def token_columns(tokens: Sequence[dict[str, Any]], reading: Reading) -> dict[str, list[str]]:
     """What tokens say of themselves; "" where one does not."""
     columns: dict[str, list[str]] = {}
+    said: set[str] = set().union(*tokens)
     for name in COLUMNS[:6]:
-        values = [token.get(name) for token in tokens]
-        if all(value is None or value == "" for value in values):
+        if name not in said:
             continue
-        kind = int if name == "head" else str
-        if all(type(value) is kind or (value is None and kind is str) for value in values):
-            columns[name] = [("" if value is None else str(value)) for value in values]
-        else:
+        values = [token.get(name) for token in tokens]
+        kinds = set(map(type, values))
+        if kinds == ({int} if name == "head" else {str}):
+            columns[name] = list(map(str, values))
+        elif kinds <= {str, type(None)} and name != "head":
+            columns[name] = ["" if value is None else value for value in values]
+        elif kinds != {type(None)}:
             reading.notes[f"{name} of tokens that is not of its kind left out"] += 1
     if ("dep" in columns) != ("head" in columns):
         columns = {name: values for name, values in columns.items() if name not in ("dep", "head")}
@@ -70,12 +73,13 @@ def token_columns(tokens: Sequence[dict[str, Any]], reading: Reading) -> dict[st
 
 def decoded(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
     """The mentions of tags; of which is not known whether they are any are none."""
-    if any(tag is None or tag == "-" for tag in tags):
-        if any(type(tag) is str and tag not in ("O", "-") for tag in tags):
-            reading.notes["text with words of which is not known whether they are entities"] += 1
-        tags = ["O" if tag is None or tag == "-" else tag for tag in tags]
-    if not all(type(tag) is str for tag in tags):
+    kinds = set(map(type, tags))
+    if not kinds <= {str, type(None)}:
         raise InputError("a tag that is no string", remedy=_REMEDY)
+    if None in tags or "-" in tags:
+        tags = ["O" if tag is None or tag == "-" else tag for tag in tags]
+        if tags.count("O") < len(tags):
+            reading.notes["text with words of which is not known whether they are entities"] += 1
     try:
         return decode_at(tags, scheme, reading.repaired if reading.repair else None)
     except TagFault as fault:
@@ -145,9 +149,10 @@ def _checked(sentence: Any) -> dict[str, Any]:
     tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise InputError("a sentence without a list 'tokens' of objects", remedy=_REMEDY)
-    for token in tokens:
-        if type(token.get("orth")) is not str or not token["orth"]:
-            raise InputError(f"a token without a string 'orth': {token!r:.60}", remedy=_REMEDY)
+    words = [token.get("orth") for token in tokens]
+    if not (set(map(type, words)) <= {str} and all(words)):
+        odd = next(token for token, word in zip(tokens, words, strict=True) if type(word) is not str or not word)
+        raise InputError(f"a token without a string 'orth': {odd!r:.60}", remedy=_REMEDY)
     assert isinstance(sentence, dict)
     return sentence
 
