@@ -19,6 +19,8 @@ __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
     "docbin": "entaug.formats.docbin:DocBinFormat",
+    "parquet": "entaug.formats.hf:Parquet",
+    "datasets": "entaug.formats.hf:DatasetFolder",
     "spacy-json": "entaug.formats.spacy_json:SpacyJson",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
