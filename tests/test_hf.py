@@ -20,6 +20,7 @@ from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.hf import DatasetFolder, HfDialect, Parquet
 from entaug.formats.hf_tables import JSON_COLUMN
+from entaug.jobs import augment_file, convert_file
 from strategies import TEXT, WORDS, sentences
 
 pa = pytest.importorskip("pyarrow")
@@ -70,7 +71,7 @@ def test_sentences_come_back_from_parquet(tmp_path: Path) -> None:
     assert table["ner_tags"].to_pylist() == [[3, 4, 0, 0], [3, 0, 1], [0, 0, 0]]
     assert json.loads(table[JSON_COLUMN][1].as_py())["entaug"] == {"method": "mr", "copy": 1}
     opened = open_file(path)
-    assert opened.dialect.describe() == "tokens in 'tokens', IOB2 tags in 'ner_tags'"
+    assert opened.dialect.describe() == "table, tokens in 'tokens', IOB2 tags in 'ner_tags'"
     assert opened.dialect.names == tuple(NAMES)  # type: ignore[attr-defined]
     before = path.read_bytes()
     entaug.write(GOLD, path)
@@ -83,7 +84,7 @@ def test_nested_and_discontinuous_mentions_are_entities(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     assert through([NESTED, GAP, *GOLD], path) == [NESTED, GAP, *GOLD]
     assert parquet.read_table(path)["entities"][1].as_py() == [{"label": "X", "spans": [[0, 1], [2, 3]]}]
-    assert open_file(path).dialect.describe() == "tokens in 'tokens', mentions in 'entities'"
+    assert open_file(path).dialect.describe() == "table, tokens in 'tokens', mentions in 'entities'"
     with pytest.raises(LossError, match=r"sentence n1: .*write entities"):
         entaug.write([NESTED], path, mentions="tags")
     assert [len(s.mentions) for s in through([NESTED, GAP], path, overlap="outermost")] == [1, 0]
@@ -416,6 +417,31 @@ def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"entaug\[datasets\]"):
         entaug.write(GOLD, tmp_path / "a.parquet")
+
+
+def test_files_are_converted_and_augmented(tmp_path: Path) -> None:
+    pytest.importorskip("spacy")
+    entaug.write([NESTED, *GOLD[:2]], tmp_path / "a.jsonl")
+    for before, after, to in (
+        ("a.jsonl", "b.spacy", None),
+        ("b.spacy", "c.parquet", None),
+        ("c.parquet", "d", "datasets"),
+        ("d", "e.json", "spacy-json"),
+        ("e.json", "f.jsonl", None),
+    ):
+        assert convert_file(tmp_path / before, tmp_path / after, to_format=to).counts.sentences == 3
+        found = list(entaug.read(tmp_path / after))
+        assert [(s.tokens, s.mentions, s.id) for s in found] == [
+            (s.tokens, s.mentions, s.id) for s in (NESTED, *GOLD[:2])
+        ]
+    for name in ("b.spacy", "c.parquet", "d", "e.json"):
+        out = tmp_path / f"new-{name}"
+        augment_file(tmp_path / name, out, entaug.create("lwtr", p=1.0, seed=1))
+        assert open_file(out).format.name == open_file(tmp_path / name).format.name
+        found = list(entaug.read(out))
+        assert len(found) > 3
+        assert found[:3] == list(entaug.read(tmp_path / name))
+        assert all("entaug" in s.meta for s in found[3:])
 
 
 def test_describes_itself() -> None:

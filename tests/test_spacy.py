@@ -101,6 +101,9 @@ def test_nested_mentions_are_a_group_of_spans(tmp_path: Path) -> None:
     [outer] = through([NESTED], path, overlap="outermost")
     assert [m.label for m in outer.mentions] == ["ORG"]
     assert docs_of(path)[0].ents
+    said = NESTED.with_(meta={ENTITY_FIELDS: [{"kb_id": "inner"}, {"kb_id": "outer"}]})
+    [outer] = through([said], path, overlap="outermost")
+    assert outer.meta[ENTITY_FIELDS] == [{"kb_id": "outer"}], "what is said of a mention stays with it"
     with pytest.raises(LossError, match="no mentions with gaps"):
         entaug.write([GAP], path)
     assert through([GAP], path, overlap="outermost")[0].mentions == ()

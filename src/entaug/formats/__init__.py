@@ -141,7 +141,8 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in given}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
-    shared = {name: known[name] for name in ("ids", "texts") if name in known and name not in given}
+    takes = type(found.dialect()).__dataclass_fields__
+    shared = {name: known[name] for name in ("ids", "texts") if name in known and name in takes and name not in given}
     return Opened(path, found, found.dialect(**given, **shared))
 
 

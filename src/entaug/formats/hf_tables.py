@@ -66,7 +66,7 @@ class HfDialect:
         entities = f"{self.entity_column!r}"
         auto = f"{tags}, or mentions in {entities} where there are nested ones"
         where = {"tags": tags, "entities": f"mentions in {entities}", "auto": auto}
-        return f"tokens in {self.token_column!r}, {where[self.mentions]}"
+        return f"table, tokens in {self.token_column!r}, {where[self.mentions]}"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ class SpacyJsonDialect:
         if self.form == "training":
             where = f"mentions as {self.scheme} tags"
         else:
-            where = f"mentions in {'ents' if self.mentions != 'spans' else f'spans {self.spans_key!r}'}"
+            group = f"spans {self.spans_key!r}"
+            auto = f"ents, {group} where there are nested ones"
+            where = "mentions in " + {"ents": "ents", "spans": group, "auto": auto}[self.mentions]
         return f"spaCy JSON{' lines' if self.lines else ''}, {what[self.form]}, {where}"
 
     def layout(self) -> Layout:
