@@ -65,6 +65,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
+HEAVY |= {"datasets", "pyarrow", "srsly"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from entaug.errors import EntaugError
     from entaug.evaluation import evaluate_files, subset_file
     from entaug.formats import read, stream, write
+    from entaug.formats.hf import from_datasets, to_datasets
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
     from entaug.registry import METHODS, create, method
@@ -85,6 +86,7 @@ _WHERE = {
     "convert_file": "entaug.jobs",
     "create": "entaug.registry",
     "evaluate_files": "entaug.evaluation",
+    "from_datasets": "entaug.formats.hf",
     "method": "entaug.registry",
     "paired_bootstrap": "entaug.scoring",
     "pairwise_bertscore": "entaug.similarity",
@@ -95,6 +97,7 @@ _WHERE = {
     "score": "entaug.scoring",
     "stream": "entaug.formats",
     "subset_file": "entaug.evaluation",
+    "to_datasets": "entaug.formats.hf",
     "write": "entaug.formats",
 }
 
@@ -134,6 +137,7 @@ __all__ = [
     "convert_file",
     "create",
     "evaluate_files",
+    "from_datasets",
     "method",
     "paired_bootstrap",
     "pairwise_bertscore",
@@ -144,6 +148,7 @@ __all__ = [
     "score",
     "stream",
     "subset_file",
+    "to_datasets",
     "write",
 ]
 

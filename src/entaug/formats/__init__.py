@@ -26,6 +26,10 @@ FORMATS = {
     "w2ner": "entaug.formats.w2ner:W2ner",
     "bartner": "entaug.formats.bartner:Bartner",
     "bartner-nested": "entaug.formats.bartner_nested:BartnerNested",
+    "docbin": "entaug.formats.docbin:DocBinFormat",
+    "parquet": "entaug.formats.hf:Parquet",
+    "datasets": "entaug.formats.hf:DatasetFolder",
+    "spacy-json": "entaug.formats.spacy_json:SpacyJson",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }

@@ -12,11 +12,12 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import OutputError
-from entaug.formats.base import Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
 from entaug.formats.files import followed, output_error
 from entaug.formats.jsonl import Jsonl, JsonlDialect
+from entaug.tags import flatten
 
-__all__ = ["Whole", "finish_whole", "write_whole"]
+__all__ = ["Whole", "finish_whole", "flattened", "write_whole"]
 
 _LINES = Jsonl()
 
@@ -89,6 +90,16 @@ class Whole(abc.ABC):
         """See `entaug.formats.base.Format`."""
         del sentence, dialect
         return []
+
+
+def flattened(sentence: Sentence, overlap: str) -> Sentence:
+    """A sentence with the mentions that `entaug.tags.flatten` keeps, and what is said of these."""
+    mentions = flatten(sentence.mentions, overlap)
+    said = sentence.meta.get(ENTITY_FIELDS)
+    if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
+        return sentence.with_(mentions=tuple(mentions))
+    of = dict(zip(sentence.mentions, said, strict=True))
+    return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
 
 
 def finish_whole(format_: Whole, dialect: Any, lines: Path, target: Path) -> None:
