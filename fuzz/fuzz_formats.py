@@ -3,7 +3,7 @@
     .venv/bin/python fuzz/fuzz_formats.py jsonl -max_total_time=600 fuzz/seeds/jsonl
 
 What is read is written and read once more, and must be the same. A folder is one file to the fuzzer: its files stand
-behind one another, each begun by a line ``=== NAME``. What was found is kept as a test (`tests/test_fuzz.py` runs all
+behind one another, each begun by ``=== NAME`` and a line end. What was found is kept as a test (`tests/test_fuzz.py` runs all
 seeds through this). `make fuzz` does ten minutes of each; it installs atheris.
 """
 
@@ -22,7 +22,7 @@ from entaug.formats import find
 from entaug.formats.base import Reading
 from entaug.formats.whole import Whole, write_whole
 
-_MARK = re.compile(rb"(?m)^=== ([\w.-]{1,20})\n")
+_MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
 _MANY = 50  # sentences of an input that are looked at
 
 
