@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.formats import find
 from entaug.formats.base import Reading
@@ -69,10 +70,18 @@ def check(name: str, data: bytes) -> int:
             again.write_text("".join(format_.dump(s, dialect) for s in kept), encoding="utf-8", newline="")
         back = list(format_.read(again, format_.look(again) if isinstance(format_, Whole) else dialect, Reading()))
         wanted = [format_.carried(s, dialect) for s in kept]
-        assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in wanted]
+        if name == "brat":  # a text without tokens: how it is cut may change with what stands beside it
+            assert surfaces(back) == surfaces(wanted)
+        else:
+            assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in wanted]
         return len(kept)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def surfaces(sentences: list[Sentence]) -> list[tuple[str, str]]:
+    """Labels and letters of mentions, in order."""
+    return sorted((m.label, "".join("".join(s.words(m)).split())) for s in sentences for m in s.mentions)
 
 
 def main() -> None:
