@@ -3,8 +3,8 @@
     .venv/bin/python fuzz/fuzz_formats.py jsonl -max_total_time=600 fuzz/seeds/jsonl
 
 What is read is written and read once more, and must be the same. A folder is one file to the fuzzer: its files stand
-behind one another, each begun by ``=== NAME`` and a line end. What was found is kept as a test (`tests/test_fuzz.py` runs all
-seeds through this). `make fuzz` does ten minutes of each; it installs atheris.
+behind one another, each begun by ``=== NAME`` and a line end. What was found is kept as a test (`tests/test_fuzz.py`
+runs all seeds through this). `make fuzz` does ten minutes of each; it installs atheris.
 """
 
 from __future__ import annotations
