@@ -21,7 +21,9 @@ from conftest import EXAMPLE
 from entaug import jobs, sinks
 from entaug.cli import main
 from entaug.errors import InputError, OutputError
+from entaug.formats import FORMATS, find
 from entaug.formats.files import output_error
+from entaug.formats.whole import Whole
 from entaug.registry import create
 
 TRAIN = EXAMPLE / "train.conll"
@@ -318,3 +320,28 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     assert list(entaug.read(out, **by_hand)) == wanted
     jobs.augment_file(gold, out, create("sis"), force=True)
     assert list(entaug.read(out, **by_hand)[:2]) == wanted
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """The bytes of a file, or of all files of a folder by name."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find(name), Whole)])
+def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_bytes(b"\n".join(records(600, "X")))
+    options: dict[str, Any] = {"to_format": format_name}
+    jobs.augment_file(gold, tmp_path / "whole", create("sis"), **options)
+    summary = stopped_and_gone_on(gold, tmp_path / "out", "sis", **options)
+    assert summary.resumed_at >= 256
+    wanted = files_of(tmp_path / "whole")
+    assert wanted
+    assert files_of(tmp_path / "out") == wanted
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out", "whole"]
+    with pytest.raises(OutputError, match=r"exists|holds something|is a directory"):
+        jobs.augment_file(gold, tmp_path / "out", create("sis"), **options)
+    with pytest.raises(OutputError, match="cannot be written to a stream"):
+        jobs.augment_file(gold, "-", create("sis"), **options)
