@@ -114,7 +114,7 @@ class ACLM(Generative):
         >>> fakes = {"generator": FakeGenerator(["here"]), "tagger": FakeTagger(), "encoder": FakeEncoder()}
         >>> method = ACLM(keywords="none", stop_words=None, **fakes)
         >>> [" ".join(s.tokens) for s in method.fit(gold).augment(gold)]
-        ['here Suede here here']
+        ['the band Suede split in May here']
     """
 
     keywords: str = "attention"
