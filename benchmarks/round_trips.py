@@ -4,8 +4,8 @@
 
 A corpus file is read, all sentences that a format can carry are written in it (it refuses the others by name, and they
 are counted), and what was written is read. The same means: the same tokens and mentions in the same order, and the same
-spaces where the corpus has them. Speed is sentences a second on one core, the best of three files of at least five
-thousand sentences, start-up left out.
+spaces where the corpus has them and the format a place for them; of texts without tokens, the same letters and mentions.
+Speed is sentences a second on one core, the best of the files of at least five thousand sentences, start-up left out.
 """
 
 from __future__ import annotations
@@ -67,23 +67,20 @@ def there_and_back(format_name: str, sentences: list[Sentence], folder: Path) ->
     done = time.perf_counter()
     record["writing"], record["reading"] = len(kept) / (written - begun), len(kept) / (done - written)
     if format_name in WITHOUT_TOKENS:
-        record["same"] = len(back) == len(kept) and all(map(alike, kept, back))
+        record["same"] = sorted(map(letters, kept)) == sorted(map(letters, back))  # texts come in the order of names
     else:
         record["same"] = len(back) == len(kept) and all(
-            (a.tokens, a.mentions) == (b.tokens, b.mentions) and (a.spaces is None or a.spaces == b.spaces)
+            (a.tokens, a.mentions) == (b.tokens, b.mentions)
+            and (a.spaces in (None, b.spaces) or not found.carries.spaces)
             for a, b in zip(kept, back, strict=True)
         )
     return record
 
 
-def alike(one: Sentence, other: Sentence) -> bool:
-    """Whether two sentences have the same letters and the same mentions, by these."""
-
-    def mentions(sentence: Sentence) -> list[tuple[str, str]]:
-        return sorted((m.label, "".join("".join(sentence.words(m)).split())) for m in sentence.mentions)
-
-    letters = ["".join("".join(sentence.tokens).split()) for sentence in (one, other)]
-    return letters[0] == letters[1] and mentions(one) == mentions(other)
+def letters(sentence: Sentence) -> tuple[str, list[tuple[str, str]]]:
+    """A sentence and its mentions without white space."""
+    mentions = sorted((m.label, "".join("".join(sentence.words(m)).split())) for m in sentence.mentions)
+    return "".join("".join(sentence.tokens).split()), mentions
 
 
 def main() -> None:

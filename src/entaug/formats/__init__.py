@@ -21,6 +21,7 @@ FORMATS = {
     "brat": "entaug.formats.brat:Brat",
     "label-studio": "entaug.formats.label_studio:LabelStudio",
     "gliner": "entaug.formats.gliner:Gliner",
+    "spacy-json": "entaug.formats.spacy_json:SpacyJson",
     "prodigy": "entaug.formats.prodigy:Prodigy",
     "doccano": "entaug.formats.doccano:Doccano",
     "w2ner": "entaug.formats.w2ner:W2ner",
@@ -29,7 +30,6 @@ FORMATS = {
     "docbin": "entaug.formats.docbin:DocBinFormat",
     "parquet": "entaug.formats.hf:Parquet",
     "datasets": "entaug.formats.hf:DatasetFolder",
-    "spacy-json": "entaug.formats.spacy_json:SpacyJson",
     "jsonl": "entaug.formats.jsonl:Jsonl",
     "conll": "entaug.formats.conll:Conll",
 }

@@ -72,9 +72,11 @@ def form_of(record: Any) -> str | None:
     paragraphs, tokens = record.get("paragraphs"), record.get("tokens")
     if isinstance(paragraphs, list) and all(isinstance(one, dict) and "sentences" in one for one in paragraphs):
         return "training"
-    if isinstance(record.get("text"), str) and isinstance(tokens, list):
-        offsets = all(isinstance(token, dict) and {"start", "end"} <= token.keys() for token in tokens[:2])
-        # Others have text and such tokens too, but not spaCy's names.
+    # Prodigy's records have text and such tokens too, but tokens say their words there, and spans are a list.
+    if isinstance(record.get("text"), str) and isinstance(tokens, list) and not isinstance(record.get("spans"), list):
+        offsets = all(
+            isinstance(token, dict) and {"start", "end"} <= token.keys() and "text" not in token for token in tokens[:2]
+        )
         return "docs" if offsets and (record.keys() & {"ents", "spans", "sents"} or _numbered(tokens)) else None
     return None
 
