@@ -257,6 +257,7 @@ def test_corpus() -> None:
 def test_an_edit_may_say_how_its_tokens_are_spaced() -> None:
     sentence = Sentence("It is .".split(), spaces=(" ", "", ""))
     assert sentence.edit([Edit(1, 2, ("was", "n't"), None, ("",))]).text == "It wasn't."
-    assert sentence.edit([Edit(1, 2, ("was", "n't"))]).text == "It was n't."
+    assert sentence.edit([Edit(1, 2, ("was", "n't"), None, (" ",))]).text == "It was n't."
+    assert sentence.edit([Edit(1, 2, ("was", "n't"))]).text == "It wasn't.", "as in print by default"
     with pytest.raises(EditError, match="2 spaces between 2 tokens"):
         sentence.edit([Edit(1, 2, ("was", "n't"), None, ("", ""))])

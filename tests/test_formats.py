@@ -159,7 +159,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        with pytest.raises(LossError, match=r"no place for text \(1 times\); pass --lose text"):
+        with pytest.raises(LossError, match=r"no place for text \(once\); pass --lose text"):
             entaug.convert_file(path, out, write_options={"separator": separator})
         assert not out.exists()
         summary = entaug.convert_file(path, out, write_options={"separator": separator}, lose=["text"])
@@ -431,3 +431,35 @@ def test_errors_survive_pickling() -> None:
     error = InputError("wrong", path="a", line=3, remedy="mend it")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
     assert isinstance(error, EntaugError)
+
+
+def test_white_space_at_the_edges_of_a_text(tmp_path: Path) -> None:
+    line = b'{"text":"  Ada \\t sang ","tokens":["Ada","sang"],"entities":[]}\n'
+    path = put(tmp_path, "a.jsonl", line)
+    [s] = entaug.read(path)
+    assert (s.spaces, s.text) == ((" \t ", " "), "Ada \t sang ")
+    entaug.write([s], tmp_path / "b.jsonl")
+    assert (tmp_path / "b.jsonl").read_bytes() == line
+    [own] = entaug.read(put(tmp_path, "c.jsonl", b'{"text":" a b","tokens":[" a","b"],"_before":1,"entities":[]}\n'))
+    assert own.spaces == (" ", "")
+    assert own.meta == {"_before": 1}
+
+
+def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not text but gzip; let its name end in \.gz"):
+        entaug.read(put(tmp_path, "a.jsonl", gzip.compress(b"{}")))
+    with pytest.raises(InputError, match="no sentence in it"):
+        entaug.check_file(put(tmp_path, "empty.jsonl", b""), progress=lambda *_: None)
+
+
+def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
+    with pytest.raises(ParameterError, match="nothing of the kind 'quux' can be lost; there are: id, text"):
+        entaug.convert_file(path, tmp_path / "b.conll", lose=["quux"])
+    with pytest.raises(LossError, match=r"no place for field 'source' \(once\); pass --lose field to leave"):
+        entaug.convert_file(path, tmp_path / "b.conll")
+    (tmp_path / "in").mkdir()
+    folder = tmp_path / "brat"
+    entaug.write(entaug.read(path), folder, "brat")
+    with pytest.raises(OutputError, match="is inside the input; name an output outside"):
+        entaug.convert_file(folder, folder / "c.jsonl")

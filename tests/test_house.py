@@ -22,7 +22,7 @@ MAY: dict[str, set[str]] = {
     "rng": set(),
     "locks": set(),
     "_version": set(),
-    "data": LOW | {"tags"},  # tags only inside Sentence.iob, a view
+    "data": LOW | {"tags", "align"},  # only inside methods: Sentence.iob, a view, and the spaces of rewritten text
     "tags": CORE,
     "align": CORE,
     "marking": TEXT,

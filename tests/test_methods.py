@@ -300,3 +300,25 @@ def test_words_that_come_in_are_spaced_as_where_they_come_from() -> None:
     assert made == {"one": "The gel powder", "other": "The freeze-dried, too"}
     # As many words as there were stand as these did.
     assert one.edit([Edit(1, 4, ("half", "-", "done"))]).text == "The half-done powder"
+
+
+def test_new_neighbours_are_spaced_as_in_print() -> None:
+    text = 'X.Y. Feng, H. Zhang; "12kg" (99.5%), ok.'
+    tokens = ["X.Y.", "Feng", ",", "H.", "Zhang", ";", '"', "12", "kg", '"', "(", "99.5", "%", ")", ",", "ok", "."]
+    spaces = (" ", "", " ", " ", "", " ", "", "", "", " ", "", "", "", "", " ", "", "")
+    sentence = Sentence(tokens, spaces=spaces)
+    assert sentence.text == text
+
+    def put(place: int, *words: str) -> str:
+        return sentence.edit([Edit(place, place + 1, words)]).text
+
+    assert put(2, "and") == 'X.Y. Feng and H. Zhang; "12kg" (99.5%), ok.'
+    assert put(8, "g") == 'X.Y. Feng, H. Zhang; "12g" (99.5%), ok.', "what was glued stays so"
+    assert put(12, "parts", "in", "all") == 'X.Y. Feng, H. Zhang; "12kg" (99.5 parts in all), ok.'
+    assert put(15, ".") == 'X.Y. Feng, H. Zhang; "12kg" (99.5%),..'
+    assert put(16, "then", "!") == 'X.Y. Feng, H. Zhang; "12kg" (99.5%), ok then!'
+    turned = Sentence(["He", "left", ",", "she", "said", "."], spaces=(" ", "", " ", " ", "", "")).reorder(
+        [3, 4, 2, 0, 1, 5]
+    )
+    assert turned.text == "she said, He left."
+    assert Sentence(["中", "国", "。"], spaces=("", "", "")).edit([Edit(2, 3, ("人",))]).text == "中国人"

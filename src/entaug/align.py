@@ -8,12 +8,19 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from entaug.data import Edit, Sentence
 
 __all__ = [
     "CorpusTokenizer",
+    "edited_spaces",
     "gapped",
     "in_word",
     "is_unspaced",
+    "reordered_spaces",
+    "respaced",
     "running_text",
     "spaces_in",
     "spacing",
@@ -109,6 +116,91 @@ def spacing_of_characters(tokens: Sequence[str]) -> tuple[str, ...]:
         return foreign and len(left) + len(right) > 2
 
     return (*(" " if words(left, right) else "" for left, right in pairwise(tokens)), "")
+
+
+def respaced(tokens: Sequence[str], gaps: Sequence[str], doubtful: Iterable[int]) -> tuple[str, ...]:
+    """White space after each token, where some tokens have new neighbours.
+
+    Args:
+        tokens: the tokens as they stand now.
+        gaps: the white space after each, right but for those in doubt.
+        doubtful: positions of tokens whose gap stood between others: it stays where a printer would have some there, is
+            left out where a printer would have none, and is a space where there was none and must be some.
+
+    Example:
+        >>> respaced(["Bell", "Labs", ",", "too", "."], ["", " ", "", "", ""], [0, 1, 2])
+        (' ', '', ' ', '', '')
+    """
+    made = list(gaps)
+    doubtful = [i for i in doubtful if 0 <= i < len(tokens) - 1]
+    if doubtful:
+        print_ = spacing(tokens)
+        for i in doubtful:
+            if not print_[i]:
+                made[i] = ""
+            elif not made[i] and not (is_unspaced(tokens[i][-1]) or is_unspaced(tokens[i + 1])):
+                made[i] = " "
+    return tuple(made)
+
+
+def edited_spaces(sentence: Sentence, tokens: Sequence[str], edits: Sequence[Edit]) -> tuple[str, ...]:
+    """The white space after each token of an edited sentence that knows its own; see `entaug.data.Edit`.
+
+    Args:
+        sentence: as it was.
+        tokens: those that it has now.
+        edits: in order.
+    """
+    old = sentence.spaces or ()
+    spaces: list[str] = []
+    doubtful: list[int] = []  # what stands beside a new word of another kind than the word that stood there
+    done = 0
+    for edit in edits:
+        spaces += old[done : edit.start]
+        if edit.tokens:
+            # A replacement keeps what stood after the last replaced token; an insertion is set off by a space.
+            between, first = edit.spaces, len(spaces)
+            replaced = sentence.tokens[edit.start : edit.end]
+            if between is None and len(edit.tokens) == len(replaced):
+                between = old[edit.start : edit.end - 1]
+                joints = zip(pairwise(edit.tokens), pairwise(replaced), strict=True)
+                doubtful += [first + i for i, (new, was) in enumerate(joints) if _joint(*new) != _joint(*was)]
+            elif between is None:
+                between = [" "] * (len(edit.tokens) - 1)
+                doubtful += range(first, first + len(between))
+            if not replaced or _kind(edit.tokens[0][0]) != _kind(replaced[0][0]):
+                doubtful.append(first - 1)
+            spaces += [*between, old[edit.end - 1] if replaced else " "]
+            if not replaced or _kind(edit.tokens[-1][-1]) != _kind(replaced[-1][-1]):
+                doubtful.append(len(spaces) - 1)
+        elif spaces and edit.end > edit.start and not spaces[-1]:
+            spaces[-1] = old[edit.end - 1]  # a deletion leaves one of the two gaps that met
+            doubtful.append(len(spaces) - 1)
+        done = edit.end
+    return respaced(tokens, (*spaces, *old[done:]), doubtful)
+
+
+def reordered_spaces(sentence: Sentence, permutation: Sequence[int]) -> tuple[str, ...]:
+    """The white space after each token of a sentence that knows its own, in another order.
+
+    Args:
+        sentence: as it was.
+        permutation: for each place the position that its token had.
+    """
+    old = sentence.spaces or ()
+    new = [i for i, (left, right) in enumerate(pairwise(permutation)) if right != left + 1]
+    spaces = [old[left] if right == left + 1 else " " for left, right in pairwise(permutation)]
+    return respaced([sentence.tokens[i] for i in permutation], (*spaces, old[-1]), new)
+
+
+def _kind(character: str) -> str:
+    """What matters of a character for the white space beside it: that it is of a word, or which mark it is."""
+    return "" if in_word(character) else character
+
+
+def _joint(left: str, right: str) -> tuple[str, str]:
+    """What matters of two tokens for the white space between them."""
+    return _kind(left[-1]), _kind(right[0])
 
 
 def in_word(character: str) -> bool:

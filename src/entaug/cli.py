@@ -279,7 +279,7 @@ def _convert(args: argparse.Namespace) -> int:
             force=args.force,
             **reading(args),
             **writing(args),
-            lose=[kind.strip() for kind in args.lose.split(",")],
+            lose=[kind.strip() for kind in args.lose.split(",") if kind.strip()],
             progress=progress,
         )
     if args.json:
@@ -289,7 +289,8 @@ def _convert(args: argparse.Namespace) -> int:
     _say_repairs(summary.repaired)
     _say_notes(summary.notes)
     for name, count in sorted(summary.lost.items()):
-        say(f"note: {name} ({count:,} times) is not in the output, which has no place for it\n")
+        times = "once" if count == 1 else f"{count:,} times"
+        say(f"note: left out, as the output has no place for it: {name} ({times})\n")
     say(f"{_n(summary.counts.sentences, 'sentence')}\n  from {summary.from_format}\n  to   {summary.to_format}\n")
     return OK
 

@@ -7,12 +7,12 @@ validated when they are made, so a `Sentence` that exists is a valid one.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from types import MappingProxyType
+from itertools import pairwise
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple, overload
 
 from entaug.errors import EditError, InputError
@@ -118,8 +118,8 @@ class Edit(NamedTuple):
         mentions: mentions that the new tokens bring along, with spans counted from the first new token.
             ``None`` (the default) means that the edit says nothing about mentions.
         spaces: the white space after each new token but the last, for sentences that know theirs; by default that of
-            the tokens replaced where these are as many, else single spaces. The last keeps what stood after what it
-            replaces.
+            the tokens replaced where these are as many and of a kind, else as in print. The last keeps what stood after
+            what it replaces, unless it is of another kind.
     """
 
     start: int
@@ -271,7 +271,7 @@ class Sentence:
             for span in mention.spans:
                 cuts.update(span)
         bounds = sorted(cuts)
-        return list(itertools.pairwise(bounds))
+        return list(pairwise(bounds))
 
     def free(self) -> list[bool]:
         """For each token, whether it belongs to no mention."""
@@ -350,7 +350,7 @@ class Sentence:
             self.id,
             self.meta,
             self._edited_columns(ordered) if self.columns else self.columns,
-            None if self.spaces is None else self._edited_spaces(ordered),
+            None if self.spaces is None else _align().edited_spaces(self, tokens, ordered),
         )
 
     def _check_edits(self, ordered: list[Edit]) -> None:
@@ -414,27 +414,6 @@ class Sentence:
             columns[name] = (*kept, *values[done:])
         return columns
 
-    def _edited_spaces(self, ordered: list[Edit]) -> tuple[str, ...]:
-        old = self.spaces or ()
-        spaces: list[str] = []
-        done = 0
-        for edit in ordered:
-            spaces += old[done : edit.start]
-            if edit.tokens:
-                # A replacement keeps what stood after the last replaced token; an insertion is set off by a space.
-                after = old[edit.end - 1] if edit.end > edit.start else " "
-                between = edit.spaces
-                if between is None:
-                    same = len(edit.tokens) == edit.end - edit.start
-                    between = old[edit.start : edit.end - 1] if same else [" "] * (len(edit.tokens) - 1)
-                spaces += [*between, after]
-                if edit.end == edit.start and spaces[: -len(edit.tokens)] and not spaces[-len(edit.tokens) - 1]:
-                    spaces[-len(edit.tokens) - 1] = " "
-            elif spaces and edit.end > edit.start and not spaces[-1]:
-                spaces[-1] = old[edit.end - 1]  # a deletion leaves one of the two gaps that met
-            done = edit.end
-        return (*spaces, *old[done:])
-
     def cut(self, places: Iterable[int]) -> Sentence:
         """The same tokens with every contiguous mention made into two where it goes on over one of the places.
 
@@ -454,7 +433,7 @@ class Sentence:
         for mention in self.mentions:
             inner = [place for place in at if mention.contiguous and mention.start < place < mention.end]
             ends = [mention.start, *inner, mention.end]
-            mentions += [Mention(mention.label, [pair]) for pair in itertools.pairwise(ends)] if inner else [mention]
+            mentions += [Mention(mention.label, [pair]) for pair in pairwise(ends)] if inner else [mention]
         # A part may be what another mention is already.
         return self if len(mentions) == len(self.mentions) else self.with_(mentions=tuple(dict.fromkeys(mentions)))
 
@@ -493,7 +472,7 @@ class Sentence:
             {name: tuple(values[old] for old in permutation) for name, values in self.columns.items()}
             if self.columns
             else self.columns,
-            None if self.spaces is None else self._reordered_spaces(permutation),
+            None if self.spaces is None else _align().reordered_spaces(self, permutation),
         )
 
     def _moved(self, mention: Mention, place: list[int]) -> Mention:
@@ -507,17 +486,18 @@ class Sentence:
         moved = tuple(sorted(spans))
         return mention if moved == mention.spans else Mention(mention.label, moved)
 
-    def _reordered_spaces(self, permutation: Sequence[int]) -> tuple[str, ...]:
-        old = self.spaces or ()
-        spaces = [old[left] if right == left + 1 else " " for left, right in itertools.pairwise(permutation)]
-        return (*spaces, old[-1])
-
     def __reduce__(self) -> tuple[Any, ...]:
         # The default of slotted dataclasses cannot pickle a mapping proxy, which workers need.
         return (
             Sentence,
             (self.tokens, self.mentions, self.id, dict(self.meta), dict(self.columns), self.spaces),
         )
+
+
+def _align() -> ModuleType:
+    from entaug import align  # an upward import, as in `iob`
+
+    return align
 
 
 def _edit_place(edit: Edit) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import sys
 import tempfile
 import time
@@ -21,7 +22,7 @@ from typing import IO, Any
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Run, Tally
 from entaug.data import FILL, Sentence
-from entaug.errors import EntaugError, InputError, LossError, OutputError
+from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
 from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Format, Reading
 from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
@@ -83,16 +84,34 @@ class ConvertSummary:
     notes: Counter[str] = field(default_factory=Counter)
 
 
+LOSSES = ("id", "text", "column", "field", "tokens", "trees")
+"""Kinds of what a format may have no place for; each is told as one of these words and what it is."""
+_SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
+
+
+def _check_losses(lose: Collection[str]) -> None:
+    """Raise where something is to be left out that is no kind of loss."""
+    for kind in lose:
+        if kind not in (*LOSSES, "all"):
+            raise ParameterError(
+                f"nothing of the kind {kind!r} can be lost", remedy=f"there are: {', '.join(LOSSES)}; or all"
+            )
+
+
 def _refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
     """Raise where something would be left out that nobody said to."""
-    kinds = {name: name.split()[0] for name in lost}  # "field 'source'" is of the kind "field"
+    kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
     kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
     if kept:
-        shown = ", ".join(f"{name} ({lost[name]:,} times)" for name in kept[:5])
+        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in kept[:5])
         more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
         asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
         remedy = f"pass --lose {asked} to leave that out, or choose another format"
         raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _silent(what: str, done: int, total: int | None) -> None:
@@ -104,6 +123,8 @@ def _guess(opened: Opened, progress: Progress) -> int | None:
     if progress is _silent or opened.path.suffix == ".gz" or isinstance(opened.format, Whole):
         return None
     size = opened.path.stat().st_size
+    if not size:
+        return None  # reading will say so
     beginning = min(size, _BEGINNING)
     faults: list[InputError] = []  # they are told when the file is really read
     reading = Reading(repair=True, on_fault=faults.append)
@@ -138,7 +159,8 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
         return
     try:
         if path.is_dir() and (not path.name or any(path.iterdir())):
-            raise OutputError("is a directory", path=str(path), remedy="name a file in it, or a new or empty folder")
+            remedy = "name a file in it, or for a format of folders a new or empty one"
+            raise OutputError("is a directory", path=str(path), remedy=remedy)
         for written in (path, *left_by(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
                 raise OutputError(
@@ -146,6 +168,8 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
                 )
         if is_special(path):
             return
+        if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
+            raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
         with tempfile.TemporaryFile(dir=followed(path).parent):
@@ -163,7 +187,7 @@ def _check_kind(output: str | Path, format_: Format) -> None:
     path = Path(output)
     folder = isinstance(format_, Whole) and format_.folder
     if isinstance(format_, Whole) and (str(output) in STDOUT or is_special(path)):
-        remedy = f"name a {'folder' if folder else 'file'} with -o"
+        remedy = f"name a {'folder' if folder else 'file'} to write to"
         raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
@@ -496,6 +520,7 @@ def convert_file(
         LossError: the new format cannot carry what the input holds, and `lose` does not say to leave it out.
         OutputError: the output exists or cannot be written.
     """
+    _check_losses(lose)
     _check_output(output, input, force=force)
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
@@ -504,7 +529,8 @@ def convert_file(
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
             _check_kind(output, to.format)
-            if isinstance(to.format, Whole):
+            standard = str(output) in STDOUT
+            if isinstance(to.format, Whole) or standard:  # nothing is said before it is known that nothing is lost
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:
@@ -524,6 +550,10 @@ def convert_file(
             _refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, Whole):
                 finish_whole(to.format, to.dialect, held, Path(output))
+            elif standard:
+                with held.open("rb") as lines_held:
+                    shutil.copyfileobj(lines_held, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
             summary.repaired = reading.repaired
             summary.notes = reading.notes
         except EntaugError as error:

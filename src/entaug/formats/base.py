@@ -11,8 +11,10 @@ from typing import Any, Protocol
 from entaug.data import Sentence
 from entaug.errors import InputError
 
-__all__ = ["ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading"]
+__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading"]
 
+BEFORE = "_before"
+"""Field of a sentence: the white space before its first token, where there is any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: what its file says of each mention besides label and place, in the order of the mentions."""
 

@@ -33,8 +33,13 @@ __all__ = [
 
 STDIN = "-"
 _CHUNK = 1 << 20
+_OTHERS = (
+    (b"\x1f\x8b", "gzip", "let its name end in .gz"),
+    (b"PK\x03\x04", "a zip archive", "unpack it"),
+    (b"PAR1", "Parquet", "let its name end in .parquet, or pass --from parquet"),
+)
 _LINE = 1 << 28  # bytes of a line at most
-_FILE = 1 << 31  # bytes of a file that is read at once at most, unpacked
+_FILE = 1 << 30  # bytes of a file that is read at once at most, unpacked
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -84,7 +89,7 @@ def read_bytes(path: Path, most: int = _FILE) -> bytes:
             parts.append(block)
             size += len(block)
             if size > most:
-                remedy = "split it, or convert it to JSON lines"
+                remedy = "see whether it is what it should be, or split it"
                 raise InputError(f"holds more than {most >> 20:,} MiB", path=str(path), remedy=remedy)
 
 
@@ -221,6 +226,9 @@ def decoded(data: bytes, path: Path, number: int = 1) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = number + data.count(b"\n", 0, error.start)
+        for magic, kind, remedy in _OTHERS:
+            if number == 1 and data.startswith(magic):
+                raise InputError(f"not text but {kind}", path=str(path), remedy=remedy) from None
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         what = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
         remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"

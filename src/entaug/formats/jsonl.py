@@ -19,7 +19,7 @@ import orjson
 from entaug.align import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading
 from entaug.formats.files import beginning, line_chunks
 
 __all__ = ["Jsonl", "JsonlDialect"]
@@ -137,13 +137,16 @@ class Jsonl:
         record: dict[str, Any] = {}
         if sentence.id is not None:
             record["id"] = sentence.id
+        before = sentence.meta.get(BEFORE) if sentence.spaces is not None else None
         if sentence.spaces is not None:
-            record["text"] = sentence.text
+            record["text"] = f"{before}{sentence.text}" if _is_blank(before) else sentence.text
         record["tokens"] = sentence.tokens
         record["entities"] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
         for name, value in sentence.meta.items():
+            if name == BEFORE and _is_blank(before):
+                continue  # it stands in the text
             if name == ENTITY_FIELDS and _are_extras(value, len(entities)):
                 for entity, extra in zip(entities, value, strict=True):
                     _add_fields(entity, extra, dialect.label)
@@ -158,6 +161,11 @@ class Jsonl:
         """Nothing."""
         del sentence, dialect
         return []
+
+
+def _is_blank(before: object) -> bool:
+    """Whether a value is what `BEFORE` holds; else it is a field of somebody else's."""
+    return type(before) is str and before.isspace()
 
 
 def _dump_slowly(record: dict[str, Any], name: str) -> str:
@@ -235,10 +243,24 @@ def _sentence(line: str) -> Sentence:
     elif columns is not None:
         meta["columns"], columns = columns, None
     if text is not None:
-        spaces = spaces_in(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
+        spaces, before = _spaces(tokens, text)
+        if before:
+            meta[BEFORE] = before
         if spaces is None:
             meta["text"] = text
     return Sentence(tuple(tokens), tuple(mentions), name, meta, columns or {}, spaces)
+
+
+def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:
+    """The white space after each token of a text, none where it is not theirs; and that before the first."""
+    if type(text) is not str or not all(type(token) is str for token in tokens):
+        return None, ""
+    spaces = spaces_in(tokens, text)  # a token may begin with white space itself
+    if spaces is not None or not tokens or not text[:1].isspace():
+        return spaces, ""
+    rest = text.lstrip()
+    spaces = spaces_in(tokens, rest)
+    return spaces, "" if spaces is None else text[: len(text) - len(rest)]
 
 
 def _is_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:

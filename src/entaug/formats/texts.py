@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 from entaug.align import spacing
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
 
 __all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
 
-BEFORE = "_before"
-"""Field of a sentence: the white space before its first token, where there is any."""
 DOCUMENT = "_document"
 """Field of a sentence: the id of the text it was cut from, and the character where it begins there."""
 RANGES = "_ranges"
