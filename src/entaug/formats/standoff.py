@@ -150,8 +150,8 @@ def as_other(line: str, number: int) -> Other | None:
     elif kind == "*":
         refers = words[1:] if len(words) > 2 else None
     elif kind == "#":
-        # A note may speak of the document, which has no id.
-        refers = [word for word in words[1:] if _ID.fullmatch(word)] if len(words) == 2 else None
+        # A note may speak of the document, as "*".
+        refers = [word for word in words[1:] if word != "*"] if len(words) == 2 else None
     elif kind == "N":
         refers = [words[1].removeprefix("Annotation:")] if len(words) > 2 and ":" in words[2] else None
     elif kind in "AM":
