@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import tempfile
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from entaug.backends.protocols import Tuning
 from entaug.backends.torch_base import batches, is_out_of_memory, torch, transformers
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 __all__ = ["Outcome", "Row", "learn", "read_learned", "write_learned"]
 
@@ -263,9 +264,34 @@ def read_learned(path: Path) -> dict[str, torch.Tensor]:
         raise InputError(f"cannot be read ({error})", path=str(path), remedy="fine-tune it again") from None
 
 
-def write_learned(path: Path, learned: dict[str, torch.Tensor]) -> None:
-    """Weights by name, into a file of safetensors."""
-    save_file({name: tensor.contiguous() for name, tensor in learned.items()}, path)
+def write_learned(folder: Path, weights: str, learned: dict[str, torch.Tensor], config: str, text: str) -> None:
+    """Write a folder of what was learned, which is there only once it is complete.
+
+    Args:
+        folder: not there yet, or empty.
+        weights: the name of the file of the weights, of safetensors.
+        learned: they, by name.
+        config: the name of the file of what they belong to.
+        text: what stands in that.
+
+    Raises:
+        OutputError: the folder holds something already, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+            made = Path(beside, "learned")
+            made.mkdir()
+            save_file({name: tensor.contiguous() for name, tensor in learned.items()}, made / weights)
+            (made / config).write_text(text + "\n", encoding="utf-8")
+            if folder.exists():
+                folder.rmdir()
+            made.rename(folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"cannot be written ({reason})", path=str(folder), remedy="name another folder") from None
 
 
 def _asked(row: Row) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ import numpy as np
 from entaug.backends.fine_tuning import Row, learn, read_learned, write_learned
 from entaug.backends.protocols import Tuning
 from entaug.backends.torch_base import choose, torch
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import InputError, ParameterError
 
 __all__ = ["LstmLM"]
 
@@ -187,22 +186,8 @@ class LstmLM:
         folder = Path(folder)
         if not self._learned:
             raise ParameterError("this language model has learned nothing", remedy="fit it")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
         config = {"name": self.name, "words": self._words, "losses": self.losses, "kept": self.kept}
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
-                made = Path(beside, "learned")
-                made.mkdir()
-                write_learned(made / _LEARNED, self._learned)
-                (made / _CONFIG).write_text(json.dumps(config, ensure_ascii=False) + "\n", encoding="utf-8")
-                if folder.exists():
-                    folder.rmdir()
-                made.rename(folder)
-        except OSError as error:
-            reason = error.strerror or error
-            raise OutputError(f"cannot be written ({reason})", path=str(folder), remedy="name another folder") from None
+        write_learned(folder, _LEARNED, self._learned, _CONFIG, json.dumps(config, ensure_ascii=False))
 
     def restore(self, folder: str | Path) -> Self:
         """See `entaug.backends.protocols.TokenLM.restore`.

@@ -6,7 +6,6 @@ import abc
 import copy
 import json
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -14,7 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 from entaug.backends.fine_tuning import Row, learn, read_learned, write_learned
 from entaug.backends.protocols import Tuning
 from entaug.backends.torch_base import TorchBackend, load, quiet, torch, transformers
-from entaug.errors import InputError, MissingExtraError, OutputError, ParameterError
+from entaug.errors import InputError, MissingExtraError, ParameterError
 
 __all__ = ["IGNORED", "MASK", "Tunable", "peft_module"]
 
@@ -191,8 +190,6 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         folder = Path(folder)
         if not self._learned:
             raise ParameterError("it has learned nothing", remedy="fit it")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
         config = {
             "model": self.name.rpartition("/")[0],
             "adapters": self.adapters,
@@ -201,21 +198,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
             "kept": self.kept,
             "said": self.said,
         }
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
-                made = Path(beside, "learned")
-                made.mkdir()
-                write_learned(made / _LEARNED, self._learned)
-                text = json.dumps(config, ensure_ascii=False, indent=1)
-                (made / _CONFIG).write_text(text + "\n", encoding="utf-8")
-                if folder.exists():
-                    folder.rmdir()
-                made.rename(folder)
-        except OSError as error:
-            raise OutputError(
-                f"cannot be written ({error.strerror or error})", path=str(folder), remedy="name another folder"
-            ) from None
+        write_learned(folder, _LEARNED, self._learned, _CONFIG, json.dumps(config, ensure_ascii=False, indent=1))
 
     def restore(self, folder: str | Path) -> Self:
         """One that has learned, as it was saved, from one of the same model.

@@ -20,8 +20,9 @@ from entaug.errors import InputError, LossError
 from entaug.formats.bartner import BartnerDialect
 from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
 from entaug.formats.files import atomic, beginning, line_chunks
+from entaug.formats.records import as_json
 from entaug.formats.texts import DOCUMENT, documents
-from entaug.formats.token_records import as_json, kind_of, parsed, tokens_of
+from entaug.formats.token_records import kind_of, parsed, tokens_of
 from entaug.formats.whole import Whole
 
 __all__ = ["BartnerNested"]

@@ -6,17 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
 from entaug.errors import InputError
 
-__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading"]
+__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading", "are_columns"]
 
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: what its file says of each mention besides label and place, in the order of the mentions."""
+
+
+def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
+    """Whether a field named columns is what formats write of a sentence of n tokens; else it is somebody else's."""
+    return type(value) is dict and all(
+        type(values) is list and len(values) == n and all(type(v) is str for v in values) for values in value.values()
+    )
 
 
 @dataclass(frozen=True)

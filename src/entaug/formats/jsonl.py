@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import orjson
 
 from entaug.align import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading, are_columns
 from entaug.formats.files import beginning, line_chunks
 
 __all__ = ["Jsonl", "JsonlDialect"]
@@ -238,7 +238,7 @@ def _sentence(line: str) -> Sentence:
         if any(extra):
             meta[ENTITY_FIELDS] = extra
     columns, spaces, text = record.get("columns"), None, record.get("text")
-    if _is_columns(columns, len(tokens)):
+    if are_columns(columns, len(tokens)):
         columns = {column: tuple(values) for column, values in columns.items()}
     elif columns is not None:
         meta["columns"], columns = columns, None
@@ -261,13 +261,6 @@ def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, st
     rest = text.lstrip()
     spaces = spaces_in(tokens, rest)
     return spaces, "" if spaces is None else text[: len(text) - len(rest)]
-
-
-def _is_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
-    """Whether a field named columns is what `Jsonl.dump` writes; else it is somebody else's."""
-    return type(value) is dict and all(
-        type(values) is list and len(values) == n and all(type(v) is str for v in values) for values in value.values()
-    )
 
 
 _KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}

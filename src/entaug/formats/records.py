@@ -25,6 +25,7 @@ from entaug.formats.texts import BEFORE, RANGES, CharMention, Cutting, Text, cut
 
 __all__ = [
     "TextLines",
+    "as_json",
     "beginnings",
     "char_mention",
     "elements",
@@ -264,21 +265,29 @@ def left_over(sentence: Sentence, record: dict[str, Any], but: Collection[str] =
             record[key] = value
 
 
-def written(record: Any, name: str) -> str:
-    """A record as JSON.
+def as_json(value: Any, name: str) -> bytes:
+    """The bytes of a JSON value.
+
+    Args:
+        value: it.
+        name: what names the sentence, for the error.
 
     Raises:
-        LossError: it holds what JSON does not.
+        LossError: a part of it is no JSON.
     """
     try:
-        return orjson.dumps(record).decode()
-    except TypeError:  # a number of more than 64 bits, deep nesting, or no JSON at all
-        try:
-            text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-            text.encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
-        return text
+        return orjson.dumps(value)
+    except TypeError:  # a number of more than 64 bits, or no JSON at all
+        pass
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
+
+
+def written(record: Any, name: str) -> str:
+    """What `as_json` gives, as text."""
+    return as_json(record, name).decode()
 
 
 def without_place(extra: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:

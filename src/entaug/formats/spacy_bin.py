@@ -14,7 +14,7 @@ from typing import Any
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingExtraError
-from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
 from entaug.formats.files import read_bytes
 from entaug.formats.spacy_doc import (
     COLUMNS,
@@ -156,7 +156,7 @@ class Bin:
             meta[BEFORE] = tokens.before
         columns = columns_of(self._annotation(i), tokens)
         more = data.pop("columns", None)
-        if _are_columns(more, len(tokens.tokens)):
+        if are_columns(more, len(tokens.tokens)):
             columns |= {name: tuple(values) for name, values in more.items()}
         elif more is not None:
             meta["columns"] = more
@@ -309,13 +309,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: plain(one) for key, one in value.items()}
     raise TypeError(f"{type(value).__name__} is no JSON")
-
-
-def _are_columns(value: Any, n: int) -> bool:
-    return type(value) is dict and all(
-        type(values) is list and len(values) == n and all(type(one) is str for one in values)
-        for values in value.values()
-    )
 
 
 def are_cats(cats: Mapping[Any, Any]) -> bool:

@@ -11,10 +11,10 @@ import orjson
 
 from entaug.align import spaces_in
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, LossError
-from entaug.formats.base import ENTITY_FIELDS
+from entaug.errors import InputError
+from entaug.formats.base import ENTITY_FIELDS, are_columns
 
-__all__ = ["as_json", "extras_of", "fields", "kind_of", "parsed", "sentence_of", "tokens_of"]
+__all__ = ["extras_of", "fields", "kind_of", "parsed", "sentence_of", "tokens_of"]
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
 _KINDS = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
@@ -39,26 +39,6 @@ def parsed(data: bytes) -> Any:
         raise InputError(f"not JSON ({error.msg.split(':')[0]})", remedy="mend it, or fetch it anew") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON that can be read ({str(error).split(':')[0]})", remedy="mend it") from None
-
-
-def as_json(value: Any, name: str) -> bytes:
-    """The bytes of a JSON value.
-
-    Args:
-        value: it.
-        name: what names the sentence, for the error.
-
-    Raises:
-        LossError: a part of it is no JSON.
-    """
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # a number of more than 64 bits, or no JSON at all
-        pass
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
 
 
 def tokens_of(value: Any, name: str) -> tuple[str, ...]:
@@ -101,7 +81,7 @@ def sentence_of(
         name = str(meta.pop("id"))
     elif name is not None:
         raise InputError(f"'id' must be a string, not {name!r}", remedy="mend it")
-    if _are_columns(columns, len(tokens)):
+    if are_columns(columns, len(tokens)):
         columns = {column: tuple(values) for column, values in meta.pop("columns").items()}
     else:
         columns = {}
@@ -112,13 +92,6 @@ def sentence_of(
         order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
         meta[ENTITY_FIELDS] = [extras[i] for i in order]
     return Sentence(tokens, mentions, name, meta, columns, spaces)
-
-
-def _are_columns(value: object, n: int) -> bool:
-    """Whether a field named columns is what `fields` gives; else it is somebody else's."""
-    return type(value) is dict and all(
-        type(values) is list and len(values) == n and not set(map(type, values)) - {str} for values in value.values()
-    )
 
 
 def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
