@@ -52,6 +52,7 @@ MAY: dict[str, set[str]] = {
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
+    "pairs": CORE | {"formats"},
     "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
     "commands": {"*"},
     "options": {"*"},

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, overload
 
 from entaug.errors import EditError, InputError
 
-__all__ = ["FILL", "Corpus", "CorpusStream", "Edit", "Mention", "Sentence", "Span"]
+__all__ = ["FILL", "Corpus", "CorpusStream", "Edit", "Keys", "Mention", "Sentence", "Span"]
 
 Span = tuple[int, int]
 FILL = "_"
@@ -502,6 +502,27 @@ def _align() -> ModuleType:
 
 def _edit_place(edit: Edit) -> tuple[int, int]:
     return edit.start, edit.end
+
+
+class Keys:
+    """What names each of a row of sentences: its key, and a number too where an unnamed one is equal to one before.
+
+    Example:
+        >>> keys = Keys()
+        >>> [keys.of(Sentence(["Ada"])).partition("-")[2] for _ in range(3)], keys.of(Sentence(["Ada"], id="s1"))
+        (['', '2', '3'], 's1')
+    """
+
+    def __init__(self) -> None:
+        self._seen: Counter[int] = Counter()
+
+    def of(self, sentence: Sentence) -> str:
+        """The name of the next sentence."""
+        if sentence.id is not None:
+            return sentence.id
+        number = int.from_bytes(digest := sentence.fingerprint(), "little")
+        self._seen[number] += 1
+        return digest.hex() if self._seen[number] == 1 else f"{digest.hex()}-{self._seen[number]}"
 
 
 class Corpus(Sequence[Sentence]):

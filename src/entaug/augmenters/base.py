@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, ClassVar, NamedTuple, Self
 
 from entaug._version import __version__
-from entaug.data import Sentence
+from entaug.data import Keys, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, create_filters
 from entaug.rng import Streams
@@ -432,24 +432,11 @@ class Run:
         self._streams = Streams(augmenter.seed, self._method)
         self._signature = augmenter.signature
         self._made: set[int] = set()
-        self._keys: set[int] = set()
-        self._twins: Counter[int] = Counter()
-
-    def _key(self, sentence: Sentence) -> str:
-        """What names a source: equal unnamed sentences are told apart by their number."""
-        if sentence.id is not None:
-            return sentence.id
-        digest = sentence.fingerprint()
-        number = int.from_bytes(digest, "little")
-        if number not in self._keys:
-            self._keys.add(number)
-            return digest.hex()
-        self._twins[number] += 1
-        return f"{digest.hex()}-{self._twins[number] + 1}"
+        self._keys = Keys()
 
     def skip(self, source: Sentence) -> None:
         """Count a source as done by an earlier, interrupted run."""
-        self._key(source)
+        self._keys.of(source)
 
     def remember(self, made: Sentence) -> None:
         """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
@@ -469,7 +456,7 @@ class Run:
         stream = self._streams.stream
         drafts = []
         for source in window:
-            key = self._key(source)
+            key = self._keys.of(source)
             siblings: set[Any] = set()
             drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
         rejected = self.tally.rejected

@@ -1,0 +1,133 @@
+"""What methods have made, each sentence beside the one it was made of, read back from files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Keys, Sentence
+from entaug.formats import read
+
+__all__ = ["Made", "Pair", "read_made"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An augmented sentence and where it comes from.
+
+    Args:
+        made: it, with its provenance in ``meta["entaug"]`` where its file has that.
+        source: the gold sentence it was made of; None where that is not known.
+        others: further gold sentences that a method which mixes has used.
+        rejected: why it was not kept; None where it was.
+    """
+
+    made: Sentence
+    source: Sentence | None = None
+    others: tuple[Sentence, ...] = ()
+    rejected: str | None = None
+
+
+@dataclass
+class Made:
+    """What `read_made` has found.
+
+    Args:
+        gold: the gold sentences.
+        methods: what was made, by the name of the method; a method that was run in several ways, or files without
+            provenance, by the name of the file too.
+        notes: what a user should know, in words.
+    """
+
+    gold: list[Sentence] = field(default_factory=list)
+    methods: dict[str, list[Pair]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **options: Any) -> Made:
+    """Read augmented files.
+
+    Sentences with provenance were made, the others are gold, unless a gold file is named: then sentences without
+    provenance that are not in it were made too, by nobody knows what, and have no source.
+
+    Args:
+        paths: the files, in any format; those of rejected drafts too.
+        gold: the file that was augmented; wanted where the files hold augmented sentences alone.
+        options: as `entaug.read` takes them.
+
+    Raises:
+        InputError: a file is faulty.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> gold = [Sentence("a b c d e".split())]
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "new.jsonl")
+        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], file)
+        >>> [pair] = read_made([file]).methods["sis"]
+        >>> pair.source == gold[0], sorted(pair.made.tokens)
+        (True, ['a', 'b', 'c', 'd', 'e'])
+    """
+    files = [(str(path), list(read(path, **options))) for path in paths]
+    found = Made()
+    given = list(read(gold, **options)) if gold is not None else None
+    contents = {sentence.fingerprint() for sentence in given or ()}
+    by_key: dict[str, Sentence] = {}
+
+    def is_made(sentence: Sentence) -> bool:
+        return "method" in _provenance(sentence) or (given is not None and sentence.fingerprint() not in contents)
+
+    for sentences in [given] if given is not None else [sentences for _, sentences in files]:
+        keys = Keys()  # of a file of its own: the same sentence has the same name in each
+        for sentence in sentences:
+            if not is_made(sentence) or sentences is given:
+                key = keys.of(sentence)
+                if key not in by_key:
+                    by_key[key] = sentence
+                    found.gold.append(sentence)
+    named: dict[tuple[str, str], list[tuple[str, Sentence]]] = defaultdict(list)
+    for path, sentences in files:
+        for sentence in sentences:
+            if is_made(sentence):
+                own = _provenance(sentence)
+                named[str(own.get("method", "")), str(own.get("signature", path))].append((path, sentence))
+    if not named and given is None and found.gold and not any("entaug" in s.meta for _, some in files for s in some):
+        found.notes.append("no sentence says that it was made; if some were, name the gold file too")
+    _name_all(found, named, by_key)
+    return found
+
+
+def _provenance(sentence: Sentence) -> dict[str, Any]:
+    own = sentence.meta.get("entaug")
+    return own if isinstance(own, dict) else {}
+
+
+def _name_all(
+    found: Made, named: dict[tuple[str, str], list[tuple[str, Sentence]]], by_key: dict[str, Sentence]
+) -> None:
+    """Give each group of sentences a name, and each sentence its sources."""
+    lost = 0
+    for (method, _), sentences in named.items():
+        alone = sum(other == method for other, _ in named) == 1
+        stems = sorted({Path(path).stem for path, _ in sentences})
+        name = wanted = method if method and alone else " ".join(filter(None, (method, f"({', '.join(stems)})")))
+        number = 1
+        while name in found.methods:
+            number += 1
+            name = f"{wanted} {number}"
+        pairs = [_pair(sentence, by_key) for _, sentence in sentences]
+        lost += sum(pair.source is None and bool(_provenance(pair.made).get("sources")) for pair in pairs)
+        found.methods[name] = pairs
+    if lost:
+        found.notes.append(f"the source of {lost:,} new sentences is not among the gold sentences: name the gold file")
+
+
+def _pair(sentence: Sentence, by_key: dict[str, Sentence]) -> Pair:
+    own = _provenance(sentence)
+    keys = own.get("sources", ())
+    sources = [by_key.get(str(key)) for key in keys] if isinstance(keys, list | tuple) else []
+    rejected = own.get("rejected")
+    first, others = (sources[0], sources[1:]) if sources else (None, [])
+    return Pair(sentence, first, tuple(s for s in others if s is not None), str(rejected) if rejected else None)

@@ -1,0 +1,79 @@
+"""Augmented files read back: what was made, by which method, of what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import entaug
+from entaug.data import Mention, Sentence
+from entaug.pairs import read_made
+
+GOLD = [
+    Sentence(
+        "Ada Lovelace met Charles Babbage in London .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(6, 7)])]
+    ),
+    Sentence("Paris is far from Rome .".split(), [Mention("LOC", [(0, 1)]), Mention("LOC", [(4, 5)])]),
+    Sentence("Paris is far from Rome .".split(), [Mention("LOC", [(0, 1)]), Mention("LOC", [(4, 5)])]),
+]
+
+
+def written(folder: Path, name: str, sentences: list[Sentence]) -> Path:
+    path = folder / name
+    entaug.write(sentences, path)
+    return path
+
+
+def made_by(method: str, **params: object) -> list[Sentence]:
+    return list(entaug.create(method, **params).fit(GOLD).augment(GOLD))
+
+
+def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_ones(tmp_path: Path) -> None:
+    new = made_by("sis", seed=3, copies=2)
+    found = read_made([written(tmp_path, "all.jsonl", [*GOLD, *new])])
+    assert found.gold == GOLD
+    assert list(found.methods) == ["sis"]
+    assert [pair.made for pair in found.methods["sis"]] == new
+    keys = [pair.made.meta["entaug"]["sources"][0] for pair in found.methods["sis"]]
+    assert len(set(keys)) == 3
+    for pair in found.methods["sis"]:
+        assert pair.source is not None
+        assert sorted(pair.source.tokens) == sorted(pair.made.tokens)
+    assert not found.notes
+
+
+def test_new_sentences_alone_find_their_sources_in_the_gold_file_or_say_so(tmp_path: Path) -> None:
+    gold = written(tmp_path, "gold.conll", GOLD)
+    new = written(tmp_path, "new.jsonl", made_by("sis"))
+    assert all(pair.source for pair in read_made([new], gold).methods["sis"])
+    lone = read_made([new])
+    assert not lone.gold
+    assert [pair.source for pair in lone.methods["sis"]] == [None] * 3
+    assert "name the gold file" in lone.notes[0]
+
+
+def test_files_without_provenance_are_told_apart_by_the_gold_file(tmp_path: Path) -> None:
+    gold = written(tmp_path, "gold.conll", GOLD)
+    other = written(tmp_path, "theirs.conll", [*GOLD, *(Sentence(s.tokens, s.mentions) for s in made_by("sis"))])
+    found = read_made([other], gold)
+    assert {name: len(pairs) for name, pairs in found.methods.items()} == {"(theirs)": 3}
+    assert "name the gold file" in read_made([other]).notes[0]
+
+
+def test_a_method_run_in_two_ways_has_two_names(tmp_path: Path) -> None:
+    first = written(tmp_path, "first.jsonl", [*GOLD, *made_by("sis", seed=1)])
+    second = written(tmp_path, "second.jsonl", [*GOLD, *made_by("sis", seed=2), *made_by("sis", seed=3)])
+    assert list(read_made([first, second]).methods) == ["sis (first)", "sis (second)", "sis (second) 2"]
+
+
+def test_rejected_drafts_say_why(tmp_path: Path) -> None:
+    sentence = Sentence(["Rome"], meta={"entaug": {"method": "mr", "sources": [], "rejected": "too long"}})
+    [pair] = read_made([written(tmp_path, "rejected.jsonl", [sentence])]).methods["mr"]
+    assert pair.rejected == "too long"
+
+
+@pytest.mark.parametrize("provenance", ["a word", ["a"], {"method": "mr", "sources": "abc"}, {"method": "mr"}])
+def test_odd_provenance_breaks_nothing(tmp_path: Path, provenance: object) -> None:
+    sentence = Sentence(["Rome"], meta={"entaug": provenance})
+    read_made([written(tmp_path, "odd.jsonl", [sentence])])
