@@ -27,7 +27,7 @@ from entaug.options import (
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, Facts
-    from entaug.jobs import Progress
+    from entaug.filework import Progress
     from entaug.models import Asset
     from entaug.sinks import Counts
 
@@ -139,6 +139,10 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
     augment.add_argument("--force", action="store_true", help="replace an output that exists")
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    augment.add_argument("--rejected", metavar="FILE", help="where drafts that filters refused go, as JSON lines")
+    augment.add_argument(
+        "--apply-review", metavar="FILE", help="leave out what was rejected in a report; FILE is what it exported"
+    )
     add_reading(augment)
     add_writing(augment)
     add_computing(augment)
@@ -199,7 +203,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
-    from entaug.jobs import STDOUT, augment_file
+    from entaug.filework import STDOUT
+    from entaug.jobs import augment_file
 
     use(args)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
@@ -213,6 +218,8 @@ def _augment(args: argparse.Namespace) -> int:
             force=args.force,
             **reading(args),
             **writing(args),
+            rejected=args.rejected,
+            review=args.apply_review,
             progress=progress,
         )
     if args.json:
@@ -270,7 +277,8 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from entaug.jobs import STDOUT, convert_file
+    from entaug.filework import STDOUT
+    from entaug.jobs import convert_file
 
     with _progress() as progress:
         summary = convert_file(
