@@ -24,6 +24,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_made", "_ext", "recorded"]
 nitpicky = True  # a name that leads nowhere is a warning, and warnings are errors
+nitpick_ignore_regex = [("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*")]  # NumPy's, imported for types alone
 default_role = "py:obj"  # docstrings put names of ours in single backticks
 root_doc = "index"
 smartquotes = False  # what is quoted is often typed
@@ -32,12 +33,12 @@ myst_enable_extensions = ["colon_fence", "attrs_block"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_class_signature = "separated"
 autoclass_content = "class"
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+highlight_language = "sh"  # of blocks that do not say: commands
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 

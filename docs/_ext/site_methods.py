@@ -104,12 +104,12 @@ def _method_page(name: str) -> str:
         "## Facts\n",
         table(("", ""), _facts_rows(cls)),
         "## What it does\n",
-        f"```{{eval-rst}}\n.. autoclass:: entaug.{cls.__name__}\n   :show-inheritance:\n```\n",
+        f"```{{eval-rst}}\n.. autoclass:: entaug.{cls.__name__}\n```\n",
         "## On the command line\n",
-        "\n".join(["```", *_commands(name), "```\n"]),
+        "\n".join(["```sh", *_commands(name), "```\n"]),
         "## Parameters\n",
         "In Python they have the same names, with `_` for `-`.\n",
-        options_table(cls, "--"),
+        options_table(cls, "--", base=Augmenter),
     ]
     if cls.presets:
         fields = sorted({field for preset in cls.presets.values() for field in preset})
@@ -127,18 +127,19 @@ def _facts_rows(cls: type[Augmenter]) -> list[tuple[str, str]]:
         ("works on", f"{', '.join(kinds)} mentions"),
         ("keeps", "; ".join(kept) or "labels right, and nothing else"),
         ("needs", _needs_in_words(facts)),
-        ("with some options", ", ".join(kind.replace("_", " ") for kind in facts.may_need)),
+        ("with some options", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in facts.may_need)),
         ("costs", facts.cost),
         ("from", facts.paper),
-        ("same again", "" if facts.draws else "makes the same of a sentence with every seed"),
+        ("seed", "" if facts.draws else "makes the same of a sentence with every seed"),
     ]
     return [row for row in rows if row[1]]
 
 
 def _commands(name: str) -> list[str]:
-    """The README's commands for a method, or the plainest there is."""
+    """The README's commands for a method, what is said of each above it, or the plainest command there is."""
     lines = re.findall(rf"^entaug augment .*(?:-m|--method) {name} .*$", readme(), re.MULTILINE)
-    return lines or [f"entaug augment train.conll -m {name} --copies 3 -o bigger.conll"]
+    told = [part for line in lines for part in reversed(re.split(r"\s+(?=# )", line, maxsplit=1))]
+    return told or [f"entaug augment train.conll -m {name} --copies 3 -o bigger.conll"]
 
 
 def _measured_part(name: str) -> list[str]:
@@ -146,12 +147,14 @@ def _measured_part(name: str) -> list[str]:
     if row := measured().get(name):
         gold = measured()["gold"]
         parts += [
-            f"Of 100 sentences of CrossNER-ai, three copies each: {row['made']} made, {row['yield']} of the drafts kept;",
-            f"perplexity {row['perplexity']} (gold: {gold['perplexity']}); {row['learning']} s to learn and",
+            f"Of 100 sentences of CrossNER-ai, three copies each: {row['made']} made, {row['yield']} of the drafts",
+            f"kept; perplexity {row['perplexity']} (gold: {gold['perplexity']}); {row['learning']} s to learn and",
             f"{row['making']} s to make on one thread ([all methods](/measured/methods.md)).\n",
         ]
     for study, (helped, of, hurt) in verdicts().get(name, []):
-        parts.append(f"- [{study}](/measured/{study}.md): helped in {helped} of {of}, hurt in {hurt}, against gold alone")
+        parts.append(
+            f"- [{study}](/measured/{study}.md): helped in {helped} of {of} cells, hurt in {hurt}, against gold alone"
+        )
         parts.append("  with as many training steps.")
     return ["## Measured\n", *parts, ""] if parts else []
 
@@ -215,10 +218,22 @@ def choosing() -> dict[str, str]:
     for name in METHODS:
         row = measured().get(name)
         if row:
-            told = (row["yield"], row["perplexity"], row["diversity-E"], row["diversity-N"], row["learning"], row["making"])
+            told = (
+                row["yield"],
+                row["perplexity"],
+                row["diversity-E"],
+                row["diversity-N"],
+                row["learning"],
+                row["making"],
+            )
             costs.append((f"[`{name}`](/methods/{name}.md)", *told))
     helped = [
-        (f"[`{name}`](/methods/{name}.md)", f"[{study}](/measured/{study}.md)", f"{counts[0]} of {counts[1]}", counts[2])
+        (
+            f"[`{name}`](/methods/{name}.md)",
+            f"[{study}](/measured/{study}.md)",
+            f"{counts[0]} of {counts[1]}",
+            counts[2],
+        )
         for name, studies in verdicts().items()
         for study, counts in studies
     ]

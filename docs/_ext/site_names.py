@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dataclasses
 import inspect
 import typing
@@ -14,15 +15,37 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
-__all__ = ["resolve"]
+__all__ = ["Names", "resolve"]
 
 
-def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, contnode: nodes.TextElement) -> Any:
-    """Lead a name that Sphinx does not find to what it stands for, where that has a place.
+class Names(SphinxPostTransform):
+    """Settles names in backticks before Sphinx does, which would take any name that ends alike."""
 
-    A name is one that the docstring's own object knows: an argument, a field, a member, or what its module has.
-    What is meant but has no page stays as it is written.
+    default_priority = 5  # Sphinx has 10
+
+    def run(self, **_: object) -> None:
+        """Replace those that are known, and put a colon after arguments, as docstrings have it."""
+        for node in list(self.document.findall(addnodes.pending_xref)):
+            if node.get("refdomain") == "py" and not node["reftarget"].startswith("entaug."):
+                content = node[0]
+                if isinstance(content, nodes.TextElement):
+                    new = resolve(self.app, self.env, node, content)
+                    if new is not None:
+                        node.replace_self(new)
+        for text in list(self.document.findall(nodes.Text)):
+            if text == " -- ":  # what Sphinx puts between an argument and what it is
+                text.parent.replace(text, nodes.Text(": "))
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, contnode: nodes.TextElement
+) -> nodes.Node | None:
+    """Lead a name to what it stands for, where that has a place.
+
+    A name is one that the docstring's own object knows: an argument, a field, a member, what its module has, or the end
+    of one name on these pages. What is meant but has no page stays as it is written.
     """
     if node.get("refdomain") != "py":
         return None
@@ -33,7 +56,10 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, con
         found = _looked_up(owner, target)
         if found is not None:
             return _link(app, env, node, contnode, found) or contnode
-    return None
+    documented = env.domains.python_domain.objects
+    known = {name for name in documented if name.endswith(f".{target}")}
+    asked = {name for name in known if name.startswith("entaug.backends.protocols.")} or known
+    return _linked(app, env, node, contnode, asked.pop()) if len(asked) == 1 else None
 
 
 def _described(node: nodes.Node) -> Iterator[Any]:
@@ -73,17 +99,17 @@ def _imported(path: str) -> Any:
 def _member(owner: Any, name: str) -> Any:
     found = getattr(owner, name, None)
     if found is None and inspect.isclass(owner):
-        found = next((t for base in owner.__mro__ for n, t in vars(base).get("__annotations__", {}).items() if n == name), None)
+        found = next(
+            (t for base in owner.__mro__ for n, t in vars(base).get("__annotations__", {}).items() if n == name), None
+        )
     return found
 
 
 def _arguments(owner: Any) -> set[str]:
     """The names that the Args of an object tell about."""
     names = {field.name for field in dataclasses.fields(owner)} if dataclasses.is_dataclass(owner) else set()
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         names |= set(inspect.signature(owner).parameters)
-    except (TypeError, ValueError):
-        pass
     return names
 
 
@@ -116,9 +142,15 @@ def _link(
         names = [f"entaug.{name}", f"{module}.{name}"]
     else:
         return None
+    known = [one for one in names if one in env.domains.python_domain.objects]
+    return _linked(app, env, node, contnode, known[0]) if known else None
+
+
+def _linked(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, contnode: nodes.TextElement, name: str
+) -> nodes.Node | None:
     domain = env.domains.python_domain
-    for one in names:
-        if one in domain.objects:
-            role = node.get("reftype", "obj")
-            return domain.resolve_xref(env, node["refdoc"], app.builder, "obj" if role else "obj", one, node, contnode)
-    return None
+    found: nodes.Node | None = domain.resolve_xref(
+        env, node.get("refdoc", env.docname), app.builder, "obj", name, node, contnode
+    )
+    return found

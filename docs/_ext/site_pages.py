@@ -69,10 +69,33 @@ def without_arguments(app: Sphinx, what: str, name: str, obj: Any, options: Any,
         lines[:] = text.split("\n")
 
 
+def without_signature(app: Sphinx, what: str, name: str, obj: Any, *_: object) -> tuple[str, None] | None:
+    """The same of their signatures, which would be lists of these parameters."""
+    del app, name
+    return ("", None) if what == "class" and issubclass(obj, Augmenter | Filter) else None
+
+
+def not_numbered(app: Sphinx, what: str, name: str, obj: Any, *_: object) -> bool | None:
+    """Leave out the fields of named tuples: Python's docstrings only count them, and the Args tell what they are."""
+    del app, what, name
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
+def not_a_type(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Keep napoleon from taking what stands before a colon in the docstring of a property for its type."""
+    del app, name, obj, options
+    if what in ("attribute", "data", "property"):
+        lines[:0] = ["..", ""]  # an empty comment
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Add what is ours to a build."""
     app.connect("builder-inited", make_pages)
     app.connect("include-read", link_home)
     app.connect("autodoc-process-docstring", without_arguments, priority=100)  # before napoleon rewrites sections
+    app.connect("autodoc-skip-member", not_numbered)
+    app.connect("autodoc-process-signature", without_signature)
+    app.connect("autodoc-process-docstring", not_a_type, priority=100)
+    app.add_post_transform(site_names.Names)
     app.connect("missing-reference", site_names.resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

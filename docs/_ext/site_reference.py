@@ -96,7 +96,11 @@ def _sample(one: Format) -> list[str]:
             entaug.write(wanted[:1], target, format=one.name)
             files = sorted(target.rglob("*")) if target.is_dir() else [target]
             texts = [(path.name, path.read_text("utf-8")) for path in files if path.is_file()]
-    shown = [f"```text\n{text.rstrip()}\n```\n" for _, text in texts if text.strip() and len(text) <= _MOST]
+    shown = [
+        (f"`{name}`:\n\n" if len(texts) > 1 else "") + f"```text\n{text.rstrip()}\n```\n"
+        for name, text in texts
+        if text.strip() and len(text) <= _MOST
+    ]
     return ["## A sentence of the example corpus\n", *shown] if shown and len(shown) == len(texts) else []
 
 
@@ -144,9 +148,9 @@ def _loaded(entry: Any) -> Any:
 def _summary(one: Any) -> str:
     facts = getattr(one, "facts", one)
     own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
-    return next((str(v) for k in ("summary", "title", "what") if (v := getattr(facts, k, None))), own) or first_sentence(
-        inspect.getdoc(one)
-    )
+    return next(
+        (str(v) for k in ("summary", "title", "what") if (v := getattr(facts, k, None))), own
+    ) or first_sentence(inspect.getdoc(one))
 
 
 def _entry_page(folder: str, name: str, one: Any) -> str:
@@ -279,11 +283,14 @@ def _entry(name: str) -> str:
         if method(short) is one:
             return f"- {{py:class}}`entaug.{name}`: see [`{short}`](/methods/{short}.md)"
     if inspect.isclass(one):
-        options = "   :members:\n   :inherited-members: object\n" if not issubclass(one, Exception) else ""
+        options = (
+            "   :members:\n   :inherited-members: object, tuple, Sequence\n" if not issubclass(one, Exception) else ""
+        )
         return f"\n```{{eval-rst}}\n.. autoclass:: entaug.{name}\n{options}```\n"
-    kind = "function" if inspect.isroutine(one) else "data"
-    more = "   :no-value:\n" if kind == "data" else ""
-    return f"\n```{{eval-rst}}\n.. auto{kind}:: entaug.{name}\n{more}```\n"
+    if inspect.isroutine(one):
+        return f"\n```{{eval-rst}}\n.. autofunction:: entaug.{name}\n```\n"
+    where = entaug._WHERE[name]  # noqa: SLF001  # where its docstring is, which no value has
+    return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name}\n   :no-value:\n```\n"
 
 
 def _public_in(module: str) -> list[str]:

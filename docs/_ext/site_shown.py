@@ -42,7 +42,9 @@ def sentence(one: Sentence, labels: Sequence[str], source: Sentence | None = Non
     for mention in one.mentions:
         n = len(mention.spans)
         for number, (start, end) in enumerate(mention.spans, 1):
-            pieces.append(_Piece(start, end, mention.label, f"{mention.label} {number}/{n}" if n > 1 else mention.label))
+            pieces.append(
+                _Piece(start, end, mention.label, f"{mention.label} {number}/{n}" if n > 1 else mention.label)
+            )
     return _marked(words, 0, len(words), sorted(pieces, key=lambda p: (p.start, -p.end)), labels)
 
 
@@ -71,7 +73,11 @@ def _marked(words: list[str], start: int, end: int, pieces: list[_Piece], labels
 
 
 def _anew(one: Sentence, source: Sentence) -> bool:
-    return difflib.SequenceMatcher(None, source.tokens, one.tokens, autojunk=False).ratio() < _ANEW
+    return _likeness(one, source) < _ANEW
+
+
+def _likeness(one: Sentence, source: Sentence) -> float:
+    return difflib.SequenceMatcher(None, source.tokens, one.tokens, autojunk=False).ratio()
 
 
 def pairs(shown: Iterable[Pair]) -> str:
@@ -83,8 +89,10 @@ def pairs(shown: Iterable[Pair]) -> str:
     for pair in shown:
         rows = [("before", sentence(pair.source, labels))] if pair.source else []
         rows += [("and", sentence(other, labels)) for other in pair.others]
-        anew = pair.source is None or _anew(pair.made, pair.source)
-        rows.append(("written anew" if anew else "after", sentence(pair.made, labels, pair.source)))
+        # What is exchanged between two sentences may be all but a word: the new one is compared with the nearer.
+        near = max(filter(None, (pair.source, *pair.others)), key=lambda s: _likeness(pair.made, s), default=None)
+        anew = near is None or _anew(pair.made, near)
+        rows.append(("written anew" if anew else "after", sentence(pair.made, labels, near)))
         told = "\n".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
         blocks.append(f"<dl>\n{told}\n</dl>")
     return '<div class="shown">\n' + "\n".join(blocks) + "\n</div>"

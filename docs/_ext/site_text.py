@@ -44,23 +44,23 @@ def rows_of(markdown: str) -> list[dict[str, str]]:
     return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
 
 
-def options_table(cls: type, before: str = "", after: str = "", head: str = "option") -> str:
+def options_table(cls: type, dashes: str = "", head: str = "option", base: type | None = None) -> str:
     """The fields of a dataclass: name, default, and what its docstring says of each.
 
     Args:
         cls: the dataclass.
-        before: what is put before a name on the command line, where it is not said as in Python.
-        after: what is put after it.
+        dashes: what is put before a name on the command line, where it is not said as in Python.
         head: what the names are.
+        base: a class whose fields come last, as all its subclasses have them.
     """
     told = field_texts(cls)
+    shared = {field.name for field in dataclasses.fields(base)} if base else set()
     rows = []
-    for field in dataclasses.fields(cls):
-        if not field.init:
-            continue
-        usual = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-        option = f"{before}{field.name.replace('_', '-') if before.startswith('-') else field.name}{after}"
-        rows.append((f"`{option}`", usual, told.get(field.name, "")))
+    for field in sorted(dataclasses.fields(cls), key=lambda field: field.name in shared):
+        if field.init:
+            usual = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+            option = dashes + field.name.replace("_", "-") if dashes else field.name
+            rows.append((f"`{option}`", usual, told.get(field.name, "")))
     return table((head, "default", "what"), rows)
 
 
