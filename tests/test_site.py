@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -55,6 +57,7 @@ class Page(HTMLParser):
 
 
 def sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    """Build pages, warnings as errors."""
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(target / "trees")]
     return subprocess.run(
         [*command, str(source), str(target / "html")], capture_output=True, text=True, check=False, cwd=ROOT
@@ -154,6 +157,30 @@ def test_mentions_are_marked_within_and_beside_one_another() -> None:
     )
     told = pairs([Pair(Sentence("a < c".split()), Sentence("a < b".split()))])
     assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in told
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure as a record."""
+
+    title: str
+    unit: str = ""
+    compute: Any = None
+
+
+def test_any_registry_makes_pages() -> None:
+    """Filters are classes; what a registry to come holds may be records, functions, or where a class is."""
+    from site_reference import listed
+
+    registry = {"a": Measure("how long", "tokens", len), "b": sphinx, "c": "entaug.filters:Consistency"}
+    pages = listed("x", "Some", registry, "entaug.filters")
+    assert list(pages) == ["x/index.md", "x/a.md", "x/b.md", "x/c.md"]
+    assert "| [`a`](a.md) | how long |" in pages["x/index.md"]
+    assert "| [`c`](c.md) | Keep what a tagger that has learned from gold alone agrees with |" in pages["x/index.md"]
+    assert "| unit | tokens |" in pages["x/a.md"]
+    assert "compute" not in pages["x/a.md"]
+    assert f".. autofunction:: {sphinx.__module__}.sphinx" in pages["x/b.md"]
+    assert "| `confidence` | `None` |" in pages["x/c.md"]
 
 
 def test_links_of_the_readme_lead_to_pages() -> None:

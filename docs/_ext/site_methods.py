@@ -61,6 +61,12 @@ def measured() -> dict[str, dict[str, str]]:
     return {row["method"]: row for row in rows_of(MEASURED["methods"].read_text("utf-8"))}
 
 
+def measured_on() -> str:
+    """What these sentences are."""
+    found = re.search(r"`benchmarks/methods.py`: (.*?),\n", MEASURED["methods"].read_text("utf-8"))
+    return found[1] if found else "the same sentences"
+
+
 @cache
 def verdicts() -> dict[str, list[tuple[str, list[int]]]]:
     """For each method that was in a study: the study, and in how many cells it helped, of how many, hurt."""
@@ -147,8 +153,8 @@ def _measured_part(name: str) -> list[str]:
     if row := measured().get(name):
         gold = measured()["gold"]
         parts += [
-            f"Of 100 sentences of CrossNER-ai, three copies each: {row['made']} made, {row['yield']} of the drafts",
-            f"kept; perplexity {row['perplexity']} (gold: {gold['perplexity']}); {row['learning']} s to learn and",
+            f"Of {measured_on()}: {row['made']} made, {row['yield']} of the drafts kept;",
+            f"perplexity {row['perplexity']} (gold: {gold['perplexity']}); {row['learning']} s to learn and",
             f"{row['making']} s to make on one thread ([all methods](/measured/methods.md)).\n",
         ]
     for study, (helped, of, hurt) in verdicts().get(name, []):
@@ -215,9 +221,8 @@ def choosing() -> dict[str, str]:
         if field.startswith("keeps_"):
             rows.append((text.rstrip("."), those(name for name in facts if getattr(facts[name], field))))
     costs = []
-    for name in METHODS:
-        row = measured().get(name)
-        if row:
+    for name in ("gold", *METHODS):
+        if row := measured().get(name):
             told = (
                 row["yield"],
                 row["perplexity"],
@@ -226,7 +231,7 @@ def choosing() -> dict[str, str]:
                 row["learning"],
                 row["making"],
             )
-            costs.append((f"[`{name}`](/methods/{name}.md)", *told))
+            costs.append((f"[`{name}`](/methods/{name}.md)" if name in METHODS else name, *told))
     helped = [
         (
             f"[`{name}`](/methods/{name}.md)",
@@ -240,7 +245,7 @@ def choosing() -> dict[str, str]:
     head = ("method", "kept", "perplexity", "new words in mentions, %", "outside, %", "learning, s", "making, s")
     return {
         "_made/choose-facts.md": table(("you have", "methods"), rows),
-        "_made/choose-costs.md": table(head, costs),
+        "_made/choose-costs.md": f"Of {measured_on()}:\n\n{table(head, costs)}",
         "_made/choose-helped.md": table(("method", "study", "helped in", "hurt in"), helped),
     }
 

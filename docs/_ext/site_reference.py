@@ -24,7 +24,7 @@ from entaug.formats.whole import Whole
 from entaug.registry import METHODS, method
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
-__all__ = ["api_pages", "command_line", "format_pages", "measured_pages", "models_table", "registry_pages"]
+__all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
 
 _NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
 _MOST = 1500  # characters of a file that is shown
@@ -46,7 +46,7 @@ def format_pages() -> dict[str, str]:
         one = find(name)
         held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
         rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
-    head = ("format", "what", "files", *(_CARRIED[kind] for kind in names))
+    head = ("format", "what", "files", *(_CARRIED[kind].replace("ones", "mentions") for kind in names))
     pages = {f"formats/{name}.md": _format_page(find(name)) for name in FORMATS}
     return {"_made/formats.md": table(head, rows), **pages}
 
@@ -113,26 +113,26 @@ def _is_folder(one: Format) -> bool:
 
 def registry_pages() -> dict[str, str]:
     """The pages of filters and, where there are any, of quality measures, by path."""
-    pages = _registry_pages("filters", "Filters", FILTERS)
+    pages = listed("filters", "Filters", FILTERS, "entaug.filters")
     if util.find_spec("entaug.quality"):
         measures = getattr(import_module("entaug.quality"), "MEASURES", {})
-        pages |= _registry_pages("measures", "Quality measures", measures)
+        pages |= listed("measures", "Quality measures", measures, "entaug.quality")
     return pages
 
 
-def _registry_pages(folder: str, title: str, registry: Mapping[str, Any]) -> dict[str, str]:
-    """A page for each entry of a registry, and one that lists them.
+def listed(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
+    """A page for each entry of a registry, and one that lists them, by path.
 
     Args:
         folder: where they go.
         title: of the list.
         registry: names to classes or functions, to ``"module:Class"``, or to records that hold facts.
+        module: whose docstring says what these are.
     """
     found = {name: _loaded(entry) for name, entry in registry.items()}
     rows = [(f"[`{name}`]({name}.md)", _summary(one)) for name, one in found.items()]
-    intro = inspect.getmodule(next(iter(found.values())))
     pages = {f"{folder}/{name}.md": _entry_page(folder, name, one) for name, one in found.items()}
-    about = f"```{{eval-rst}}\n.. automodule:: {intro.__name__}\n   :no-index:\n```\n" if intro else ""
+    about = f"```{{eval-rst}}\n.. automodule:: {module}\n   :no-index:\n```\n"
     lines = [f"# {title}\n", about, table(("name", "what"), rows), "```{toctree}\n:hidden:\n", *found, "```\n"]
     return {f"{folder}/index.md": "\n".join(lines), **pages}
 
@@ -193,7 +193,8 @@ def measured_pages() -> dict[str, str]:
     for name, path in MEASURED.items():
         title, _, text = path.read_text("utf-8").partition("\n")
         title = title.removeprefix("# ")
-        pages[f"measured/{name}.md"] = home(f"# {name}: {title[0].lower()}{title[1:]}\n{text}")
+        heading = title if title.lower() == name else f"{name}: {title}"
+        pages[f"measured/{name}.md"] = home(f"# {heading}\n{text}")
         rows.append((f"[{name}]({name}.md)", title))
     lines = [
         "# Measurements\n",
@@ -300,4 +301,7 @@ def _public_in(module: str) -> list[str]:
 
 def _is_public(one: Any) -> bool:
     """Whether something is documented elsewhere: by its public name, or with its module."""
-    return one.__module__ in _FOR_BUILDERS or pydoc.locate(f"entaug.{one.__name__}") is one
+    return (
+        any(f"{one.__module__}.".startswith(f"{module}.") for module in _FOR_BUILDERS)
+        or pydoc.locate(f"entaug.{one.__name__}") is one
+    )
