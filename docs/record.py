@@ -9,6 +9,7 @@ sentences and what was made of each, with its provenance. Run it again for a met
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import entaug
@@ -31,12 +32,12 @@ def main(names: list[str]) -> None:
         augmenter = entaug.create(name, seed=SEED).fit(gold)
         asked = gold if "rules" in augmenter.facts.cost else gold[:ENOUGH]
         new = list(augmenter.augment(asked))
-        target = RECORDED / f"{name}.jsonl"
-        target.unlink(missing_ok=True)
-        entaug.write([*gold, *new], target)
-        pairs = shown(next(iter(read_made([target]).methods.values())))
+        with tempfile.TemporaryDirectory() as folder:
+            everything = Path(folder, f"{name}.jsonl")
+            entaug.write([*gold, *new], everything)
+            pairs = shown(next(iter(read_made([everything]).methods.values())))
         sources = {s.key: s for pair in pairs for s in (pair.source, *pair.others) if s}
-        entaug.write([*sources.values(), *(pair.made for pair in pairs)], target)
+        entaug.write([*sources.values(), *(pair.made for pair in pairs)], RECORDED / f"{name}.jsonl")
         sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")
 
 

@@ -65,14 +65,19 @@ def sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
-    """The pages, by their path, built as `make docs` builds them."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages, built as `make docs` builds them."""
     pytest.importorskip("sphinx", reason="pages are built with the extra docs")
     target = tmp_path_factory.mktemp("site")
     done = sphinx(DOCS, target)
     assert done.returncode == 0, done.stderr
-    html = target / "html"
-    return {path.relative_to(html).as_posix(): Page(path) for path in html.rglob("*.html")}
+    return target / "html"
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> dict[str, Page]:
+    """The pages, by their path."""
+    return {path.relative_to(built).as_posix(): Page(path) for path in built.rglob("*.html")}
 
 
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
@@ -106,15 +111,16 @@ def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
     assert not lost
 
 
-def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], built: Path) -> None:
     found = [resource for page in site.values() for resource in page.resources]
     assert found
     assert not [one for one in found if re.match(r"(\w+:)?//", one)]
-    folder = max(tmp_path_factory.getbasetemp().glob("site*"), key=lambda path: path.stat().st_mtime)
-    sheets = list(folder.rglob("*.css"))
-    assert sheets
-    for sheet in sheets:
+    beside = {kind: list(built.rglob(f"*.{kind}")) for kind in ("css", "js")}
+    assert all(beside.values())
+    for sheet in beside["css"]:
         assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", sheet.read_text("utf-8")), sheet.name
+    for script in beside["js"]:
+        assert not re.search(r"//[\w./-]+\.(js|css|woff2?|png|svg)\b['\"]", script.read_text("utf-8")), script.name
 
 
 def test_the_page_of_a_method_says_what_its_facts_say(site: dict[str, Page]) -> None:

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 import site_names
 from entaug import Augmenter
 from entaug.filters import Filter
+from entaug.formats.files import atomic
 from site_methods import choosing, first_shown, method_pages
 from site_reference import api_pages, format_pages, measured_pages, models_table, registry_pages
 from site_text import home
@@ -32,14 +33,10 @@ _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
 
 
 def contents() -> str:
-    """The part of the contents that depends on what there is."""
-    listed = [f"{folder}/index" for folder in ("methods", "filters", "measures") if any(registry_has(folder))]
-    return "\n".join(["```{toctree}", ":hidden:", ":caption: What there is", "", *listed, "formats", "models", "```"])
-
-
-def registry_has(folder: str) -> list[str]:
-    """The pages of a folder."""
-    return [name for name in {**method_pages(), **registry_pages()} if name.startswith(f"{folder}/")]
+    """The part of the contents that depends on which registries there are."""
+    folders = dict.fromkeys(name.partition("/")[0] for name in registry_pages())
+    entries = ["methods/index", *(f"{folder}/index" for folder in folders), "formats", "models"]
+    return "\n".join(["```{toctree}", ":hidden:", ":caption: What there is", "", *entries, "```"])
 
 
 def make_pages(app: Sphinx) -> None:
@@ -48,11 +45,12 @@ def make_pages(app: Sphinx) -> None:
     pages = {home_folder / name: text.rstrip() + "\n" for part in _PARTS for name, text in part().items()}
     for folder in MADE:
         for stale in set((home_folder / folder).rglob("*.md")) - set(pages):
-            stale.unlink()
+            stale.unlink(missing_ok=True)
     for path, text in pages.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text("utf-8") != text:
-            path.write_text(text, "utf-8")
+            with atomic(path) as out:  # another build may read it at this moment
+                out.write(text.encode())
 
 
 def link_home(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
