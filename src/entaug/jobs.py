@@ -395,7 +395,7 @@ def check_file(
 
     Args:
         input: the file, or ``"-"``.
-        repair: count what `--repair` would mend instead of calling it a fault.
+        repair: count what ``--repair`` would mend instead of calling it a fault.
         from_format: its format, found by default.
         read_options: layout given by hand.
         on_fault: called with each fault as it is found.

@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Facts:
-    """What a method is and keeps: the documentation, `entaug methods` and the conformance suite are made from it.
+    """What a method is and keeps: the documentation, ``entaug methods`` and the conformance suite are made from it.
 
     Args:
         name: its registry name, the field's acronym in lower case.
@@ -151,7 +151,7 @@ class Augmenter(abc.ABC):
         filters: what decides whether a sentence is kept, by name, with parameters behind a colon, several joined by
             ``+`` (``consistency:confidence=0.5``); or a `entaug.filters.Filter`, or a sequence of these.
 
-    Attributes learned by `fit` end in an underscore. `tally_` holds the counts of the latest `augment`.
+    Attributes learned by `fit` end in an underscore. ``tally_`` holds the counts of the latest `augment`.
     """
 
     copies: int = 1
@@ -161,7 +161,7 @@ class Augmenter(abc.ABC):
 
     facts: ClassVar[Facts]
     presets: ClassVar[dict[str, dict[str, object]]] = {}
-    """Of a method with a field `preset`: what each settles of the fields that are not given (that are None)."""
+    """Of a method with a field ``preset``: what each settles of the fields that are not given (that are None)."""
     _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
 
     def __post_init__(self) -> None:
