@@ -227,6 +227,7 @@ _HEADINGS = {
 # What those who build on entaug ask for besides the public names.
 _FOR_BUILDERS = {
     "entaug.augmenters.base": "What methods are made of",
+    "entaug.augmenters.run": "A pass of a method",
     "entaug.backends.protocols": "What methods ask of models",
     "entaug.backends.fakes": "Fakes of models",
     "entaug.filters": "Filters",

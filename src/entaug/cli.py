@@ -424,8 +424,9 @@ def _print_models(found: list[Asset]) -> None:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=False)), row[-1]]))
 
 
-# A model of one kind that serves as another: what is fine-tuned is one that is there already.
-_ALSO = {"causal_lm": "generator", "encoder": "tagger"}
+# A model of one kind that serves as another: what is fine-tuned is one that is there already, and constituents are
+# projected from dependency trees.
+_ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
 
 
 def _used_by(name: str) -> list[str]:
