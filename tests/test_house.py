@@ -54,6 +54,17 @@ MAY: dict[str, set[str]] = {
     "subsets": CORE,
     "report": LOW | {"scoring"},
     "pairs": CORE | {"formats"},
+    "quality": TEXT
+    | {
+        "quality",
+        "backends.protocols",
+        "backends.resolve",
+        "contests",
+        "likelihood",
+        "similarity",
+        "nearness",
+        "pairs",
+    },
     "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
     "commands": {"*"},
     "options": {"*"},
