@@ -8,6 +8,8 @@ from entaug.quality import MEASURES, Quality
 
 __all__ = ["glossary", "markdown", "table"]
 
+_BACKENDS = {"causal_lm": "a causal LM", "masked_lm": "a masked LM", "encoder": "an encoder"}
+
 
 def table(found: Sequence[Quality]) -> str:
     """As aligned columns, for a terminal or a pipe.
@@ -65,7 +67,7 @@ def glossary() -> str:
     lines = []
     for name, (title, meaning, unit, higher, needs, _) in MEASURES.items():
         lines.append(f"{name:<25} {title}: {meaning}")
-        asks = f"needs {needs.replace('_', ' ').replace(' lm', ' LM')}" if needs else "needs no model"
+        asks = f"needs {_BACKENDS[needs]}" if needs else "needs no model"
         lines.append(f"{'':<25} in {unit}; more: {higher}; {asks}" if unit else f"{'':<25} more: {higher}; {asks}")
     return "\n".join(lines) + "\n"
 
