@@ -305,7 +305,7 @@ def test_gold_is_the_first_row_and_shared_texts_are_computed_once() -> None:
     found = measure_made(made, causal_lm=lm, encoder=None)
     assert [(one.name, one.sentences) for one in found] == [("gold", 2), ("one", 2), ("two", 1), ("none", 0)]
     assert len(lm.asked) == len(set(lm.asked)) == 4
-    assert found[0].notes == ("a note",)
+    assert found[0].notes == ("a note", "distinct-1 and -2 fall as sentences become more: compare columns with as many")
     assert found[0].values["unseen_mentions"] is None
     assert found[1] == measure(PAIRS, GOLD, name="one", causal_lm=Scripted({}), encoder=None)
     assert found[3].values["length"] is None

@@ -93,4 +93,5 @@ def _cell(name: str, value: float | None) -> str:
 
 
 def _notes(found: Sequence[Quality], before: str) -> list[str]:
-    return [f"{before}{f'{one.name}: ' if one.name else ''}{note}" for one in found for note in one.notes]
+    named = [(f"{one.name}: " if one.name and one.name != "gold" else "", one.notes) for one in found]
+    return [f"{before}{name}{note}" for name, notes in named for note in notes]
