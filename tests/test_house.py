@@ -49,12 +49,24 @@ MAY: dict[str, set[str]] = {
     "similarity": TEXT | {"backends.protocols", "backends.resolve"},
     "registry": LOW | {"augmenters"},
     "sinks": TEXT | {"formats", "augmenters"},
+    "nearness": CORE,
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
     "review": LOW,
     "pairs": CORE | {"formats"},
     "filework": CORE | {"formats", "sinks"},
+    "quality": TEXT
+    | {
+        "quality",
+        "backends.protocols",
+        "backends.resolve",
+        "contests",
+        "likelihood",
+        "similarity",
+        "nearness",
+        "pairs",
+    },
     "evaluation": TEXT | {"formats", "sinks", "filework", "scoring", "subsets", "taggers.base"},
     "commands": {"*"},
     "options": {"*"},
@@ -68,7 +80,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly"}
+HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 
