@@ -67,10 +67,14 @@ def without_arguments(app: Sphinx, what: str, name: str, obj: Any, options: Any,
         lines[:] = text.split("\n")
 
 
-def without_signature(app: Sphinx, what: str, name: str, obj: Any, *_: object) -> tuple[str, None] | None:
-    """The same of their signatures, which would be lists of these parameters."""
-    del app, name
-    return ("", None) if what == "class" and issubclass(obj, Augmenter | Filter) else None
+def without_signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str, str | None] | None:
+    """The same of their signatures, which would be lists of these parameters; a made default is no Python to others."""
+    del app, name, options
+    if what == "class" and issubclass(obj, Augmenter | Filter):
+        return "", None
+    return (signature.replace("<factory>", "..."), returns) if signature else None
 
 
 def not_numbered(app: Sphinx, what: str, name: str, obj: Any, *_: object) -> bool | None:

@@ -2,7 +2,7 @@
 
 The measures are those that papers on augmentation report; `MEASURES` has them all, and `entaug.quality.measures` their
 definitions, with what papers leave open. They tell methods apart and show faults; whether a method *helps* is found out
-by training (`entaug experiment`) alone.
+by training (``entaug experiment``) alone.
 
 Example:
     >>> from entaug import Mention
