@@ -1,0 +1,207 @@
+"""A report as one page of HTML: what was made of what, how good it is, whether it helped, and examples to look through.
+
+The page is one file without a reference to any other: it can be opened from a disk, mailed and archived. Decisions that
+are made in it (accept, reject) can be exported for ``entaug augment --apply-review``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.errors import InputError, MissingExtraError
+from entaug.evaluation import write_text
+from entaug.formats.files import beginning
+from entaug.page.data import Measured
+from entaug.page.html import GOLD, Meaning, assembled
+from entaug.pairs import Made, Pair, read_made
+from entaug.registry import METHODS, method
+from entaug.report import Run, is_record, parts_of, read_runs
+
+__all__ = ["PageSummary", "Sorted", "page", "report_page", "sort_inputs"]
+
+Progress = Callable[[str], None]
+"""Told in words what is done next."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """The inputs of a report.
+
+    Args:
+        runs: folders of experiments, and files of records.
+        augmented: files of sentences.
+        notes: those that hold nothing, in words.
+    """
+
+    runs: tuple[str, ...] = ()
+    augmented: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class PageSummary:
+    """What `report_page` did.
+
+    Args:
+        output: the file.
+        pairs: how many examples it shows.
+        methods: how many new sentences each method made.
+        runs: how many records of experiments there were.
+        notes: what the page says that a user should know.
+    """
+
+    output: str
+    pairs: int = 0
+    methods: dict[str, int] = field(default_factory=dict)
+    runs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def sort_inputs(inputs: Iterable[str | Path]) -> Sorted:
+    """Tell experiments from augmented files by looking at them.
+
+    Raises:
+        InputError: one is not there.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "new.jsonl").write_text('{"tokens": ["Ada"]}')
+        >>> _ = (folder / "none.jsonl").write_text("")
+        >>> found = sort_inputs([folder / "new.jsonl", folder / "none.jsonl"])
+        >>> [Path(path).name for path in found.augmented], [note.rpartition("/")[2] for note in found.notes]
+        (['new.jsonl'], ['none.jsonl is empty'])
+    """
+    runs, augmented, notes = [], [], []
+    for given in map(str, inputs):
+        path = Path(given)
+        if not path.exists():
+            raise InputError("no such file or folder", path=given, remedy="check the path")
+        records = path / "runs.jsonl" if path.is_dir() else path
+        if path.is_dir() and not records.is_file():
+            augmented.append(given)  # some formats are folders
+            continue
+        start = beginning(records, 1 << 20).lstrip()
+        if not start and path.is_file() and records.name != "runs.jsonl":
+            notes.append(f"{given} is empty")
+        elif not start:
+            notes.append(f"{given} holds no record of a run yet")
+        elif records is not path or _holds_records(start):
+            runs.append(given)
+        else:
+            augmented.append(given)
+    return Sorted(tuple(runs), tuple(augmented), tuple(notes))
+
+
+def _holds_records(start: bytes) -> bool:
+    try:
+        return is_record(orjson.loads(start.partition(b"\n")[0]))
+    except orjson.JSONDecodeError:
+        return False
+
+
+def page(
+    made: Made | None = None,
+    runs: Sequence[Run] = (),
+    *,
+    qualities: Sequence[Measured] = (),
+    meanings: Mapping[str, Meaning] | None = None,
+    title: str = "What augmentation made",
+    notes: Sequence[str] = (),
+) -> str:
+    """The page as text.
+
+    Args:
+        made: gold and augmented sentences, as `entaug.pairs.read_made` gives them.
+        runs: records of experiments, as `entaug.read_runs` gives them.
+        qualities: what was measured of methods, and under the name ``"gold"`` of the gold sentences.
+        meanings: what the measures are, by name.
+        title: of the page.
+        notes: what a reader should know.
+
+    Raises:
+        InputError: runs of one cell have different test sets.
+        MissingExtraError: what draws the page is not installed.
+
+    Example:
+        >>> from entaug import Sentence
+        >>> gold = Sentence(["Ada", "laughs"])
+        >>> text = page(Made([gold], {"mr": [Pair(Sentence(["Bo", "laughs"]), gold)]}), title="A & B")
+        >>> "<title>A &amp; B</title>" in text, "https://" in text
+        (True, False)
+    """
+    parts = parts_of(runs) if runs else None
+    summaries = {name: method(name).facts.summary for name in METHODS}
+    return assembled(
+        made or Made(), parts, qualities, meanings or {}, title=title, notes=notes, summaries=summaries
+    )
+
+
+def report_page(
+    inputs: Iterable[str | Path],
+    output: str | Path,
+    *,
+    gold: str | Path | None = None,
+    models: bool = True,
+    title: str | None = None,
+    force: bool = False,
+    progress: Progress = lambda _: None,
+    **options: Any,
+) -> PageSummary:
+    """Write a page about augmented files and experiments.
+
+    Args:
+        inputs: files of augmented sentences in any format, those of rejected drafts too; folders of experiments or
+            their ``runs.jsonl``. Which is which is told by their content.
+        output: the file to write.
+        gold: the file that was augmented; wanted where the augmented files hold new sentences alone.
+        models: measure with language models and encoders too (perplexity, similarity ...).
+        title: of the page.
+        force: replace a file that exists.
+        progress: told in words what is done next.
+        options: how augmented files are read, as `entaug.read` takes it.
+
+    Returns:
+        What the page holds.
+
+    Raises:
+        InputError: an input is missing or faulty.
+        MissingExtraError: what draws the page is not installed.
+        MissingModelError: a model is not prepared.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "new.jsonl")
+        >>> report_page([folder / "new.jsonl"], folder / "report.html", models=False).methods
+        {'sis': 1}
+    """
+    given = sort_inputs(inputs)
+    progress("reading")
+    runs = read_runs(given.runs) if given.runs else []
+    made = read_made(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
+    qualities, meanings, notes = _measured(made, progress, models=models)
+    notes = [*given.notes, *notes]
+    progress("writing")
+    stems = [Path(path).stem if Path(path).name != "runs.jsonl" else Path(path).parent.name for path in given.augmented]
+    named = title or (f"What was made: {', '.join(stems)}" if 0 < len(stems) < 4 else "What augmentation made")
+    text = page(made, runs, qualities=qualities, meanings=meanings, title=named, notes=notes)
+    write_text(text, output, force=force)
+    kept = {name: sum(pair.rejected is None for pair in pairs) for name, pairs in made.methods.items()}
+    pairs = sum(map(len, made.methods.values()))
+    return PageSummary(str(output), pairs, kept, len(runs), [*notes, *made.notes])
+
+
+def _measured(
+    made: Made, progress: Progress, *, models: bool
+) -> tuple[list[Measured], Mapping[str, Meaning], list[str]]:
+    """The quality of what each method made, of the gold sentences too, and what could not be measured."""
+    return [], {}, []
