@@ -54,6 +54,11 @@ MAY: dict[str, set[str]] = {
     "report": LOW | {"scoring"},
     "pairs": CORE | {"formats"},
     "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
+    "page": CORE | {"page", "pairs", "report", "registry", "evaluation", "jobs", "formats"},
+    "page.changes": CORE | {"pairs"},
+    "page.data": CORE | {"page", "pairs"},
+    "page.drawing": LOW,
+    "page.plots": CORE | {"page", "pairs", "report"},
     "commands": {"*"},
     "options": {"*"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks"},
@@ -66,7 +71,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly"}
+HEAVY |= {"datasets", "pyarrow", "srsly", "matplotlib", "jinja2", "markdown_it"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from entaug.formats.hf import from_datasets, to_datasets
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
+    from entaug.page import report_page
     from entaug.registry import METHODS, create, method
     from entaug.report import read_runs, report_on
     from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
@@ -94,6 +95,7 @@ _WHERE = {
     "read": "entaug.formats",
     "read_runs": "entaug.report",
     "report_on": "entaug.report",
+    "report_page": "entaug.page",
     "score": "entaug.scoring",
     "stream": "entaug.formats",
     "subset_file": "entaug.evaluation",
@@ -145,6 +147,7 @@ __all__ = [
     "read",
     "read_runs",
     "report_on",
+    "report_page",
     "score",
     "stream",
     "subset_file",

@@ -6,27 +6,28 @@ are made in it (accept, reject) can be exported for ``entaug augment --apply-rev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from entaug.errors import InputError, MissingExtraError
+from entaug.errors import InputError
 from entaug.evaluation import write_text
 from entaug.formats.files import beginning
+from entaug.jobs import Progress
 from entaug.page.data import Measured
-from entaug.page.html import GOLD, Meaning, assembled
-from entaug.pairs import Made, Pair, read_made
+from entaug.page.html import Meaning, assembled
+from entaug.pairs import Made, read_made
 from entaug.registry import METHODS, method
 from entaug.report import Run, is_record, parts_of, read_runs
 
 __all__ = ["PageSummary", "Sorted", "page", "report_page", "sort_inputs"]
 
-Progress = Callable[[str], None]
-"""Told in words what is done next."""
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def sort_inputs(inputs: Iterable[str | Path]) -> Sorted:
             notes.append(f"{given} is empty")
         elif not start:
             notes.append(f"{given} holds no record of a run yet")
-        elif records is not path or _holds_records(start):
+        elif records.name == "runs.jsonl" or _holds_records(start):
             runs.append(given)
         else:
             augmented.append(given)
@@ -114,6 +115,7 @@ def page(
     meanings: Mapping[str, Meaning] | None = None,
     title: str = "What augmentation made",
     notes: Sequence[str] = (),
+    by_type: bool = False,
 ) -> str:
     """The page as text.
 
@@ -124,6 +126,7 @@ def page(
         meanings: what the measures are, by name.
         title: of the page.
         notes: what a reader should know.
+        by_type: tables of F1 by entity type too.
 
     Raises:
         InputError: runs of one cell have different test sets.
@@ -131,16 +134,15 @@ def page(
 
     Example:
         >>> from entaug import Sentence
+        >>> from entaug.pairs import Pair
         >>> gold = Sentence(["Ada", "laughs"])
         >>> text = page(Made([gold], {"mr": [Pair(Sentence(["Bo", "laughs"]), gold)]}), title="A & B")
         >>> "<title>A &amp; B</title>" in text, "https://" in text
         (True, False)
     """
-    parts = parts_of(runs) if runs else None
+    parts = parts_of(runs, by_type=by_type) if runs else None
     summaries = {name: method(name).facts.summary for name in METHODS}
-    return assembled(
-        made or Made(), parts, qualities, meanings or {}, title=title, notes=notes, summaries=summaries
-    )
+    return assembled(made or Made(), parts, qualities, meanings or {}, title=title, notes=notes, summaries=summaries)
 
 
 def report_page(
@@ -151,7 +153,8 @@ def report_page(
     models: bool = True,
     title: str | None = None,
     force: bool = False,
-    progress: Progress = lambda _: None,
+    by_type: bool = False,
+    progress: Progress = _silent,
     **options: Any,
 ) -> PageSummary:
     """Write a page about augmented files and experiments.
@@ -164,7 +167,8 @@ def report_page(
         models: measure with language models and encoders too (perplexity, similarity ...).
         title: of the page.
         force: replace a file that exists.
-        progress: told in words what is done next.
+        by_type: tables of F1 by entity type too.
+        progress: called now and then.
         options: how augmented files are read, as `entaug.read` takes it.
 
     Returns:
@@ -185,15 +189,14 @@ def report_page(
         {'sis': 1}
     """
     given = sort_inputs(inputs)
-    progress("reading")
+    progress("reading", 0, None)
     runs = read_runs(given.runs) if given.runs else []
     made = read_made(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
     qualities, meanings, notes = _measured(made, progress, models=models)
     notes = [*given.notes, *notes]
-    progress("writing")
     stems = [Path(path).stem if Path(path).name != "runs.jsonl" else Path(path).parent.name for path in given.augmented]
     named = title or (f"What was made: {', '.join(stems)}" if 0 < len(stems) < 4 else "What augmentation made")
-    text = page(made, runs, qualities=qualities, meanings=meanings, title=named, notes=notes)
+    text = page(made, runs, qualities=qualities, meanings=meanings, title=named, notes=notes, by_type=by_type)
     write_text(text, output, force=force)
     kept = {name: sum(pair.rejected is None for pair in pairs) for name, pairs in made.methods.items()}
     pairs = sum(map(len, made.methods.values()))

@@ -30,7 +30,8 @@ class Side:
 
     Args:
         sentence: it.
-        role: ``"source"``, ``"frame"`` (keeps its frame, in which something of another is put), ``"gives"`` or ``"also"``.
+        role: ``"source"``, ``"frame"`` (keeps its frame, in which something of another is put), ``"gives"`` or
+            ``"also"``.
         marks: what of it went, or was given.
     """
 

@@ -1,7 +1,7 @@
 """Figures of matplotlib as SVG for a page: its colours are classes of the style sheet, its text is text.
 
-A colour is drawn as a stand-in that nothing else has, and the stand-in becomes a class (``ink``, ``muted`` ...), so light
-and dark are the style sheet's business. Nothing is left that a strict content policy forbids (style attributes).
+A colour is drawn as a stand-in that nothing else has, and the stand-in becomes a class (``ink``, ``muted`` ...), so
+light and dark are the style sheet's business. Nothing is left that a strict content policy forbids (style attributes).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from entaug.errors import MissingExtraError
 
@@ -24,7 +24,6 @@ COLOURS = {name: f"#0000{number:02x}" for number, name in enumerate(("ink", "mut
 """The stand-ins by the class that they become; ``series-0`` and so on are those of several series."""
 COLOURS |= {f"series-{number}": f"#0001{number:02x}" for number in range(8)}
 _CLASSES = {colour: name for name, colour in COLOURS.items()}
-_SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _ATTRIBUTES = {
     *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
@@ -86,9 +85,9 @@ def drawn(draw: Callable[[Axes], None], *, width: float, height: float, name: st
 
 def _plain(svg: str, title: str) -> str:
     """The figure without prologue, style attributes and what only editors of drawings want."""
-    ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(svg)  # noqa: S314
+    root = ET.fromstring(svg)  # noqa: S314
     for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]  # HTML knows what an svg element is
         style = dict(re.findall(r"([\w-]+)\s*:\s*([^;]+)", element.attrib.pop("style", "")))
         if "font" in style:  # of text that is turned or centred
             style["font-size"] = style.pop("font").split("px")[0].split()[-1] + "px"
@@ -107,16 +106,14 @@ def _plain(svg: str, title: str) -> str:
             element.set("class", " ".join(classes))
         if _LINK in element.attrib:
             element.set("href", element.attrib.pop(_LINK))
-        if element.tag == f"{{{_SVG}}}text" and "text-anchor" in element.attrib:
-            element.attrib.pop("xml:space", None)
     for parent in list(root.iter()):
         for child in list(parent):
-            if child.tag.endswith(("metadata", "style")):
+            if child.tag in {"metadata", "style"}:
                 parent.remove(child)
     _, _, wide, high = root.attrib["viewBox"].split()
     root.attrib.pop("version", None)
     root.attrib |= {"width": wide, "height": high, "role": "img", "aria-label": title}
-    return ElementTree.tostring(root, encoding="unicode")
+    return ET.tostring(root, encoding="unicode")
 
 
 def placed(axes: Any, points: list[tuple[float, float, str]]) -> None:

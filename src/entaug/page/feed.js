@@ -8,11 +8,12 @@ class Feed {
   /**
    * @param root the element for the rows.
    * @param draw makes the row of an item.
-   * @param guess the height that an item may have, in pixels.
+   * @param guess given the width of the list, a function that guesses the height of an item, in pixels.
    */
   constructor(root, draw, guess) {
-    Object.assign(this, { root, draw, guess, items: [], rows: new Map(), width: 0, waits: false });
-    this.heights = new Map();
+    Object.assign(this, { root, draw, guess, items: [], sizes: [], at: [0], width: 0, waits: false });
+    this.rows = new Map(); // of items near the window
+    this.heights = new Map(); // of items that were seen, at this width
     const later = () => this.later();
     addEventListener("scroll", later, { passive: true });
     addEventListener("resize", later);
@@ -24,6 +25,7 @@ class Feed {
   show(items) {
     this.items = items;
     this.clear();
+    this.width = 0; // nothing is known of where these stand
     this.render();
   }
 
@@ -47,20 +49,20 @@ class Feed {
     });
   }
 
-  /** Where each item begins, and at the end where the last ends. */
-  places() {
-    const found = new Float64Array(this.items.length + 1);
-    this.items.forEach((item, i) => {
-      found[i + 1] = found[i] + (this.heights.get(item) ?? this.guess(item));
-    });
-    return found;
+  /** Where each item begins, and at the end where the last ends, from an item on: those before stand where they stood. */
+  place(from = 0) {
+    for (let i = from; i < this.items.length; i += 1) this.at[i + 1] = this.at[i] + this.sizes[i];
   }
 
   render() {
     const width = this.root.clientWidth;
     if (width !== this.width) {
+      if (this.width) this.heights.clear();
       this.width = width;
-      this.heights.clear();
+      const guess = this.guess(width);
+      this.sizes = Float64Array.from(this.items, (item) => this.heights.get(item) ?? guess(item));
+      this.at = new Float64Array(this.items.length + 1);
+      this.place();
     }
     for (let turn = 0; turn < 4; turn += 1) {
       if (!this.fill()) break;
@@ -69,7 +71,7 @@ class Feed {
 
   /** One turn of putting rows where they belong; whether a height was not as thought. */
   fill() {
-    const at = this.places();
+    const { at } = this;
     const above = -this.root.getBoundingClientRect().top;
     const tall = innerHeight;
     const first = Math.max(0, this.find(at, above - tall / 2));
@@ -95,22 +97,25 @@ class Feed {
     }
     this.root.style.paddingTop = `${at[first]}px`;
     this.root.style.paddingBottom = `${at[this.items.length] - at[last]}px`;
-    return this.measure(at, first, last, above);
+    return this.measure(first, last, above);
   }
 
-  measure(at, first, last, above) {
-    const seen = this.find(at, above);
+  /** Learn the heights of the rows that are there; whether one was not as thought. */
+  measure(first, last, above) {
+    const seen = this.find(this.at, above);
     let shift = 0;
     let changed = false;
     for (let i = first; i < last; i += 1) {
       const row = this.rows.get(this.items[i]);
       const height = row.offsetHeight + parseFloat(getComputedStyle(row).marginBottom);
-      const thought = at[i + 1] - at[i];
+      const thought = this.sizes[i];
       this.heights.set(this.items[i], height);
       if (Math.abs(height - thought) < 0.5) continue;
+      this.sizes[i] = height;
       changed = true;
       if (i < seen) shift += height - thought;
     }
+    if (changed) this.place(first);
     if (shift && above > 0) scrollBy({ top: shift, behavior: "instant" });
     return changed;
   }
@@ -130,7 +135,7 @@ class Feed {
   /** Bring an item into the window, below what covers its top. */
   reveal(number, covered) {
     for (let turn = 0; turn < 3; turn += 1) {
-      const at = this.places();
+      const { at } = this;
       const top = this.root.getBoundingClientRect().top + at[number];
       const bottom = top + (at[number + 1] - at[number]);
       if (top >= covered && bottom <= innerHeight) break;
@@ -145,7 +150,7 @@ class Feed {
 
   /** The number of the first item that is to be seen below what covers the top. */
   firstSeen(covered) {
-    const at = this.places();
+    const { at } = this;
     const above = covered - this.root.getBoundingClientRect().top;
     const number = this.find(at, above);
     return at[number] < above - 4 && number + 1 < this.items.length ? number + 1 : number;

@@ -159,7 +159,7 @@ def _counts(made: Made) -> dict[str, Any]:
     kept = [pair for pair in every if pair.rejected is None]
     return {
         "gold": len(made.gold),
-        "types": len({m.label for s in made.gold for m in s.mentions} or {m.label for p in kept for m in p.made.mentions}),
+        "types": len({m.label for sentence in made.gold for m in sentence.mentions}),
         "mentions": sum(len(sentence.mentions) for sentence in made.gold),
         "kept": len(kept),
         "refused": len(every) - len(kept),

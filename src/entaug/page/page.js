@@ -135,14 +135,16 @@ function examples(data, digest) {
   }
 
   // A line of text is about so many letters wide; what is not text is about as high as three lines.
-  function guess(i) {
-    const width = feed.root.clientWidth;
+  function guess(width) {
     const wide = matchMedia("(min-width: 46.01rem)").matches;
     const letters = Math.max(20, (wide ? width / 2 - 40 : width - 30) / 8.2);
-    const lines = (s) => Math.ceil((text[i].length / (pairs[i].s.length + 1) + 7 * s.m.length) / letters);
-    const left = pairs[i].s.reduce((sum, [number]) => sum + 50 + 28 * lines(gold[number]), 0);
-    const right = 70 + 28 * lines(pairs[i].m);
-    return 96 + (wide ? Math.max(left, right) : left + right);
+    const high = (sentence, length) => 28 * Math.ceil((length + 7 * sentence.m.length) / letters);
+    return (i) => {
+      const pair = pairs[i];
+      const left = pair.s.reduce((sum, [number]) => sum + 50 + high(gold[number], goldText[number].length), 0);
+      const right = 50 + high(pair.m, text[i].indexOf("\n"));
+      return 96 + (wide ? Math.max(left, right) : left + right);
+    };
   }
 
   const feed = new Feed($("feed"), draw, guess);

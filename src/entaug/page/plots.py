@@ -82,7 +82,7 @@ def types(made: Made) -> Plot | None:
     rest = f" The {len(shown)} most frequent of {len(order)} types are drawn." if len(shown) < len(order) else ""
     return Plot(
         title,
-        f"A bar marks the share of the mentions that a type has in the gold sentences, a dot the same for a method.{rest}",
+        f"A bar marks the share of the mentions that a type has in the gold sentences, a dot that of a method.{rest}",
         drawn(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
         ("type", "gold", *groups),
         tuple(
@@ -107,7 +107,7 @@ def _short(text: str, most: int = 24) -> str:
 def lengths(made: Made) -> Plot | None:
     """How long the sentences are, before and after."""
     groups = {"gold": list(made.gold)} if made.gold else {}
-    groups |= {name: sentences for name, sentences in _kept(made).items()}
+    groups |= _kept(made)
     if not groups or not _kept(made):
         return None
     told = {name: _five([len(sentence) for sentence in sentences]) for name, sentences in groups.items()}
@@ -267,7 +267,13 @@ def _lines(axes: Axes, arms: Mapping[str, list[Row]], base: Mapping[float, float
     if base:
         xs = sorted(base)
         axes.plot(
-            xs, [100 * base[x] for x in xs], "-", marker="_", lw=2, color=COLOURS["gold"], label="gold alone, equal steps"
+            xs,
+            [100 * base[x] for x in xs],
+            "-",
+            marker="_",
+            lw=2,
+            color=COLOURS["gold"],
+            label="gold alone, equal steps",
         )
     whiskers: list[tuple[float, float] | None] = []
     for number, (arm, of) in enumerate(arms.items()):

@@ -90,8 +90,9 @@ function drawSentence(sentence, marks, typeNames, words) {
     ended.forEach((one, k) => {
       const tag = drawRun(under(i, false, ended.slice(0, k + 1).filter((o) => o.end === i + 1)), depth);
       const last = one.end === i + 1;
-      if (one.number) tag.append(element("span", "part", String(one.number)));
       if (last) tag.append(element("span", "label", typeNames[one.type], { dir: "auto" }));
+      if (one.number) tag.append(element("span", "part", String(one.number)));
+      tag.classList.toggle("labels", last);
       tag.style.color = colourOf(one.type);
       line.append(tag);
       same = null;
