@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli import (
@@ -172,9 +172,11 @@ def _report(args: argparse.Namespace) -> int:
 
     use(args)
     if not args.output.lower().endswith((".html", ".htm")):
-        _refuse_page_options(args, sort_inputs(path for path in args.inputs if os.path.isfile(path)).augmented)
+        _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
         write_text(report_on(read_runs(args.inputs), by_type=args.by_type), args.output, force=args.force)
-        if args.output != "-":
+        if args.json and args.output != "-":
+            print_json({"output": args.output})
+        elif args.output != "-":
             _say_line(f"wrote {args.output}")
         return OK
     given = reading(args)

@@ -68,6 +68,7 @@ def drawn(draw: Callable[[Axes], None], *, width: float, height: float, name: st
     """
     try:
         import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "report") from None
@@ -75,6 +76,7 @@ def drawn(draw: Callable[[Axes], None], *, width: float, height: float, name: st
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # its own font lacks letters that the browser's have
         figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)  # knows how wide words are
         axes = figure.add_subplot()
         axes.set_axisbelow(True)
         draw(axes)

@@ -130,7 +130,7 @@ def lengths(made: Made) -> Plot | None:
         title,
         "The thick stroke is the median, the box holds the middle half of the sentences, the line nine of ten.",
         drawn(draw, width=6.2, height=0.9 + 0.34 * len(told), name="lengths", title=title),
-        ("", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
+        ("of", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
         tuple((name, f"{len(groups[name]):,}", *(f"{value:g}" for value in five)) for name, five in told.items()),
     )
 
@@ -180,7 +180,7 @@ def spread(points: Mapping[str, tuple[float | None, float | None]], across: str,
         title,
         "A dot is a method, the star the gold sentences. Fluent and diverse at once is up on the left.",
         drawn(draw, width=6.2, height=4.0, name="spread", title=title),
-        ("", across, up),
+        ("of", across, up),
         tuple((name, f"{x:,.1f}", f"{y:,.3g}") for x, y, name in there),
     )
 
