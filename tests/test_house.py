@@ -49,12 +49,24 @@ MAY: dict[str, set[str]] = {
     "similarity": TEXT | {"backends.protocols", "backends.resolve"},
     "registry": LOW | {"augmenters"},
     "sinks": TEXT | {"formats", "augmenters"},
+    "nearness": CORE,
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
     "pairs": CORE | {"formats"},
+    "quality": TEXT
+    | {
+        "quality",
+        "backends.protocols",
+        "backends.resolve",
+        "contests",
+        "likelihood",
+        "similarity",
+        "nearness",
+        "pairs",
+    },
     "evaluation": TEXT | {"formats", "sinks", "jobs", "scoring", "subsets", "taggers.base"},
-    "page": CORE | {"page", "pairs", "report", "registry", "evaluation", "jobs", "formats"},
+    "page": CORE | {"page", "pairs", "quality", "report", "registry", "evaluation", "jobs", "formats"},
     "page.changes": CORE | {"pairs"},
     "page.data": CORE | {"page", "pairs"},
     "page.drawing": LOW,
@@ -71,7 +83,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly", "matplotlib", "jinja2", "markdown_it"}
+HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -7,8 +7,6 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from entaug.page import page, plots, report_page, sort_inputs
 from entaug.page.changes import changes
 from entaug.page.data import shown
 from entaug.pairs import Made, Pair
+from entaug.quality import Quality
 from entaug.report import parts_of, read_runs
 from test_report import CELL, seeds, written
 
@@ -182,7 +181,7 @@ def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
     plot = plots.amounts(cell, rows)
     assert plot
     assert plot.title == "F1 on toy, 100, linear"
-    assert dict((row[0], row[1:]) for row in plot.rows) == {
+    assert {row[0]: row[1:] for row in plot.rows} == {
         "gold": ("50.0", "-", "-"),
         "gold-steps 2N": ("60.0", "-", "-"),
         "duplicate 2N": ("60.0", "60.0 to 60.0", "no difference seen"),
@@ -222,37 +221,26 @@ def test_a_measure_against_another() -> None:
 # ------------------------------------------------------------------------------------------------------------- the page
 
 
-@dataclass
-class Measured:
-    name: str
-    sentences: int
-    values: Mapping[str, float | None]
-    by_sentence: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-
-
-@dataclass
-class Meaning:
-    title: str
-    meaning: str
-    unit: str = ""
-
-
 def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
     refused = Pair(sentence("Bo Bo"), GOLD, (), "no mention")
     made = Made([GOLD], {"mr": [refused, Pair(NEW, GOLD)]})
     qualities = [
-        Measured("gold", 1, {"perplexity": 50.0, "odd": None}),
-        Measured("mr", 1, {"perplexity": 1234.5, "odd": None}, {"perplexity": [1234.5]}, ["one was too long"]),
+        Quality("gold", 1, {"perplexity": 50.0, "new_words": None}, {}, ("a note on all",)),
+        Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
-    text = page(made, qualities=qualities, meanings={"perplexity": Meaning("Perplexity", "How <odd> it is.")})
-    assert re.search(r"Perplexity</button>.*How &lt;odd&gt; it is\..*>50</td><td class=\"figure\">1,234</td>", text)
-    assert "odd</th>" not in text  # a measure that nobody has a figure for
+    text = page(made, qualities=qualities)
+    row = r"New words, %</button>.*>Words that the source has nowhere\. More: further from the source\.<"
+    assert re.search(row + r".*>-</td><td class=\"figure\">25</td>", text)
+    assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
+    assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
     assert "mr: one was too long" in text
+    assert re.search(r"<li[^>]*>a note on all", text)
     data = json.loads(re.findall(r'data-digest="\w+">(.*?)</script>', text)[0])
     names = [score["name"] for score in data["scores"]]
     # What was refused was not measured; what was kept has the figure, though it stands second.
-    assert [pair["v"][names.index("perplexity")] for pair in data["pairs"]] == [None, 1234.5]
+    assert [pair["v"][names.index("new_words")] for pair in data["pairs"]] == [None, 25]
+    # Of gold no word is new.
+    assert '<th scope="row">gold</th><td class="figure">50.0</td><td class="figure">0</td>' in text
 
 
 def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
@@ -320,7 +308,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before
     summary = report_page(inputs, out, models=False, force=True)
-    assert summary.notes == ["the source of 1 new sentences is not among the gold sentences: name the gold file"]
+    assert "the source of 1 new sentences is not among the gold sentences: name the gold file" in summary.notes
 
 
 def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

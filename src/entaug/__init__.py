@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
     from entaug.page import report_page
+    from entaug.pairs import Pair, read_made
+    from entaug.quality import Quality, measure_quality
     from entaug.registry import METHODS, create, method
     from entaug.report import read_runs, report_on
     from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
@@ -76,6 +78,8 @@ _WHERE = {
     "MulDA": "entaug.augmenters.daga",
     "OnlineDataset": "entaug.augmenters.online",
     "Rotate": "entaug.augmenters.fragments",
+    "Pair": "entaug.pairs",
+    "Quality": "entaug.quality",
     "RoundTrip": "entaug.backends.protocols",
     "Scores": "entaug.scoring",
     "Sentence": "entaug.data",
@@ -88,11 +92,13 @@ _WHERE = {
     "create": "entaug.registry",
     "evaluate_files": "entaug.evaluation",
     "from_datasets": "entaug.formats.hf",
+    "measure_quality": "entaug.quality",
     "method": "entaug.registry",
     "paired_bootstrap": "entaug.scoring",
     "pairwise_bertscore": "entaug.similarity",
     "pseudo_log_likelihood": "entaug.likelihood",
     "read": "entaug.formats",
+    "read_made": "entaug.pairs",
     "read_runs": "entaug.report",
     "report_on": "entaug.report",
     "report_page": "entaug.page",
@@ -126,6 +132,8 @@ __all__ = [
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
+    "Pair",
+    "Quality",
     "Rotate",
     "RoundTrip",
     "Scores",
@@ -140,11 +148,13 @@ __all__ = [
     "create",
     "evaluate_files",
     "from_datasets",
+    "measure_quality",
     "method",
     "paired_bootstrap",
     "pairwise_bertscore",
     "pseudo_log_likelihood",
     "read",
+    "read_made",
     "read_runs",
     "report_on",
     "report_page",

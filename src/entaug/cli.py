@@ -465,10 +465,13 @@ def _say_mentions(before: Counts, after: Counts) -> None:
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:
+    (sys.stderr if to_stderr else sys.stdout).write(as_json(value))
+
+
+def as_json(value: Any) -> str:
     import orjson
 
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    (sys.stderr if to_stderr else sys.stdout).write(text + "\n")
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ are made in it (accept, reject) can be exported for ``entaug augment --apply-rev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from entaug.errors import InputError
 from entaug.evaluation import write_text
 from entaug.formats.files import beginning
 from entaug.jobs import Progress
-from entaug.page.data import Measured
-from entaug.page.html import Meaning, assembled
+from entaug.page.html import assembled
 from entaug.pairs import Made, read_made
+from entaug.quality import Quality, measure_made
 from entaug.registry import METHODS, method
 from entaug.report import Run, is_record, parts_of, read_runs
 
@@ -111,8 +111,7 @@ def page(
     made: Made | None = None,
     runs: Sequence[Run] = (),
     *,
-    qualities: Sequence[Measured] = (),
-    meanings: Mapping[str, Meaning] | None = None,
+    qualities: Sequence[Quality] = (),
     title: str = "What augmentation made",
     notes: Sequence[str] = (),
     by_type: bool = False,
@@ -122,8 +121,7 @@ def page(
     Args:
         made: gold and augmented sentences, as `entaug.pairs.read_made` gives them.
         runs: records of experiments, as `entaug.read_runs` gives them.
-        qualities: what was measured of methods, and under the name ``"gold"`` of the gold sentences.
-        meanings: what the measures are, by name.
+        qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_made` gives it.
         title: of the page.
         notes: what a reader should know.
         by_type: tables of F1 by entity type too.
@@ -142,7 +140,7 @@ def page(
     """
     parts = parts_of(runs, by_type=by_type) if runs else None
     summaries = {name: method(name).facts.summary for name in METHODS}
-    return assembled(made or Made(), parts, qualities, meanings or {}, title=title, notes=notes, summaries=summaries)
+    return assembled(made or Made(), parts, qualities, title=title, notes=notes, summaries=summaries)
 
 
 def report_page(
@@ -192,19 +190,16 @@ def report_page(
     progress("reading", 0, None)
     runs = read_runs(given.runs) if given.runs else []
     made = read_made(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
-    qualities, meanings, notes = _measured(made, progress, models=models)
-    notes = [*given.notes, *notes]
+    qualities = []
+    if any(made.methods.values()):
+        chosen: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
+        qualities = measure_made(made, progress=progress, **chosen)
+    notes = list(given.notes)
     stems = [Path(path).stem if Path(path).name != "runs.jsonl" else Path(path).parent.name for path in given.augmented]
     named = title or (f"What was made: {', '.join(stems)}" if 0 < len(stems) < 4 else "What augmentation made")
-    text = page(made, runs, qualities=qualities, meanings=meanings, title=named, notes=notes, by_type=by_type)
+    text = page(made, runs, qualities=qualities, title=named, notes=notes, by_type=by_type)
     write_text(text, output, force=force)
     kept = {name: sum(pair.rejected is None for pair in pairs) for name, pairs in made.methods.items()}
     pairs = sum(map(len, made.methods.values()))
-    return PageSummary(str(output), pairs, kept, len(runs), [*notes, *made.notes])
-
-
-def _measured(
-    made: Made, progress: Progress, *, models: bool
-) -> tuple[list[Measured], Mapping[str, Meaning], list[str]]:
-    """The quality of what each method made, of the gold sentences too, and what could not be measured."""
-    return [], {}, []
+    told = dict.fromkeys([*notes, *made.notes, *(note for quality in qualities[:1] for note in quality.notes)])
+    return PageSummary(str(output), pairs, kept, len(runs), list(told))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
@@ -15,31 +15,7 @@ from entaug.data import Sentence
 from entaug.page.changes import Changes, changes
 from entaug.pairs import Made, Pair
 
-__all__ = ["Column", "Measured", "Shown", "columns_of", "shown", "signature_of", "types_of"]
-
-
-class Measured(Protocol):
-    """What the page needs of measured sentences; `entaug.quality.Quality` is one."""
-
-    @property
-    def name(self) -> str:
-        """Of what was measured."""
-
-    @property
-    def sentences(self) -> int:
-        """How many were."""
-
-    @property
-    def values(self) -> Mapping[str, float | None]:
-        """A figure for each measure."""
-
-    @property
-    def by_sentence(self) -> Mapping[str, Sequence[float | None]]:
-        """For some measures a figure for each sentence, in order."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader should know."""
+__all__ = ["Column", "Shown", "columns_of", "shown", "signature_of", "types_of"]
 
 
 @dataclass(frozen=True)

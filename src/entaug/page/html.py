@@ -8,40 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from entaug._version import __version__
 from entaug.errors import MissingExtraError
 from entaug.page import plots
-from entaug.page.data import Column, Measured, shown, signature_of
+from entaug.page.data import Column, shown, signature_of
 from entaug.pairs import Made, Pair
+from entaug.quality import MEASURES, Quality
 from entaug.report import Parts, cell_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["GOLD", "Meaning", "assembled"]
+__all__ = ["assembled"]
 
-GOLD = "gold"
-"""The name under which the gold sentences are measured."""
 _SCRIPTS = ("sentences.js", "feed.js", "review.js", "page.js")
-_ACROSS, _UP = "perplexity", ("diversity", "distinct_1", "distinct", "new_words", "ttr")
-
-
-class Meaning(Protocol):
-    """What the page needs to know of a measure; those of `entaug.quality.MEASURES` do."""
-
-    @property
-    def title(self) -> str:
-        """Its name for people."""
-
-    @property
-    def meaning(self) -> str:
-        """What it says, in a sentence or two."""
-
-    @property
-    def unit(self) -> str:
-        """What it is counted in; empty for a bare number."""
+_GOLD = "gold"  # the name under which the gold sentences are measured
+_ACROSS, _UP = "perplexity", "new_words"
 
 
 @dataclass(frozen=True)
@@ -59,8 +43,7 @@ class _Method:
 def assembled(
     made: Made,
     parts: Parts | None,
-    qualities: Sequence[Measured],
-    meanings: Mapping[str, Meaning],
+    qualities: Sequence[Quality],
     *,
     title: str,
     notes: Sequence[str] = (),
@@ -71,8 +54,7 @@ def assembled(
     Args:
         made: gold and augmented sentences.
         parts: the report on the records of experiments, if there are any.
-        qualities: what was measured, by the names of `made.methods`, and under `GOLD` of the gold sentences.
-        meanings: of the measures.
+        qualities: what was measured, by the names of `made.methods`, and as ``"gold"`` of the gold sentences.
         title: of the page.
         notes: what a reader should know.
         summaries: what each registered method does, by its registry name.
@@ -80,14 +62,14 @@ def assembled(
     Raises:
         MissingExtraError: a library that the page needs is not installed.
     """
-    data = shown(made, _columns(qualities, meanings, made))
+    data = shown(made, _columns(qualities, made))
     style = _text("page.css")
     script = "\n".join(_text(name) for name in _SCRIPTS)
     cells = []
     for number, (cell, rows) in enumerate(parts.cells.items() if parts else ()):
         table = _markdown(parts.tables[cell]) if parts else ""
         cells.append({"name": cell_name(cell), "plot": plots.amounts(cell, rows, number), "table": table})
-    figures = [_spread(qualities, meanings), plots.types(made), plots.lengths(made)]
+    figures = [_spread(qualities), plots.types(made), plots.lengths(made)]
     return (
         _environment()
         .from_string(_text("page.html"))
@@ -102,7 +84,7 @@ def assembled(
             made=made,
             counts=_counts(made),
             methods=[_method(name, pairs, summaries or {}) for name, pairs in made.methods.items()],
-            measures=_measures(qualities, meanings),
+            measures=_measures(qualities),
             names=[quality.name for quality in qualities],
             plots=[figure for figure in figures if figure is not None],
             experiments=parts
@@ -111,7 +93,7 @@ def assembled(
                 "cells": cells,
                 "notes": _markdown("\n".join(parts.notes)),
             },
-            notes=[*notes, *made.notes, *(f"{q.name}: {note}" for q in qualities for note in q.notes)],
+            notes=_notes(notes, made, qualities),
         )
     )
 
@@ -182,45 +164,52 @@ def _method(name: str, pairs: Sequence[Pair], summaries: Mapping[str, str]) -> _
     )
 
 
-def _columns(qualities: Sequence[Measured], meanings: Mapping[str, Meaning], made: Made) -> list[Column]:
+def _notes(notes: Sequence[str], made: Made, qualities: Sequence[Quality]) -> list[str]:
+    """All notes, each once; those that come with the gold sentences speak of the whole."""
+    found = [*notes, *made.notes]
+    for quality in qualities:
+        found += [note if quality.name == _GOLD else f"{quality.name}: {note}" for note in quality.notes]
+    return list(dict.fromkeys(found))
+
+
+def _columns(qualities: Sequence[Quality], made: Made) -> list[Column]:
     """The measures that sentences have one by one; drafts that were refused have none."""
     found: dict[str, dict[str, Sequence[float | None]]] = {}
     for quality in qualities:
         pairs = made.methods.get(quality.name, [])
         for measure, values in quality.by_sentence.items():
-            if len(values) == sum(pair.rejected is None for pair in pairs) and pairs:
+            if pairs and len(values) == sum(pair.rejected is None for pair in pairs):
                 left = iter(values)
                 found.setdefault(measure, {})[quality.name] = [
-                    next(left) if pair.rejected is None else None for pair in pairs
+                    _shown(measure, next(left)) if pair.rejected is None else None for pair in pairs
                 ]
-    return [
-        Column(measure, _title(measure, meanings), meanings[measure].meaning if measure in meanings else "", values)
-        for measure, values in found.items()
-    ]
+    return [Column(measure, _title(measure), _meaning(measure), values) for measure, values in found.items()]
 
 
-def _title(measure: str, meanings: Mapping[str, Meaning]) -> str:
-    if measure not in meanings:
-        return measure.replace("_", " ")
-    unit = meanings[measure].unit
-    return f"{meanings[measure].title}, {unit}" if unit else meanings[measure].title
+def _shown(measure: str, value: float | None) -> float | None:
+    """A figure in the unit that people read it in: a share in percent."""
+    return value if value is None or MEASURES[measure].unit != "share" else 100 * value
 
 
-def _measures(qualities: Sequence[Measured], meanings: Mapping[str, Meaning]) -> list[dict[str, Any]]:
+def _title(measure: str) -> str:
+    unit = {"share": "%", "": ""}.get(MEASURES[measure].unit, MEASURES[measure].unit)
+    return f"{MEASURES[measure].title}, {unit}" if unit else MEASURES[measure].title
+
+
+def _meaning(measure: str) -> str:
+    told = MEASURES[measure]
+    more = "" if told.higher == "neutral" else f" More: {told.higher}."
+    return f"{told.meaning[:1].upper()}{told.meaning[1:]}.{more}"
+
+
+def _measures(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
     """The rows of the table of measures that have a figure somewhere."""
     rows = []
-    for measure in dict.fromkeys(name for quality in qualities for name in quality.values):
+    for measure in MEASURES:
         values = [quality.values.get(measure) for quality in qualities]
         if any(value is not None for value in values):
-            meaning = meanings[measure].meaning if measure in meanings else ""
-            rows.append(
-                {
-                    "name": measure,
-                    "title": _title(measure, meanings),
-                    "meaning": meaning,
-                    "values": [_in_words(value) for value in values],
-                }
-            )
+            words = [_in_words(_shown(measure, value)) for value in values]
+            rows.append({"title": _title(measure), "meaning": _meaning(measure), "values": words})
     return rows
 
 
@@ -238,10 +227,10 @@ def _in_words(value: float | None) -> str:
     return f"{value:,.{places}f}"
 
 
-def _spread(qualities: Sequence[Measured], meanings: Mapping[str, Meaning]) -> plots.Plot | None:
-    """Diversity against perplexity, of the first measure of diversity that there is."""
-    for measure in _UP:
-        points = {q.name: (q.values.get(_ACROSS), q.values.get(measure)) for q in qualities}
-        if any(x is not None and y is not None for x, y in points.values()):
-            return plots.spread(points, _title(_ACROSS, meanings), _title(measure, meanings))
-    return None
+def _spread(qualities: Sequence[Quality]) -> plots.Plot | None:
+    """Diversity against perplexity; of gold sentences no word is new, by definition."""
+    points = {}
+    for quality in qualities:
+        new = 0.0 if quality.name == _GOLD else quality.values.get(_UP)
+        points[quality.name] = quality.values.get(_ACROSS), _shown(_UP, new)
+    return plots.spread(points, _title(_ACROSS).lower(), _title(_UP).lower()) if len(points) > 1 else None
