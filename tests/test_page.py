@@ -65,7 +65,8 @@ def test_words_that_went_came_and_moved() -> None:
 def test_a_text_written_anew_has_no_marks() -> None:
     found = changes(Pair(sentence("one two three four five six seven ."), GOLD))
     assert found.anew
-    assert (found.made, found.sides[0].marks, found.changed) == ((), (), pytest.approx(7 / 8))
+    assert found.made == found.sides[0].marks == ()
+    assert found.changed == pytest.approx(7 / 8)
     assert changes(Pair(NEW)).sides == ()
     assert changes(Pair(NEW)).changed is None
 
@@ -211,11 +212,13 @@ def test_a_figure_has_text_as_text_and_no_style() -> None:
 
 
 def test_a_measure_against_another() -> None:
-    plot = plots.spread({"gold": (50.0, 0.5), "mr": (70.25, 0.7), "none": (None, 1.0)}, "perplexity", "distinct words")
+    plot = plots.spread(
+        {"gold": (50.0, 0.5), "mr": (70.25, 0.7), "none": (None, 1.0)}, "perplexity", "distinct words", "A title"
+    )
     assert plot
     assert plot.rows == (("gold", "50.0", "0.5"), ("mr", "70.2", "0.7"))
     assert ">mr<" in plot.svg
-    assert plots.spread({"none": (None, 1.0)}, "x", "y") is None
+    assert plots.spread({"none": (None, 1.0)}, "x", "y", "z") is None
 
 
 # ------------------------------------------------------------------------------------------------------------- the page
@@ -230,7 +233,7 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
     ]
     text = page(made, qualities=qualities)
     row = r"New words, %</button>.*>Words that the source has nowhere\. More: further from the source\.<"
-    assert re.search(row + r".*>-</td><td class=\"figure\">25</td>", text)
+    assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
     assert "mr: one was too long" in text
@@ -328,7 +331,7 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "--title is for a page" in capsys.readouterr().err
 
 
-# ----------------------------------------------------------------------------------------------------------- its colours
+# ---------------------------------------------------------------------------------------------------------- its colours
 
 
 def luminance(colour: str) -> float:

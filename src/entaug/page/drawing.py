@@ -29,7 +29,7 @@ _ATTRIBUTES = {
     *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
     *("stroke-linejoin", "text-anchor", "opacity", "font-size", "font-weight"),
 }
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -73,7 +73,9 @@ def drawn(draw: Callable[[Axes], None], *, width: float, height: float, name: st
     except ImportError:
         raise MissingExtraError("matplotlib", "report") from None
     out = io.StringIO()
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()  # whatever the user's own settings are
+        mpl.rcParams.update({**_STYLE, "svg.hashsalt": name})
         warnings.filterwarnings("ignore", "Glyph")  # its own font lacks letters that the browser's have
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)  # knows how wide words are
@@ -131,10 +133,10 @@ def placed(axes: Any, points: list[tuple[float, float, str]]) -> None:
     figure.canvas.draw()  # so that places in pixels are known
     renderer = figure.canvas.get_renderer()
     at = [axes.transData.transform((x, y)) for x, y, _ in points]
-    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in at]
+    taken = [Bbox.from_bounds(x - 8, y - 8, 16, 16) for x, y in at]
     inside = axes.get_window_extent(renderer)
-    sides = [(8, 0, "left", "center"), (-8, 0, "right", "center"), (0, 7, "center", "bottom"), (0, -7, "center", "top")]
-    sides += [(7, 6, "left", "bottom"), (-7, 6, "right", "bottom"), (7, -6, "left", "top"), (-7, -6, "right", "top")]
+    sides = [(9, 0, "left", "center"), (-9, 0, "right", "center"), (0, 9, "center", "bottom"), (0, -9, "center", "top")]
+    sides += [(8, 8, "left", "bottom"), (-8, 8, "right", "bottom"), (8, -8, "left", "top"), (-8, -8, "right", "top")]
     for x, y, name in points:
         best: tuple[float, Any] | None = None
         for dx, dy, ha, va in sides:

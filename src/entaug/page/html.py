@@ -208,23 +208,21 @@ def _measures(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
     for measure in MEASURES:
         values = [quality.values.get(measure) for quality in qualities]
         if any(value is not None for value in values):
-            words = [_in_words(_shown(measure, value)) for value in values]
+            words = _in_words([_shown(measure, value) for value in values])
             rows.append({"title": _title(measure), "meaning": _meaning(measure), "values": words})
     return rows
 
 
-def _in_words(value: float | None) -> str:
-    """A figure with as many places as a reader wants.
+def _in_words(values: Sequence[float | None]) -> list[str]:
+    """The figures of a row with as many places as a reader wants, the same for all.
 
     Example:
-        >>> _in_words(1234.5), _in_words(53.21), _in_words(1.234), _in_words(0.0123), _in_words(None)
-        ('1,234', '53.2', '1.23', '0.012', '-')
+        >>> _in_words([1234.5, 50.0, None]), _in_words([53.21, 6.0]), _in_words([0.0123, 0.0])
+        (['1,234', '50', '-'], ['53.2', '6.0'], ['0.012', '0.000'])
     """
-    if value is None:
-        return "-"
-    size = abs(value)
-    places = 0 if size >= 1000 or value == int(value) else 1 if size >= 10 else 2 if size >= 1 else 3
-    return f"{value:,.{places}f}"
+    most = max((abs(value) for value in values if value is not None), default=0.0)
+    places = 0 if most >= 1000 else 1 if most >= 10 else 2 if most >= 1 else 3
+    return ["-" if value is None else f"{value:,.{places}f}" for value in values]
 
 
 def _spread(qualities: Sequence[Quality]) -> plots.Plot | None:
@@ -233,4 +231,5 @@ def _spread(qualities: Sequence[Quality]) -> plots.Plot | None:
     for quality in qualities:
         new = 0.0 if quality.name == _GOLD else quality.values.get(_UP)
         points[quality.name] = quality.values.get(_ACROSS), _shown(_UP, new)
-    return plots.spread(points, _title(_ACROSS).lower(), _title(_UP).lower()) if len(points) > 1 else None
+    title = f"{MEASURES[_UP].title} against {MEASURES[_ACROSS].title.lower()}"
+    return plots.spread(points, _title(_ACROSS).lower(), _title(_UP).lower(), title) if len(points) > 1 else None

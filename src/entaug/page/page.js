@@ -248,7 +248,8 @@ function examples(data, digest) {
     option($("reason"), "kept", "kept only");
     reasons.forEach((reason, i) => option($("reason"), i, `refused: ${reason}`));
     $("reason").parentElement.hidden = !reasons.length;
-    if (reasons.length && pairs.some((pair) => pair.r === undefined)) $("reason").value = "kept";
+    // What was refused is shown when it is asked for, or when there is nothing else.
+    if (reasons.length && pairs.some((pair) => pair.r === undefined)) $("reason").options[1].defaultSelected = true;
     option($("score"), "", "any");
     scores.forEach((score, i) => {
       option($("score"), i, score.title);

@@ -143,13 +143,14 @@ def _five(values: Sequence[int]) -> tuple[float, float, float, float, float]:
     return twentieths[0], twentieths[4], twentieths[9], twentieths[14], twentieths[18]
 
 
-def spread(points: Mapping[str, tuple[float | None, float | None]], across: str, up: str) -> Plot | None:
+def spread(points: Mapping[str, tuple[float | None, float | None]], across: str, up: str, title: str) -> Plot | None:
     """Two measures of each method against one another.
 
     Args:
         points: by name, ``"gold"`` too, what lies across and what lies up.
         across: the name of the first measure.
         up: that of the second.
+        title: of the plot.
     """
     there = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
     if not there:
@@ -175,7 +176,6 @@ def spread(points: Mapping[str, tuple[float | None, float | None]], across: str,
         axes.tick_params(which="both", length=0)
         placed(axes, there)
 
-    title = f"{up[:1].upper()}{up[1:]} against {across}"
     return Plot(
         title,
         "A dot is a method, the star the gold sentences. Fluent and diverse at once is up on the left.",
