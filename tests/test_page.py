@@ -361,7 +361,7 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
     grounds = ("paper", "card", "well")
     pairs = [(text, ground) for text in ("ink", "muted", "accent", "good", "bad") for ground in grounds]
     pairs += [(text, ground) for text in types for ground in ("paper", "card", "new", "graft")]
-    pairs += [("ink", "new"), ("ink", "graft"), ("on-accent", "good"), ("on-accent", "bad")]
+    pairs += [("ink", "new"), ("ink", "graft"), ("ink", "hit"), ("on-accent", "good"), ("on-accent", "bad")]
     for text, ground in pairs:
         assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
     for line in ("strong", "made", "gold", "accent"):  # what is no text

@@ -1,6 +1,6 @@
 """The page in a real browser without a head: Chromium of the machine, driven by Playwright.
 
-``make setup`` installs Chromium where it can; without it these tests skip. With ``ENTAUG_PICTURES`` set (``make
+``make browser`` installs Chromium where it may; without it these tests skip. With ``ENTAUG_PICTURES`` set (``make
 pictures``) the pictures of the README are written too.
 """
 
@@ -24,7 +24,7 @@ sync_api = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if CHROMIUM is None:
-    pytest.skip("no Chromium on this machine: make setup says how to install it", allow_module_level=True)
+    pytest.skip("no Chromium on this machine: make browser installs it where it may", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -400,18 +400,19 @@ def test_pages_without_examples_open_quietly(browser: Any, tmp_path: Path) -> No
 def test_pictures_for_the_readme(browser: Any, files: dict[str, Path]) -> None:
     folder = ROOT / "docs" / "pictures"
     folder.mkdir(exist_ok=True)
+    wide, phone = {"width": 1200, "height": 800}, {"width": 390, "height": 780}
     shots = {
-        "report-light": ("light", {"width": 1200, "height": 820}, "#summary"),
-        "report-examples": ("light", {"width": 1200, "height": 820}, "#examples"),
-        "report-dark": ("dark", {"width": 1200, "height": 820}, "#examples"),
-        "report-phone": ("dark", {"width": 390, "height": 780}, "#filters"),
+        "report-examples": ("light", wide, "#filters"),
+        "report-plots": ("light", wide, "#plots"),
+        "report-phone": ("dark", phone, "#filters"),
     }
     for name, (scheme, viewport, place) in shots.items():
         one = Opened(browser, files["examples"], color_scheme=scheme, viewport=viewport)
-        if place != "#summary":
-            one.page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
-        if place == "#examples":
-            one.page.fill("#search", "olympic")
+        one.page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
+        if place == "#filters":
+            one.page.fill("#search", "olympic" if scheme == "light" else "westhaven")
+            one.page.click("article >> nth=0 >> button.accept")
+            one.page.evaluate("document.activeElement.blur()")
         one.page.wait_for_timeout(300)
         one.page.screenshot(path=folder / f"{name}.png")
         assert (folder / f"{name}.png").stat().st_size < 300_000

@@ -79,7 +79,7 @@ def shown(made: Made, columns: Iterable[Column] = ()) -> Shown:
     data = {
         "methods": [{"name": name, "signature": signatures[name]} for name in made.methods],
         "types": types,
-        "scores": [{"name": c.name, "title": c.title, "meaning": c.meaning} for c in scores],
+        "scores": [{"name": c.name, "title": c.title, "meaning": c.meaning, "first": c.name in _FIRST} for c in scores],
         "reasons": list(whole.reasons),
         "gold": whole.gold,
         "pairs": whole.pairs,
@@ -87,6 +87,9 @@ def shown(made: Made, columns: Iterable[Column] = ()) -> Shown:
     text = _json(data)
     digest = blake2b(text.encode(), digest_size=8).hexdigest()
     return Shown(text, digest, len(whole.pairs), whole.reasons)
+
+
+_FIRST = ("changed", "perplexity", "source_lm_difference", "similarity")  # shown with each pair; the others on demand
 
 
 def _json(data: Any) -> str:

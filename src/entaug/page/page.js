@@ -70,19 +70,23 @@ function examples(data, digest) {
 
   function provenance(pair) {
     const box = element("details");
-    const summary = element("summary", "", "Provenance");
+    const summary = element("summary", "", "Provenance and scores");
     summary.dataset.does = "provenance";
     box.append(summary);
     box.addEventListener("toggle", () => {
       if (!box.open || box.querySelector("dl")) return;
       const list = element("dl");
       const told = { method: pair.n || "not known", signature: methods[pair.g].signature, id: pair.i, ...pair.p };
-      for (const [name, value] of Object.entries(told)) {
-        if (value === null || value === undefined) continue;
-        const row = element("div");
+      const put = (name, value, meaning) => {
+        if (value === null || value === undefined) return;
+        const row = element("div", "", null, meaning && { title: meaning });
         row.append(element("dt", "", name), element("dd", "", typeof value === "string" ? value : JSON.stringify(value)));
         list.append(row);
-      }
+      };
+      for (const [name, value] of Object.entries(told)) put(name, value);
+      scores.forEach((score, k) => {
+        if (!score.first && !score.name.startsWith("own:")) put(score.title, pair.v[k], score.meaning);
+      });
       box.append(list);
     });
     return box;
@@ -107,8 +111,9 @@ function examples(data, digest) {
     const right = element("div");
     right.append(side(pair.a ? "result, written anew" : "result", pair.m, pair.d));
     const list = element("ul", "scores", null, { "aria-label": "Scores" });
+    const asked = [$("score").value, $("order").value.split(" ")[0]];
     scores.forEach((score, k) => {
-      if (pair.v[k] === null) return;
+      if (pair.v[k] === null || !(score.first || asked.includes(String(k)))) return;
       const item = element("li", "", `${score.title} `, { title: score.meaning });
       item.append(element("b", "", figure.format(pair.v[k])));
       list.append(item);

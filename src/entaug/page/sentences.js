@@ -98,7 +98,10 @@ function drawSentence(sentence, marks, typeNames, words) {
       same = null;
     });
     const space = sentence.s ? sentence.s[i] : " ";
-    if (space && i + 1 < tokens.length) put(space, under(i, true), kinds[i] === kinds[i + 1] ? kinds[i] : "", false);
+    if (space && i + 1 < tokens.length) {
+      const goesOn = kinds[i] === kinds[i + 1] && !ended.length;
+      put(space, under(i, true), goesOn ? kinds[i] : "", false);
+    }
   }
   return line;
 }
