@@ -1,8 +1,8 @@
 """The main job on the example corpus: what `make demo` shows.
 
 Augments the training sentences with every method, writes the results to ``demo-output/``, checks them with the
-command line, and shows a few sentences before and after, mentions in colour. All of them are in the report that it writes
-last, a page to be opened in a browser.
+command line, and shows a few sentences before and after, mentions in colour. All of them are in the report that it
+writes last, a page to be opened in a browser.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ import pytest
 
 from conftest import ROOT
 from entaug.page import page as page_of
+from entaug.quality import measure_made
+from entaug.report import read_runs
 from pages import examples, hard, many
+from test_report import CELL, seeds, written
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -38,7 +41,12 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
+    records = read_runs(
+        [written(folder / "runs", [*CELL, *seeds("gold-steps", 1, [5, 6, 7]), *seeds("mr", 1, [7, 8, 9])])]
+    )
+    made = examples()
     texts = {
+        "whole": page_of(made, records, qualities=measure_made(made, causal_lm=None, encoder=None)),
         "examples": page_of(examples(), title="The example corpus, three times anew"),
         "hard": page_of(hard(), title="Hard <b>cases</b>"),
     }
@@ -320,7 +328,7 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     "opened",
     [
         (name, {"viewport": {"width": 360, "height": 740}, "color_scheme": scheme, "has_touch": True})
-        for name, scheme in (("examples", "light"), ("hard", "dark"))
+        for name, scheme in (("whole", "light"), ("hard", "dark"))
     ],
     indirect=True,
 )
@@ -328,8 +336,11 @@ def test_a_phone_needs_no_scrolling_sideways(opened: Opened) -> None:
     page = opened.page
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.locator("#examples").scroll_into_view_if_needed()
-    left, right = (page.locator("article >> nth=0 >> .side").nth(i).bounding_box() for i in (0, 1))
-    assert right["y"] >= left["y"] + left["height"]  # one above the other
+    above, below = page.evaluate(
+        """() => { const sides = document.querySelectorAll("article:first-child .side");
+           return [sides[0].getBoundingClientRect().bottom, sides[1].getBoundingClientRect().top]; }"""
+    )
+    assert below >= above
     page.click("#more")
     assert page.get_attribute("#more", "aria-expanded") == "true"
     page.select_option("#method", label="mr")
@@ -337,7 +348,7 @@ def test_a_phone_needs_no_scrolling_sideways(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["examples", "hard"])
+@pytest.mark.parametrize("name", ["whole", "hard"])
 def test_rules_of_accessibility_are_kept(browser: Any, files: dict[str, Path], name: str, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     one = Opened(browser, files[name], color_scheme=scheme, bypass_csp=True)
@@ -367,6 +378,36 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
         one.page.click("#theme")
         assert one.page.evaluate(ground) == wanted
         one.close(files["examples"])
+
+
+@pytest.mark.parametrize("opened", [("whole", {})], indirect=True)
+def test_what_a_measure_means_is_told_to_pointer_keys_and_finger(opened: Opened) -> None:
+    page = opened.page
+    button = page.locator("button.what", has_text="New words")
+    meaning = page.locator(".meaning", has_text="Words that the source has nowhere")
+    button.scroll_into_view_if_needed()
+    assert not meaning.is_visible()
+    button.hover()
+    assert meaning.is_visible()
+    place, above = meaning.bounding_box(), button.bounding_box()
+    # Beside what it explains, not over it.
+    gap = max(place["y"] - above["y"] - above["height"], above["y"] - place["y"] - place["height"])
+    assert 0 <= gap < 20
+    page.mouse.move(5, 5)
+    assert not meaning.is_visible()
+    page.locator("button.what").first.focus()
+    for _ in range(20):
+        if meaning.is_visible():
+            break
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == button.text_content()
+    page.keyboard.press("Escape")
+    assert not meaning.is_visible()
+    page.keyboard.press("Enter")
+    assert meaning.is_visible()
+    page.evaluate("document.activeElement.blur()")
+    button.dispatch_event("click")  # as a finger does, which neither hovers nor focuses
+    assert meaning.is_visible()
 
 
 def test_without_a_store_the_page_says_so_and_goes_on(browser: Any, files: dict[str, Path]) -> None:

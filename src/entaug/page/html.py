@@ -132,7 +132,7 @@ def _markdown(text: str) -> str:
         if token.type == "table_open":  # wide ones scroll by themselves, with the keyboard too
             token.attrs = {"class": "records"}
     html: str = engine.renderer.render(tokens, engine.options, {})
-    scrolls = '<div class="wide" tabindex="0" role="region" aria-label="table of records">\n<table class="records">'
+    scrolls = '<div class="wide" tabindex="0" role="group" aria-label="table of records">\n<table class="records">'
     return html.replace('<table class="records">', scrolls).replace("</table>", "</table></div>")
 
 

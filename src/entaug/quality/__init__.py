@@ -140,8 +140,11 @@ def measure_made(
         gold = _measured("gold", [Pair(s) for s in made.gold], (), chosen, models, ())
         # That gold cannot be compared with gold needs no saying.
         found.insert(0, replace(gold, notes=tuple(n for n in gold.notes if not n.startswith(_NOT_DEFINED))))
+    said = [*made.notes, *notes]
+    if {"distinct_1", "distinct_2"} & {*chosen} and len({one.sentences for one in found if one.sentences}) > 1:
+        said.append("distinct-1 and -2 fall as sentences become more: compare columns with as many")
     if found:
-        found[0] = replace(found[0], notes=(*made.notes, *notes, *found[0].notes))
+        found[0] = replace(found[0], notes=(*said, *found[0].notes))
     return found
 
 

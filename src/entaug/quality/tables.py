@@ -8,6 +8,8 @@ from entaug.quality import MEASURES, Quality
 
 __all__ = ["glossary", "markdown", "table"]
 
+_BACKENDS = {"causal_lm": "a causal LM", "masked_lm": "a masked LM", "encoder": "an encoder"}
+
 
 def table(found: Sequence[Quality]) -> str:
     """As aligned columns, for a terminal or a pipe.
@@ -65,7 +67,7 @@ def glossary() -> str:
     lines = []
     for name, (title, meaning, unit, higher, needs, _) in MEASURES.items():
         lines.append(f"{name:<25} {title}: {meaning}")
-        asks = f"needs {needs.replace('_', ' ').replace(' lm', ' LM')}" if needs else "needs no model"
+        asks = f"needs {_BACKENDS[needs]}" if needs else "needs no model"
         lines.append(f"{'':<25} in {unit}; more: {higher}; {asks}" if unit else f"{'':<25} more: {higher}; {asks}")
     return "\n".join(lines) + "\n"
 
@@ -91,4 +93,5 @@ def _cell(name: str, value: float | None) -> str:
 
 
 def _notes(found: Sequence[Quality], before: str) -> list[str]:
-    return [f"{before}{f'{one.name}: ' if one.name else ''}{note}" for one in found for note in one.notes]
+    named = [(f"{one.name}: " if one.name and one.name != "gold" else "", one.notes) for one in found]
+    return [f"{before}{name}{note}" for name, notes in named for note in notes]
