@@ -91,7 +91,18 @@ def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]
     commands = [
         *(
             [name]
-            for name in ("check", "convert", "models", "methods", "subset", "train", "evaluate", "experiment", "report")
+            for name in (
+                "check",
+                "convert",
+                "models",
+                "methods",
+                "subset",
+                "train",
+                "evaluate",
+                "experiment",
+                "quality",
+                "report",
+            )
         ),
         *(["augment", "--method", name] for name in METHODS),
     ]

@@ -18,7 +18,7 @@ class Measure(NamedTuple):
     Args:
         title: what it is called.
         meaning: what it is, in one line.
-        unit: ``"share"`` (from 0 to 1, shown in percent), ``"nats"``, ``"tokens"``, ``"bits"`` or nothing.
+        unit: ``"share"`` (from 0 to 1, shown in percent), ``"score"``, ``"nats"``, ``"tokens"`` or nothing.
         higher: what more of it means, or ``"neutral"``.
         needs: the kind of backend it asks, or None.
         function: what computes it. It raises `UndefinedError` where there is no value.
@@ -182,7 +182,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "label_distance": Measure(
         "Label shift",
-        "Jensen-Shannon distance (from bits) of the labels of mentions from gold's",
+        "Jensen-Shannon distance (logarithms to base 2) of the labels of mentions from gold's",
         "score",
         "further from gold",
         None,

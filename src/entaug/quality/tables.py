@@ -9,6 +9,7 @@ from entaug.quality import MEASURES, Quality
 __all__ = ["glossary", "markdown", "table"]
 
 _BACKENDS = {"causal_lm": "a causal LM", "masked_lm": "a masked LM", "encoder": "an encoder"}
+_UNITS = {"": "", "share": "a share; ", "score": "a score; "}
 
 
 def table(found: Sequence[Quality]) -> str:
@@ -68,7 +69,7 @@ def glossary() -> str:
     for name, (title, meaning, unit, higher, needs, _) in MEASURES.items():
         lines.append(f"{name:<25} {title}: {meaning}")
         asks = f"needs {_BACKENDS[needs]}" if needs else "needs no model"
-        lines.append(f"{'':<25} in {unit}; more: {higher}; {asks}" if unit else f"{'':<25} more: {higher}; {asks}")
+        lines.append(f"{'':<25} {_UNITS.get(unit, f'in {unit}; ')}more: {higher}; {asks}")
     return "\n".join(lines) + "\n"
 
 
