@@ -307,6 +307,8 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert "<code>lwtr</code> helped in 1 of 1 cell" in text
     with pytest.raises(OutputError, match="exists"):
         report_page(inputs, out, models=False)
+    with pytest.raises(OutputError, match="is the input, which is never changed"):
+        report_page(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
     before = out.read_bytes()
     report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before

@@ -15,8 +15,8 @@ import orjson
 
 from entaug.errors import InputError
 from entaug.evaluation import write_text
-from entaug.formats.files import beginning
-from entaug.jobs import Progress
+from entaug.formats.files import STDIN, beginning
+from entaug.jobs import Progress, _check_output
 from entaug.page.html import assembled
 from entaug.pairs import Made, read_made
 from entaug.quality import Quality, measure_made
@@ -176,7 +176,7 @@ def report_page(
         InputError: an input is missing or faulty.
         MissingExtraError: what draws the page is not installed.
         MissingModelError: a model is not prepared.
-        OutputError: the output exists or cannot be written.
+        OutputError: the output exists, is an input, or cannot be written.
 
     Example:
         >>> import entaug, tempfile
@@ -187,6 +187,10 @@ def report_page(
         {'sis': 1}
     """
     given = sort_inputs(inputs)
+    # Before minutes of measuring. A page may stand in the folder of its experiment, but not in one of a corpus.
+    _check_output(output, STDIN, force=force)
+    for path in (*given.augmented, *filter(None, [gold]), *(run for run in given.runs if not Path(run).is_dir())):
+        _check_output(output, path, force=force)
     progress("reading", 0, None)
     runs = read_runs(given.runs) if given.runs else []
     made = read_made(given.augmented, gold, **options) if given.augmented or gold is not None else Made()

@@ -93,7 +93,8 @@ def assembled(
                 "cells": cells,
                 "notes": _markdown("\n".join(parts.notes)),
             },
-            notes=_notes(notes, made, qualities),
+            notes=list(dict.fromkeys([*notes, *made.notes])),
+            remarks=_remarks(made, qualities),
         )
     )
 
@@ -164,11 +165,14 @@ def _method(name: str, pairs: Sequence[Pair], summaries: Mapping[str, str]) -> _
     )
 
 
-def _notes(notes: Sequence[str], made: Made, qualities: Sequence[Quality]) -> list[str]:
-    """All notes, each once; those that come with the gold sentences speak of the whole."""
-    found = [*notes, *made.notes]
-    for quality in qualities:
-        found += [note if quality.name == _GOLD else f"{quality.name}: {note}" for note in quality.notes]
+def _remarks(made: Made, qualities: Sequence[Quality]) -> list[str]:
+    """What to know of the measures, each once; those that come with the gold sentences speak of the whole."""
+    found = [
+        note if quality.name == _GOLD else f"{quality.name}: {note}"
+        for quality in qualities
+        for note in quality.notes
+        if note not in made.notes
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -192,7 +196,7 @@ def _shown(measure: str, value: float | None) -> float | None:
 
 
 def _title(measure: str) -> str:
-    unit = {"share": "%", "": ""}.get(MEASURES[measure].unit, MEASURES[measure].unit)
+    unit = {"share": "%", "score": ""}.get(MEASURES[measure].unit, MEASURES[measure].unit)
     return f"{MEASURES[measure].title}, {unit}" if unit else MEASURES[measure].title
 
 
@@ -221,7 +225,7 @@ def _in_words(values: Sequence[float | None]) -> list[str]:
         (['1,234', '50', '-'], ['53.2', '6.0'], ['0.012', '0.000'])
     """
     most = max((abs(value) for value in values if value is not None), default=0.0)
-    places = 0 if most >= 1000 else 1 if most >= 10 else 2 if most >= 1 else 3
+    places = 0 if most >= 1000 or not most else 1 if most >= 10 else 2 if most >= 1 else 3
     return ["-" if value is None else f"{value:,.{places}f}" for value in values]
 
 
