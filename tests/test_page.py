@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import entaug
 from conftest import ROOT
 from entaug.cli import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, OutputError
+from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.page import html as assembly
 from entaug.page import page, plots, report_page, sort_inputs
 from entaug.page.changes import changes
@@ -314,6 +315,16 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert out.read_bytes() == before
     summary = report_page(inputs, out, models=False, force=True)
     assert "the source of 1 new sentences is not among the gold sentences: name the gold file" in summary.notes
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2", "markdown_it"])
+def test_a_missing_library_is_named_with_its_extra(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = read_runs([written(tmp_path / "runs", CELL)])
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"is not installed; run: pip install 'entaug\[report\]'"):
+        page(runs=runs)
 
 
 def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

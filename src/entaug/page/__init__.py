@@ -189,7 +189,8 @@ def report_page(
     given = sort_inputs(inputs)
     # Before minutes of measuring. A page may stand in the folder of its experiment, but not in one of a corpus.
     _check_output(output, STDIN, force=force)
-    for path in (*given.augmented, *filter(None, [gold]), *(run for run in given.runs if not Path(run).is_dir())):
+    records = [path for path in given.runs if not Path(path).is_dir()]
+    for path in (*given.augmented, *records, *([str(gold)] if gold is not None else [])):
         _check_output(output, path, force=force)
     progress("reading", 0, None)
     runs = read_runs(given.runs) if given.runs else []

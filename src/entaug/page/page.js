@@ -60,6 +60,12 @@ function examples(data, digest) {
   const goldText = gold.map(lower);
   const text = pairs.map((pair) => `${lower(pair.m)}\n${pair.s.map(([i]) => goldText[i]).join("\n")}`);
 
+  // From where to where each score goes.
+  const ranges = scores.map((_, k) => {
+    const values = pairs.map((pair) => pair.v[k]).filter((value) => value !== null);
+    return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  });
+
   function side(title, sentence, marks, note) {
     const box = element("div", "side");
     box.append(element("h4", "", title));
@@ -211,6 +217,10 @@ function examples(data, digest) {
     words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const [method, type, reason, decision] = ["method", "type", "reason", "decision"].map((id) => $(id).value);
     const score = $("score").value === "" ? -1 : Number($("score").value);
+    for (const [id, end] of [["least", 0], ["most", 1]]) {
+      $(id).disabled = score < 0;
+      $(id).placeholder = score < 0 ? "" : figure.format(ranges[score][end]);
+    }
     const number = (id) => ($(id).value === "" ? null : Number($(id).value));
     const [least, most] = [number("least"), number("most")];
     shown = [];

@@ -288,6 +288,9 @@ def _lines(axes: Axes, arms: Mapping[str, list[Row]], base: Mapping[float, float
                 axes.plot([x, x], whisker, "-", lw=1.1, color=colour, alpha=0.7)
     middles = [100 * row.f1 for of in arms.values() for row in of] + [100 * f1 for f1 in base.values()]
     axes.set_ylim(*_around(middles, whiskers))
+    xs = sorted({row.group[1] for of in arms.values() for row in of})
+    if len(xs) <= 12:
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
     axes.set_xlabel("new sentences for each gold one")
     axes.set_ylabel("micro-F1")
     axes.grid(axis="y")
@@ -299,4 +302,6 @@ def _around(middles: Sequence[float], whiskers: Sequence[Any]) -> tuple[float, f
     low, high = min(middles), max(middles)
     room = max(3.0, 1.5 * (high - low))
     ends = [end for whisker in whiskers if whisker for end in whisker]
-    return max(low - room, min([low, *ends])) - 0.7, min(high + room, max([high, *ends])) + 0.7
+    bottom, top = max(low - room, min([low, *ends])), min(high + room, max([high, *ends]))
+    edge = 0.05 * (top - bottom) + 0.3
+    return max(-1.0, bottom - edge), min(101.0, top + edge)
