@@ -319,6 +319,26 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     page.wait_for_timeout(300)
     assert page.locator("article").last.get_attribute("data-pair") == "9999"
+    # Where nothing has been seen yet heights are guessed; scrolling up there moves rows by as much and no more.
+    moved = page.evaluate(
+        """async () => {
+          const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const places = () => new Map([...document.querySelectorAll("article")]
+            .map((row) => [row.dataset.pair, row.getBoundingClientRect().top]));
+          scrollTo(0, 900000);
+          await frame();
+          const moved = [];
+          for (let i = 0; i < 20; i += 1) {
+            const before = places();
+            scrollBy(0, -200);
+            await frame();
+            for (const [pair, top] of places()) if (before.has(pair)) moved.push(top - before.get(pair));
+          }
+          return moved;
+        }"""
+    )
+    assert len(moved) > 40
+    assert max(abs(by - 200) for by in moved) < 2
     begun = time.perf_counter()
     page.fill("#search", "longer42")
     assert time.perf_counter() - begun < 2
