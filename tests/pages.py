@@ -55,6 +55,7 @@ def hard() -> Made:
         "דוד בן גוריון נולד בפלונסק שבפולין ב 1886 .".split(),
         [Mention("PER", [(0, 3)]), Mention("LOC", [(4, 5)]), Mention("LOC", [(5, 6)])],
         id="hebrew",
+        meta={"language": "he"},
     )
     crossing = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 4)])], id="crossing")
     nasty = ["<script>window.hacked=1</script>", "</script>", "<!--", "\"q'", "😀", "a\u2028b", "&amp;"]

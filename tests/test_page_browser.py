@@ -276,6 +276,7 @@ def test_mentions_are_drawn_line_by_line(opened: Opened) -> None:
         page.evaluate("getComputedStyle(document.querySelector(\"article[data-pair='2'] .sentence\")).direction")
         == "rtl"
     )
+    assert page.get_attribute("article[data-pair='2'] .sentence >> nth=0", "lang") == "he"
     crossing = page.locator("article[data-pair='3'] .sentence").all_text_contents()
     assert crossing[0] == "a b cX dY"
     graft = page.locator("article[data-pair='4']")

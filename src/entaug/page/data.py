@@ -156,10 +156,12 @@ class _Whole:
 
 
 def _sentence(sentence: Sentence, types: Mapping[str, int]) -> dict[str, Any]:
-    """``t`` tokens, ``m`` mentions as number of the type and spans, ``s`` white space where it is known."""
+    """``t`` tokens, ``m`` mentions as number of the type and spans; where known ``s`` white space, ``l`` language."""
     one: dict[str, Any] = {"t": sentence.tokens, "m": [[types[m.label], *m.spans] for m in sentence.mentions]}
     if sentence.spaces is not None:
         one["s"] = sentence.spaces
+    if isinstance(language := sentence.meta.get("language"), str):
+        one["l"] = language
     return one
 
 

@@ -56,7 +56,7 @@ function drawSentence(sentence, marks, typeNames, words) {
   const tokens = sentence.t;
   const { mentions, depth } = lanesOf(sentence.m);
   const kinds = markedTokens(tokens.length, marks);
-  const line = element("p", "sentence", null, { dir: "auto" });
+  const line = element("p", "sentence", null, { dir: "auto", lang: sentence.l || "" });
   line.style.lineHeight = `calc(1.6em + ${4 * Math.max(0, depth - 1)}px)`;
 
   // Lines under the place `at`, a token, or where `gap`, the space after it.
