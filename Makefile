@@ -1,7 +1,7 @@
 # Two commands do everything, installs included:
 #   make demo   set up, then augment the example corpus and show sentences before and after
 #   make test   set up, then run every check
-.PHONY: demo test docs setup lint types unit bench bench-models fuzz clean
+.PHONY: demo test docs setup browser pictures lint types unit bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -14,6 +14,7 @@ help:
 	@echo "make docs   set up, then build the pages of the documentation and say where they are"
 	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
 	@echo "make bench-models  the same for what runs on models, beside its peers; writes benchmarks/models.md"
+	@echo "make pictures  draw the pictures of the README anew"
 	@echo "make fuzz   ten minutes of fuzzing for every reader of a format"
 
 # The stamp names what the environment was made from; a change there makes it anew.
@@ -27,6 +28,20 @@ $(VENV)/.made: pyproject.toml constraints.txt
 setup: $(VENV)/.made
 	$(BIN)/entaug models prepare
 
+# The tests of the HTML report want Chromium; Debian's is taken where we may install it, and without one they skip.
+browser:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; \
+	then :; \
+	elif command -v apt-get >/dev/null && { [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then \
+	  as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$as_root apt-get update -qq && $$as_root apt-get install -y -qq --no-install-recommends chromium >/dev/null \
+	    || echo "Chromium could not be installed: the tests of the HTML report in a browser will skip"; \
+	else echo "no Chromium, and no right to install it: the tests of the HTML report in a browser will skip"; fi
+
+# The pictures of the README, drawn anew.
+pictures: $(VENV)/.made browser
+	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/test_page_browser.py -k pictures
+
 demo: setup
 	$(BIN)/python examples/demo.py
 
@@ -39,7 +54,7 @@ lint: $(VENV)/.made
 types: $(VENV)/.made
 	$(BIN)/mypy
 
-unit: setup
+unit: setup browser
 	$(BIN)/pytest
 
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.

@@ -1,7 +1,8 @@
 """The main job on the example corpus: what `make demo` shows.
 
 Augments the training sentences with every method, writes the results to ``demo-output/``, checks them with the
-command line, and shows a few sentences before and after, mentions in colour.
+command line, and shows a few sentences before and after, mentions in colour. All of them are in the report that it
+writes last, a page to be opened in a browser.
 """
 
 from __future__ import annotations
@@ -54,6 +55,15 @@ def show(console: Console, name: str, path: Path, output: Path, wanted: int) -> 
         console.print()
 
 
+def report(made: list[Path]) -> Path:
+    """Write a page about all that was made; without models, so it takes seconds."""
+    page = OUT / "report.html"
+    gold = [HERE / "corpus" / "train.conll", HERE / "corpus" / "nested.jsonl"]
+    command = ["report", *map(str, (*gold, *made)), "--no-models", "--title", "What the demo made", "--force"]
+    subprocess.run([sys.executable, "-m", "entaug", *command, "-o", str(page)], check=True)
+    return page
+
+
 def main() -> None:
     """Run the demonstration."""
     console = Console(highlight=False)
@@ -73,6 +83,9 @@ def main() -> None:
     command = ["augment", str(train), "--method", "mr", "--copies", "3", "--seed", "13", "--force", "-o", str(target)]
     subprocess.run([sys.executable, "-m", "entaug", *command], check=True)
     subprocess.run([sys.executable, "-m", "entaug", "check", str(target)], check=True)
+    console.rule("[bold]all of it to look through[/]: every new sentence beside its source", align="left")
+    page = report([OUT / f"{name}.jsonl" for name in (*entaug.METHODS, "nested.lwtr")])
+    console.print(f"open in a browser: {page}", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -126,3 +126,5 @@ def test_the_demo_shows_sentences_before_and_after(tmp_path: Path) -> None:
         assert f"--method {name}" in done.stdout
     shown = [re.findall(rf"^  {side} ", done.stdout, re.MULTILINE) for side in ("before", "after")]
     assert len(shown[0]) == len(shown[1]) >= 12
+    page = re.findall(r"^open in a browser: (.*)$", done.stdout, re.MULTILINE)
+    assert "What the demo made" in Path(page[0]).read_text(encoding="utf-8")

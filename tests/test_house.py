@@ -68,6 +68,11 @@ MAY: dict[str, set[str]] = {
         "pairs",
     },
     "evaluation": TEXT | {"formats", "sinks", "filework", "scoring", "subsets", "taggers.base"},
+    "page": CORE | {"page", "pairs", "quality", "report", "registry", "evaluation", "filework", "formats"},
+    "page.changes": CORE | {"pairs"},
+    "page.data": CORE | {"page", "pairs"},
+    "page.drawing": LOW,
+    "page.plots": CORE | {"page", "pairs", "report"},
     "commands": {"*"},
     "options": {"*"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks", "filework", "review"},
@@ -80,7 +85,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz"}
+HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from entaug.formats.hf import from_datasets, to_datasets
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
+    from entaug.page import report_page
     from entaug.pairs import Pair, read_made
     from entaug.quality import Quality, measure_quality
     from entaug.registry import METHODS, create, method
@@ -100,6 +101,7 @@ _WHERE = {
     "read_made": "entaug.pairs",
     "read_runs": "entaug.report",
     "report_on": "entaug.report",
+    "report_page": "entaug.page",
     "score": "entaug.scoring",
     "stream": "entaug.formats",
     "subset_file": "entaug.evaluation",
@@ -155,6 +157,7 @@ __all__ = [
     "read_made",
     "read_runs",
     "report_on",
+    "report_page",
     "score",
     "stream",
     "subset_file",

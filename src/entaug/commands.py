@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli import (
@@ -17,7 +18,7 @@ from entaug.cli import (
     as_json,
     print_json,
 )
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.options import add_computing, add_reading, reading, use
 
 if TYPE_CHECKING:
@@ -94,13 +95,27 @@ def add(commands: Any) -> None:
 
     report = commands.add_parser(
         "report",
-        help="tables and verdicts from the records of experiments",
-        description="Write what runs have shown, as Markdown.",
+        help="what augmentation made and whether it helped: Markdown, or a page of HTML with examples",
+        description="Write what runs have shown, as Markdown; or, to a file that ends in .html, a page: that, with\n"
+        "what methods made (measures, plots), and the sentences to look through, to accept and to reject.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    report.add_argument("runs", nargs="+", help="folders with a runs.jsonl, or such files")
+    report.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help="folders with a runs.jsonl, such files; page: also augmented files",
+    )
     report.add_argument("-o", "--output", default="-", help="where to write (default: - for standard output)")
     report.add_argument("--force", action="store_true", help="replace an output that exists")
-    report.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
+    report.add_argument("--by-type", action="store_true", help="Markdown: tables of F1 by entity type too")
+    report.add_argument("--gold", metavar="FILE", help="page: the file that was augmented, where the others lack it")
+    report.add_argument(
+        "--no-models", dest="models", action="store_false", help="page: only measures that need no model"
+    )
+    report.add_argument("--title", help="page: its title")
+    add_reading(report)
+    add_computing(report)
     report.set_defaults(run=_report)
     _add_quality(commands)
 
@@ -226,12 +241,54 @@ def _quality(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     from entaug.evaluation import write_text
+    from entaug.page import report_page, sort_inputs
     from entaug.report import read_runs, report_on
 
-    write_text(report_on(read_runs(args.runs), by_type=args.by_type), args.output, force=args.force)
-    if args.output != "-":
-        _say_line(f"wrote {args.output}")
+    use(args)
+    if not args.output.lower().endswith((".html", ".htm")):
+        _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
+        write_text(report_on(read_runs(args.inputs), by_type=args.by_type), args.output, force=args.force)
+        if args.json and args.output != "-":
+            print_json({"output": args.output})
+        elif args.output != "-":
+            _say_line(f"wrote {args.output}")
+        return OK
+    given = reading(args)
+    layout = {name: value for name, value in given["read_options"].items() if value is not None}
+    with _progress() as progress:
+        summary = report_page(
+            args.inputs,
+            args.output,
+            gold=args.gold,
+            models=args.models,
+            title=args.title,
+            by_type=args.by_type,
+            force=args.force,
+            progress=progress,
+            format=given["from_format"],
+            repair=given["repair"],
+            **layout,
+        )
+    if args.json:
+        print_json(summary)
+        return OK
+    for note in summary.notes:
+        _say_line(f"note: {note}")
+    about = [_n(summary.runs, "run")] if summary.runs else []
+    about += [f"{_n(summary.pairs, 'example')} of {_n(len(summary.methods), 'method')}"] if summary.methods else []
+    _say_line(f"wrote {summary.output}: {' and '.join(about) or 'nothing to show'}")
     return OK
+
+
+def _refuse_page_options(args: argparse.Namespace, augmented: Sequence[str]) -> None:
+    """Say at once what only a page can have."""
+    remedy = "let the output end in .html: -o report.html"
+    if augmented:
+        what = "holds no records of an experiment, and sentences are for a page"
+        raise InputError(what, path=augmented[0], remedy=remedy)
+    for name in ("gold", "title"):
+        if getattr(args, name) is not None:
+            raise ParameterError(f"--{name} is for a page", remedy=remedy)
 
 
 _TRAINING: list[tuple[str, Any, str]] = [

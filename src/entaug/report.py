@@ -20,7 +20,7 @@ import orjson
 from entaug.errors import InputError
 from entaug.scoring import Difference, Scores, paired_bootstrap
 
-__all__ = ["Run", "read_runs", "report_on"]
+__all__ = ["Cell", "Parts", "Row", "Run", "cell_name", "group_name", "is_record", "parts_of", "read_runs", "report_on"]
 
 GOLD, STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 _FIRST_ARMS = (GOLD, STEPS, DUPLICATE)
@@ -147,6 +147,11 @@ def read_runs(paths: Iterable[str | Path]) -> list[Run]:
     return list(found.values())
 
 
+def is_record(value: object) -> bool:
+    """Whether a line of JSON is meant as the record of a run, faulty or not."""
+    return isinstance(value, dict) and {"arm", "tagger", "key"} <= value.keys()
+
+
 _REMEDY = "delete the line, and the experiment makes the run again"
 
 
@@ -192,8 +197,16 @@ def _run(record: Any, path: str, line: int) -> Run:
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A group of runs within a cell, compared."""
+class Row:
+    """A group of runs within a cell, compared.
+
+    Args:
+        group: its arm and amount.
+        runs: one a seed.
+        over_gold: the gain of the mean F1 over gold alone at equal epochs.
+        over_steps: the difference from gold alone at equal steps; None where there is nothing to compare with.
+        notes: what is amiss with it.
+    """
 
     group: Group
     runs: tuple[Run, ...]
@@ -202,15 +215,22 @@ class _Row:
     notes: tuple[str, ...]
 
     @property
+    def f1(self) -> float:
+        """The mean micro-F1 of the runs."""
+        return fmean(run.test.micro.f1 for run in self.runs)
+
+    @property
     def by_patience(self) -> bool:
+        """Whether dev chose among amounts."""
         return any(run.search == "patience" for run in self.runs)
 
     @property
     def chosen(self) -> bool:
+        """Whether dev chose this one."""
         return any(run.chosen for run in self.runs)
 
 
-def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[_Row]:
+def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[Row]:
     """The rows of a cell."""
     first = runs[0]
     gold = [counts.gold for counts in first.test.sentences]
@@ -243,7 +263,7 @@ def _compare(runs: Sequence[Run], wanted: frozenset[int], samples: int) -> list[
             # Amounts that dev only looked at are compared with nothing, and nothing is missing then.
             tried = all(run.search == "patience" and not run.chosen for run in by_seed.values())
             notes += [] if tried and over_steps is None else why
-        rows.append(_Row(group, tuple(by_seed[s] for s in sorted(by_seed)), over_gold, over_steps, tuple(notes)))
+        rows.append(Row(group, tuple(by_seed[s] for s in sorted(by_seed)), over_gold, over_steps, tuple(notes)))
     return rows
 
 
@@ -263,7 +283,7 @@ def _group_order(item: tuple[Group, Any]) -> tuple[int, str, float]:
     return _FIRST_ARMS.index(arm) if arm in _FIRST_ARMS else len(_FIRST_ARMS), arm, amount
 
 
-def _cells(runs: Sequence[Run], samples: int) -> dict[Cell, list[_Row]]:
+def _cells(runs: Sequence[Run], samples: int) -> dict[Cell, list[Row]]:
     # The seeds that a cell should have are all those of the files it comes from.
     seeds: dict[str | None, set[int]] = defaultdict(set)
     of_cell: dict[Cell, list[Run]] = defaultdict(list)
@@ -299,17 +319,37 @@ def report_on(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000
         >>> report_on([run]).splitlines()[0]
         '# What the runs show'
     """
+    parts = parts_of(runs, by_type=by_type, samples=samples)
+    tables = [text for cell, table in parts.tables.items() for text in (f"## {cell_name(cell)}\n", table)]
+    return "\n".join(["# What the runs show\n", *parts.summary, *tables, *parts.notes])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A report in parts, and the figures that they were written from.
+
+    Args:
+        cells: the compared groups of each cell.
+        summary: every method in every cell, and how much of it chance alone would bring about.
+        tables: a table for each cell.
+        notes: what is missing or amiss.
+    """
+
+    cells: Mapping[Cell, list[Row]]
+    summary: list[str]
+    tables: Mapping[Cell, str]
+    notes: list[str]
+
+
+def parts_of(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000) -> Parts:
+    """The parts of `report_on`, in Markdown, with arguments and errors of that."""
     if not runs:
         raise InputError("there are no runs to report on")
     latest = {(run.cell, run.group, run.seed): run for run in runs}
     cells = _cells(list(latest.values()), samples)
-    parts = ["# What the runs show\n", *_summary(cells), *_chance(cells)]
-    for cell, rows in cells.items():
-        parts += [f"## {_cell_name(cell)}\n", _cell_table(rows)]
-        if by_type:
-            parts.append(_type_table(rows))
-    parts += _notes(cells, list(latest.values()), len(runs) - len(latest))
-    return "\n".join(parts)
+    tables = {cell: _cell_table(rows) + ("\n" + _type_table(rows) if by_type else "") for cell, rows in cells.items()}
+    notes = _notes(cells, list(latest.values()), len(runs) - len(latest))
+    return Parts(cells, [*_summary(cells), *_chance(cells)], tables, notes)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -325,12 +365,14 @@ def _points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f}"
 
 
-def _cell_name(cell: Cell) -> str:
+def cell_name(cell: Cell) -> str:
+    """A cell in words."""
     corpus, size, tagger = cell
     return f"{corpus}, {size:,}, {tagger}"
 
 
-def _group_name(group: Group) -> str:
+def group_name(group: Group) -> str:
+    """A group in words."""
     arm, amount = group
     return arm if arm == GOLD else f"{arm} {amount:g}N"
 
@@ -339,9 +381,9 @@ Series = tuple[str, float | None]
 """A column of the summary: a method and its amount, or None where dev chose it."""
 
 
-def _series(rows: Iterable[_Row]) -> dict[Series, _Row]:
+def _series(rows: Iterable[Row]) -> dict[Series, Row]:
     """The compared rows of a cell that the summary tells of: where dev chooses an amount, the chosen one alone."""
-    found: dict[Series, _Row] = {}
+    found: dict[Series, Row] = {}
     for row in rows:
         if row.over_steps is None:
             continue
@@ -353,7 +395,7 @@ def _series(rows: Iterable[_Row]) -> dict[Series, _Row]:
     return found
 
 
-def _summary(cells: Mapping[Cell, list[_Row]]) -> list[str]:
+def _summary(cells: Mapping[Cell, list[Row]]) -> list[str]:
     by_cell = {cell: _series(rows) for cell, rows in cells.items()}
     keys = {key for series in by_cell.values() for key in series}
     if not keys:
@@ -369,12 +411,12 @@ def _summary(cells: Mapping[Cell, list[_Row]]) -> list[str]:
         arm, amount = key
         if amount is None:
             return arm if amounts[arm] == 1 else f"{arm} (amount chosen by dev)"
-        return arm if amounts[arm] == 1 else _group_name((arm, amount))
+        return arm if amounts[arm] == 1 else group_name((arm, amount))
 
     table = []
     for cell, series in by_cell.items():
         found = [series[key].over_steps if key in series else None for key in columns]
-        table.append([_cell_name(cell), *(f"{_points(d.gain)} {_SIGNS[d.verdict]}" if d else "-" for d in found)])
+        table.append([cell_name(cell), *(f"{_points(d.gain)} {_SIGNS[d.verdict]}" if d else "-" for d in found)])
     means, told = [], []
     for key in columns:
         found = [d for series in by_cell.values() if key in series and (d := series[key].over_steps)]
@@ -397,7 +439,7 @@ def _summary(cells: Mapping[Cell, list[_Row]]) -> list[str]:
     ]
 
 
-def _chance(cells: Mapping[Cell, list[_Row]]) -> list[str]:
+def _chance(cells: Mapping[Cell, list[Row]]) -> list[str]:
     found = [row.over_steps for rows in cells.values() for row in rows if row.over_steps]
     if not found:
         return []
@@ -414,7 +456,7 @@ def _chance(cells: Mapping[Cell, list[_Row]]) -> list[str]:
     return [" ".join(words) + "\n"]
 
 
-def _cell_table(rows: Iterable[_Row]) -> str:
+def _cell_table(rows: Iterable[Row]) -> str:
     head = [
         "arm",
         "amount",
@@ -450,19 +492,19 @@ def _mean_and_spread(values: Sequence[float]) -> str:
     return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
 
 
-def _type_table(rows: Sequence[_Row]) -> str:
+def _type_table(rows: Sequence[Row]) -> str:
     types = sorted({label for row in rows for run in row.runs for label in run.test.by_type})
 
-    def f1(row: _Row, label: str) -> float:
+    def f1(row: Row, label: str) -> float:
         return fmean(run.test.by_type[label].f1 if label in run.test.by_type else 0.0 for run in row.runs)
 
-    lines = [[_group_name(row.group), *(f"{100 * f1(row, label):.1f}" for label in types)] for row in rows]
+    lines = [[group_name(row.group), *(f"{100 * f1(row, label):.1f}" for label in types)] for row in rows]
     return _table(["F1 by type", *types], lines)
 
 
-def _notes(cells: Mapping[Cell, list[_Row]], runs: Sequence[Run], replaced: int) -> list[str]:
+def _notes(cells: Mapping[Cell, list[Row]], runs: Sequence[Run], replaced: int) -> list[str]:
     missing = [
-        f"- {_cell_name(cell)}: {_group_name(row.group)}: {note}\n"
+        f"- {cell_name(cell)}: {group_name(row.group)}: {note}\n"
         for cell, rows in cells.items()
         for row in rows
         for note in row.notes
@@ -470,9 +512,9 @@ def _notes(cells: Mapping[Cell, list[_Row]], runs: Sequence[Run], replaced: int)
     for cell, rows in cells.items():
         open_arms = {row.group[0] for row in rows if row.by_patience and row.group[0] not in _FIRST_ARMS}
         open_arms -= {row.group[0] for row in rows if row.chosen}
-        missing += [f"- {_cell_name(cell)}: {arm}: dev has not chosen an amount yet\n" for arm in sorted(open_arms)]
+        missing += [f"- {cell_name(cell)}: {arm}: dev has not chosen an amount yet\n" for arm in sorted(open_arms)]
         if not any(row.group[0] == GOLD for row in rows):
-            missing.append(f"- {_cell_name(cell)}: no gold run, so no gain at equal epochs\n")
+            missing.append(f"- {cell_name(cell)}: no gold run, so no gain at equal epochs\n")
     parts = ["## Missing\n", "".join(missing) or "Nothing: each arm has all seeds.\n", "## Leakage\n"]
     leaks = []
     for cell, rows in cells.items():
@@ -480,7 +522,7 @@ def _notes(cells: Mapping[Cell, list[_Row]], runs: Sequence[Run], replaced: int)
             most = {name: max(run.leaks.get(name, 0) for run in row.runs) for name in ("dev", "test")}
             if any(most.values()):
                 told = " and ".join(f"{count:,} in {name}" for name, count in most.items() if count)
-                leaks.append(f"- {_cell_name(cell)}: {_group_name(row.group)}: {told}\n")
+                leaks.append(f"- {cell_name(cell)}: {group_name(row.group)}: {told}\n")
     if leaks:
         parts.append("Training sentences that stand in dev or test too, at most in one run:\n")
     parts.append("".join(leaks) or "No training sentence stands in dev or test too.\n")

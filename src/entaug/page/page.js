@@ -1,0 +1,372 @@
+/** What the page does: the theme, the meanings of measures, and the examples. */
+const $ = (id) => document.getElementById(id);
+
+function theme() {
+  const choices = ["auto", "light", "dark"];
+  let now = "auto";
+  try {
+    now = localStorage.getItem("entaug-theme") || "auto";
+  } catch { /* then it is as the system has it */ }
+  const set = (name) => {
+    now = choices.includes(name) ? name : "auto";
+    document.documentElement.style.colorScheme = now === "auto" ? "" : now;
+    $("theme-name").textContent = now;
+    $("theme").setAttribute("aria-label", `Theme: ${now === "auto" ? "as the system has it" : now}`);
+  };
+  set(now);
+  $("theme").addEventListener("click", () => {
+    set(choices[(choices.indexOf(now) + 1) % 3]);
+    try {
+      localStorage.setItem("entaug-theme", now);
+    } catch { /* kept for this visit only */ }
+  });
+}
+
+/** The meaning of a measure opens under a pointer too, beside what it explains. */
+function meanings() {
+  for (const button of document.querySelectorAll("button.what")) {
+    const box = $(button.getAttribute("popovertarget"));
+    box.addEventListener("toggle", () => {
+      const at = button.getBoundingClientRect();
+      box.style.left = `${Math.max(8, Math.min(at.left, innerWidth - box.offsetWidth - 8))}px`;
+      const below = at.bottom + 6;
+      box.style.top = `${below + box.offsetHeight < innerHeight ? below : Math.max(8, at.top - box.offsetHeight - 6)}px`;
+    });
+    button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && box.showPopover());
+    button.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && box.hidePopover());
+    button.addEventListener("focus", () => button.matches(":focus-visible") && box.showPopover());
+    button.addEventListener("blur", () => box.hidePopover());
+    button.addEventListener("click", (event) => {
+      event.preventDefault(); // what hovering or focus has opened a press does not close again
+      box.showPopover();
+    });
+  }
+}
+
+const figure = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const whole = new Intl.NumberFormat("en");
+const ROLES = { source: "source", frame: "source, which keeps its frame", gives: "gives", also: "also used" };
+
+function examples(data, digest) {
+  const { pairs, types, methods, scores, reasons, gold } = data;
+  const say = (text) => { $("message").textContent = text; };
+  const review = new Review(pairs, digest, say);
+  let shown = [];
+  let current = null; // the pair that keys speak of
+  let words = [];
+
+  // What is searched: the words of source and result.
+  const lower = (sentence) => sentence.t.join(" ").toLowerCase();
+  const goldText = gold.map(lower);
+  const text = pairs.map((pair) => `${lower(pair.m)}\n${pair.s.map(([i]) => goldText[i]).join("\n")}`);
+
+  // From where to where each score goes.
+  const ranges = scores.map((_, k) => {
+    const values = pairs.map((pair) => pair.v[k]).filter((value) => value !== null);
+    return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  });
+
+  function side(title, sentence, marks, note) {
+    const box = element("div", "side");
+    box.append(element("h4", "", title));
+    if (sentence) box.append(drawSentence(sentence, marks, types, words));
+    else box.append(element("p", "sentence none", note));
+    return box;
+  }
+
+  function provenance(pair) {
+    const box = element("details");
+    const summary = element("summary", "", "Provenance and scores");
+    summary.dataset.does = "provenance";
+    box.append(summary);
+    box.addEventListener("toggle", () => {
+      if (!box.open || box.querySelector("dl")) return;
+      const list = element("dl");
+      const told = { method: pair.n || "not known", signature: methods[pair.g].signature, id: pair.i, ...pair.p };
+      const put = (name, value, meaning) => {
+        if (value === null || value === undefined) return;
+        const row = element("div", "", null, meaning && { title: meaning });
+        row.append(element("dt", "", name), element("dd", "", typeof value === "string" ? value : JSON.stringify(value)));
+        list.append(row);
+      };
+      for (const [name, value] of Object.entries(told)) put(name, value);
+      scores.forEach((score, k) => {
+        if (!score.first && !score.name.startsWith("own:")) put(score.title, pair.v[k], score.meaning);
+      });
+      box.append(list);
+    });
+    return box;
+  }
+
+  function draw(i, place, of) {
+    const pair = pairs[i];
+    const row = element("article", "pair", null, {
+      tabindex: "-1", "aria-posinset": place + 1, "aria-setsize": of, "aria-labelledby": `pair-${i}`, "data-pair": i,
+    });
+    if (i === current) row.classList.add("current");
+    const head = element("header");
+    head.append(element("h3", "", methods[pair.g].name || "unknown method", { id: `pair-${i}`, dir: "auto" }));
+    if (pair.i !== null) head.append(element("span", "name", pair.i, { dir: "auto" }));
+    const decision = review.of(i);
+    if (pair.r !== undefined) head.append(element("span", "state refused", `not kept: ${reasons[pair.r]}`));
+    else if (decision) head.append(element("span", `state ${decision}`, decision === "accept" ? "✓ accepted" : "✗ rejected"));
+    const sides = element("div", "sides");
+    const left = element("div");
+    for (const [number, role, marks] of pair.s) left.append(side(ROLES[role], gold[number], marks));
+    if (!pair.s.length) left.append(side("source", null, null, "not known"));
+    const right = element("div");
+    right.append(side(pair.a ? "result, written anew" : "result", pair.m, pair.d));
+    const list = element("ul", "scores", null, { "aria-label": "Scores" });
+    const asked = [$("score").value, $("order").value.split(" ")[0]];
+    scores.forEach((score, k) => {
+      if (pair.v[k] === null || !(score.first || asked.includes(String(k)))) return;
+      const item = element("li", "", `${score.title} `, { title: score.meaning });
+      item.append(element("b", "", figure.format(pair.v[k])));
+      list.append(item);
+    });
+    sides.append(left, right);
+    const foot = element("footer");
+    foot.append(provenance(pair));
+    if (list.childElementCount) foot.append(list);
+    if (review.may(pair)) {
+      const buttons = element("span", "buttons");
+      for (const [name, title] of [["accept", "Accept"], ["reject", "Reject"]]) {
+        const button = element("button", name, title, { type: "button", "aria-pressed": decision === name });
+        button.dataset.does = name;
+        button.addEventListener("click", () => {
+          goTo(i, false);
+          decide(i, review.of(i) === name ? "" : name);
+        });
+        buttons.append(button);
+      }
+      foot.append(buttons);
+    }
+    row.append(head, sides, foot);
+    return row;
+  }
+
+  // A line of text is about so many letters wide; what is not text is about as high as three lines.
+  function guess(width) {
+    const wide = matchMedia("(min-width: 46.01rem)").matches;
+    const letters = Math.max(20, (wide ? width / 2 - 40 : width - 30) / 8.2);
+    const high = (sentence, length) => 28 * Math.ceil((length + 7 * sentence.m.length) / letters);
+    return (i) => {
+      const pair = pairs[i];
+      const left = pair.s.reduce((sum, [number]) => sum + 50 + high(gold[number], goldText[number].length), 0);
+      const right = 50 + high(pair.m, text[i].indexOf("\n"));
+      return 96 + (wide ? Math.max(left, right) : left + right);
+    };
+  }
+
+  const feed = new Feed($("feed"), draw, guess);
+  const covered = () => $("filters").getBoundingClientRect().height + 52;
+
+  function count() {
+    const n = shown.length;
+    $("count").textContent = `${whole.format(n)} of ${whole.format(pairs.length)} shown`;
+  }
+
+  function decided() {
+    const { accept, reject } = review.counts();
+    $("decided").textContent = `${whole.format(accept)} accepted, ${whole.format(reject)} rejected`;
+    $("undo").disabled = !review.past.length;
+    $("export").disabled = !review.made.size;
+  }
+
+  function decide(i, decision) {
+    if (!review.decide(i, decision)) {
+      say("This draft was refused when it was made: it is only shown, and needs no decision.");
+      return false;
+    }
+    say("");
+    feed.again(i);
+    decided();
+    return true;
+  }
+
+  function undo() {
+    const i = review.undo();
+    if (i === null) return;
+    decided();
+    feed.again(i);
+    goTo(i, true);
+  }
+
+  /** Make a pair the one that keys speak of, and bring it into the window where wanted. */
+  function goTo(i, move) {
+    const before = current;
+    current = i;
+    if (before !== null && before !== i) feed.rows.get(before)?.classList.remove("current");
+    const place = shown.indexOf(i);
+    if (place < 0) return;
+    const row = move ? feed.reveal(place, covered()) : feed.rows.get(i);
+    row?.classList.add("current");
+    if (move) row?.focus({ preventScroll: true });
+  }
+
+  function step(by) {
+    if (!shown.length) return;
+    const place = current === null ? -1 : shown.indexOf(current);
+    const row = place < 0 ? null : feed.rows.get(current);
+    const seen = row && row.getBoundingClientRect().bottom > covered() && row.getBoundingClientRect().top < innerHeight;
+    const next = seen ? place + by : feed.firstSeen(covered());
+    goTo(shown[Math.max(0, Math.min(shown.length - 1, next))], true);
+  }
+
+  function apply() {
+    words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const [method, type, reason, decision] = ["method", "type", "reason", "decision"].map((id) => $(id).value);
+    const score = $("score").value === "" ? -1 : Number($("score").value);
+    for (const [id, end] of [["least", 0], ["most", 1]]) {
+      $(id).disabled = score < 0;
+      $(id).placeholder = score < 0 ? "" : figure.format(ranges[score][end]);
+    }
+    const number = (id) => ($(id).value === "" ? null : Number($(id).value));
+    const [least, most] = [number("least"), number("most")];
+    shown = [];
+    pairs.forEach((pair, i) => {
+      if (method !== "" && pair.g !== Number(method)) return;
+      if (reason === "kept" ? pair.r !== undefined : reason !== "" && pair.r !== Number(reason)) return;
+      if (type !== "" && !pair.m.m.some(([of]) => of === Number(type))) return;
+      if (decision && (decision === "none" ? review.of(i) || pair.r !== undefined : review.of(i) !== decision)) return;
+      if (score >= 0 && (least !== null || most !== null)) {
+        const value = pair.v[score];
+        if (value === null || (least !== null && value < least) || (most !== null && value > most)) return;
+      }
+      if (!words.every((word) => text[i].includes(word))) return;
+      shown.push(i);
+    });
+    const [by, way] = $("order").value.split(" ").map(Number);
+    if (way) {
+      const last = way * Infinity; // those without a score come last either way
+      const of = (i) => pairs[i].v[by] ?? last;
+      shown.sort((a, b) => (of(a) === of(b) ? a - b : way * (of(a) - of(b))));
+    }
+    for (const button of $("legend").querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", button.dataset.type === type);
+    }
+    const within = $("feed").getBoundingClientRect().top < 0;
+    feed.show(shown);
+    if (within) scrollBy({ top: $("feed").getBoundingClientRect().top - covered() - 8, behavior: "instant" });
+    feed.root.querySelector(".nothing")?.remove();
+    if (!shown.length) feed.root.append(element("p", "nothing", "Nothing of this kind. Widen the search, or clear the filters."));
+    count();
+  }
+
+  function choices() {
+    const option = (to, value, title) => to.append(element("option", "", title, { value }));
+    option($("method"), "", "all");
+    methods.forEach((method, i) => option($("method"), i, method.name || "unknown"));
+    option($("type"), "", "all");
+    types.forEach((type, i) => option($("type"), i, type));
+    option($("reason"), "", reasons.length ? "kept and refused" : "all");
+    option($("reason"), "kept", "kept only");
+    reasons.forEach((reason, i) => option($("reason"), i, `refused: ${reason}`));
+    $("reason").parentElement.hidden = !reasons.length;
+    // What was refused is shown when it is asked for, or when there is nothing else.
+    if (reasons.length && pairs.some((pair) => pair.r === undefined)) $("reason").options[1].defaultSelected = true;
+    option($("score"), "", "any");
+    scores.forEach((score, i) => {
+      option($("score"), i, score.title);
+      option($("order"), `${i} 1`, `${score.title}: lowest first`);
+      option($("order"), `${i} -1`, `${score.title}: highest first`);
+    });
+    const counts = new Array(types.length).fill(0);
+    for (const pair of pairs) for (const [type] of pair.m.m) counts[type] += 1;
+    types.forEach((type, i) => {
+      const button = element("button", "", null, { type: "button", "aria-pressed": "false", "data-type": i });
+      const sample = element("span", "run", type, { dir: "auto" });
+      sample.style.color = colourOf(i);
+      sample.style.borderBottom = `2px solid ${colourOf(i)}`;
+      button.append(sample, element("span", "n", whole.format(counts[i])));
+      button.addEventListener("click", () => {
+        $("type").value = $("type").value === String(i) ? "" : i;
+        apply();
+      });
+      const item = element("li");
+      item.append(button);
+      $("legend").append(item);
+    });
+  }
+
+  function save() {
+    const blob = new Blob([`${JSON.stringify(review.file(), null, 1)}\n`], { type: "application/json" });
+    const link = element("a", "", "", { download: "review.json", href: URL.createObjectURL(blob) });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  async function load(file) {
+    try {
+      let read;
+      try {
+        read = JSON.parse(await file.text());
+      } catch {
+        throw new Error("This is no JSON: choose a file that was exported here.");
+      }
+      const { taken, lost } = review.take(read);
+      const rest = lost ? `; ${whole.format(lost)} concern no sentence of this page` : "";
+      say(`${whole.format(taken)} decision${taken === 1 ? "" : "s"} taken from the file${rest}.`);
+    } catch (error) {
+      say(error.message);
+    }
+    decided();
+    apply();
+  }
+
+  function keys(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || $("keys").open) return;
+    const typing = event.target.closest("input, select, textarea");
+    if (typing) {
+      if (event.key === "Escape") typing.blur();
+      return;
+    }
+    const within = event.target.closest("#feed");
+    const go = { j: 1, k: -1, ...(within && { ArrowDown: 1, ArrowUp: -1 }) }[event.key];
+    const decision = { a: "accept", r: "reject" }[event.key];
+    if (go) step(go);
+    else if (decision) {
+      if (current === null || !shown.includes(current)) step(1);
+      else if (decide(current, decision)) step(1);
+    } else if (event.key === "u") undo();
+    else if (event.key === "p") feed.rows.get(current)?.querySelector("summary").click();
+    else if (event.key === "/") {
+      $("search").focus();
+      $("search").select();
+    } else if (event.key === "?") $("keys").showModal();
+    else return;
+    event.preventDefault();
+  }
+
+  choices();
+  for (const id of ["search", "least", "most"]) $(id).addEventListener("input", apply);
+  for (const id of ["method", "type", "reason", "decision", "order", "score"]) $(id).addEventListener("change", apply);
+  $("filters").addEventListener("submit", (event) => event.preventDefault());
+  $("clear").addEventListener("click", () => {
+    $("filters").reset();
+    apply();
+  });
+  $("more").addEventListener("click", () => {
+    const open = $("choices").classList.toggle("open");
+    $("more").setAttribute("aria-expanded", open);
+  });
+  $("undo").addEventListener("click", undo);
+  $("export").addEventListener("click", save);
+  $("import").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", () => {
+    if ($("file").files.length) load($("file").files[0]);
+    $("file").value = "";
+  });
+  $("help").addEventListener("click", () => $("keys").showModal());
+  $("feed").addEventListener("click", (event) => {
+    const row = event.target.closest(".pair");
+    if (row) goTo(Number(row.dataset.pair), false);
+  });
+  document.addEventListener("keydown", keys);
+  apply();
+  decided();
+}
+
+theme();
+meanings();
+if ($("feed")) examples(JSON.parse($("data").textContent), $("data").dataset.digest);

@@ -1,0 +1,121 @@
+"use strict";
+
+/** An element with a class, text and attributes; text is always text, never markup. */
+function element(tag, classes, text, attributes) {
+  const made = document.createElement(tag);
+  if (classes) made.className = classes;
+  if (text !== undefined && text !== null) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
+  return made;
+}
+
+const colourOf = (type) => `var(--type-${type % 12})`;
+
+/**
+ * Mentions in lanes: no two of a lane touch the same place, and an inner mention is nearer to the words than the one
+ * that holds it. A lane is a line under the words; the gap of a discontinuous mention is a dashed line in its lane.
+ */
+function lanesOf(mentions) {
+  const ordered = mentions.map(([type, ...spans]) => ({ type, spans, start: spans[0][0], end: spans.at(-1)[1] }));
+  ordered.sort((a, b) => (a.end - a.start) - (b.end - b.start) || a.start - b.start);
+  const lanes = [];
+  for (const one of ordered) {
+    one.lane = lanes.findIndex((lane) => lane.every((other) => other.end <= one.start || one.end <= other.start));
+    // Above a mention that it holds a mention would read as the inner one.
+    const held = ordered.filter((o) => o.lane !== undefined && o !== one && one.start <= o.start && o.end <= one.end);
+    const least = Math.max(-1, ...held.map((o) => o.lane)) + 1;
+    if (one.lane < least) {
+      one.lane = -1;
+      for (let lane = least; lane < lanes.length && one.lane < 0; lane += 1) {
+        if (lanes[lane].every((other) => other.end <= one.start || one.end <= other.start)) one.lane = lane;
+      }
+    }
+    if (one.lane < 0) one.lane = lanes.push([]) - 1;
+    lanes[one.lane].push(one);
+  }
+  let parts = 0;
+  for (const one of [...ordered].sort((a, b) => a.start - b.start)) {
+    if (one.spans.length > 1) one.number = (parts += 1);
+  }
+  return { mentions: ordered, depth: lanes.length };
+}
+
+/** For each token what mark it has, from ranges. */
+function markedTokens(length, marks) {
+  const kinds = new Array(length).fill("");
+  for (const [start, end, kind] of marks || []) kinds.fill(kind, start, end);
+  return kinds;
+}
+
+/**
+ * A sentence with its mentions, marks and the words that are searched for.
+ *
+ * It is drawn as runs: longest stretches of tokens, and of spaces between tokens, over which all of these are the same.
+ */
+function drawSentence(sentence, marks, typeNames, words) {
+  const tokens = sentence.t;
+  const { mentions, depth } = lanesOf(sentence.m);
+  const kinds = markedTokens(tokens.length, marks);
+  const line = element("p", "sentence", null, { dir: "auto", lang: sentence.l || "" });
+  line.style.lineHeight = `calc(1.6em + ${4 * Math.max(0, depth - 1)}px)`;
+
+  // Lines under the place `at`, a token, or where `gap`, the space after it.
+  function under(at, gap, but) {
+    const found = [];
+    for (const one of mentions) {
+      if (one.start > at || one.end <= (gap ? at + 1 : at) || (but && but.includes(one))) continue;
+      const solid = one.spans.some(([start, end]) => start <= at && (gap ? at + 1 < end : at < end));
+      found.push([one.lane, one.type, solid]);
+    }
+    return found;
+  }
+  let run = null;
+  let same = null;
+  function put(text, lines, kind, hit) {
+    const key = `${lines.join("|")} ${kind} ${hit}`;
+    if (key !== same) {
+      run = drawRun(lines, depth);
+      const inner = kind ? run.appendChild(element("mark", kind)) : run;
+      run.inner = hit ? inner.appendChild(element("span", "hit")) : inner;
+      line.append(run);
+      same = key;
+    }
+    run.inner.append(text);
+  }
+  for (let i = 0; i < tokens.length; i += 1) {
+    const lower = words.length ? tokens[i].toLowerCase() : "";
+    put(tokens[i], under(i, false), kinds[i], words.some((word) => lower.includes(word)));
+    const ended = mentions.filter((one) => one.spans.some(([, end]) => end === i + 1));
+    ended.sort((a, b) => a.lane - b.lane);
+    ended.forEach((one, k) => {
+      const tag = drawRun(under(i, false, ended.slice(0, k + 1).filter((o) => o.end === i + 1)), depth);
+      const last = one.end === i + 1;
+      if (last) tag.append(element("span", "label", typeNames[one.type], { dir: "auto" }));
+      if (one.number) tag.append(element("span", "part", String(one.number)));
+      tag.classList.toggle("labels", last);
+      tag.style.color = colourOf(one.type);
+      line.append(tag);
+      same = null;
+    });
+    const space = sentence.s ? sentence.s[i] : " ";
+    if (space && i + 1 < tokens.length) {
+      const goesOn = kinds[i] === kinds[i + 1] && !ended.length;
+      put(space, under(i, true), goesOn ? kinds[i] : "", false);
+    }
+  }
+  return line;
+}
+
+function drawRun(lines, depth) {
+  const run = element("span", "run");
+  if (lines.length) {
+    const of = (type, solid) => solid
+      ? `linear-gradient(${colourOf(type)}, ${colourOf(type)})`
+      : `repeating-linear-gradient(90deg, ${colourOf(type)} 0 3px, transparent 3px 7px)`;
+    run.style.backgroundImage = lines.map(([, type, solid]) => of(type, solid)).join(",");
+    run.style.backgroundPosition = lines.map(([lane]) => `0 calc(100% - ${4 * (depth - 1 - lane)}px)`).join(",");
+    run.style.backgroundSize = "100% 2px";
+    run.style.paddingBottom = `${4 * depth}px`;
+  }
+  return run;
+}
