@@ -52,6 +52,7 @@ MAY: dict[str, set[str]] = {
     "similarity": TEXT | {"backends.protocols", "backends.resolve"},
     "registry": LOW | {"augmenters"},
     "sinks": TEXT | {"formats", "augmenters"},
+    "nearness": CORE,
     "scoring": CORE,
     "subsets": CORE,
     "report": LOW | {"scoring"},
@@ -71,7 +72,7 @@ MAY: dict[str, set[str]] = {
     "__main__": {"*"},
 }
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly"}
+HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz"}
 MODULES = sorted(SRC.rglob("*.py"))
 
 
