@@ -101,7 +101,7 @@ def filter_file(
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
         >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "all.jsonl")
-        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", create_filters("similarity:low=0.7"))
+        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", create_filters("similarity:low=0.55"))
         >>> summary.gold, summary.kept, dict(summary.refused)
         (2, 1, {'similarity: too unlike its source': 1})
     """

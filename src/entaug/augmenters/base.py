@@ -291,7 +291,7 @@ class Augmenter(abc.ABC):
             self._loaded = wanted
         return self
 
-    def filtered(
+    def judged(
         self, results: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[Sentence | Rejection]:
         """What was made of each source, with what a filter refuses replaced by why."""
@@ -497,7 +497,7 @@ class Run:
                 new = [
                     r if isinstance(r, Rejection) else d.refused(r) or r for d, r in zip(pending, results, strict=True)
                 ]
-                results = self._augmenter.filtered(new, [d.source for d in pending])
+                results = self._augmenter.judged(new, [d.source for d in pending])
             again = []
             for draft, result in zip(pending, results, strict=True):
                 if not isinstance(result, Rejection):
