@@ -77,8 +77,8 @@ def main() -> None:
     lines = [
         "# What filters refuse",
         "",
-        f"Percent of the new sentences that each filter refuses by itself, with its defaults; {args.sentences} sentences with",
-        "mentions of each corpus, one new sentence of each asked for. Command:",
+        f"Percent of the new sentences that each filter refuses by itself, by default; {args.sentences} sentences",
+        "with mentions of each corpus, one new sentence asked for of each. Command:",
         "",
         "    .venv/bin/python benchmarks/filters.py --write benchmarks/results/filters.md",
         "",

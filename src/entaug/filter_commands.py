@@ -46,12 +46,17 @@ def add(commands: Any) -> None:
     )
     judge.add_argument("--rejected", metavar="FILE", help="write what is left out, with why, as JSON lines")
     judge.add_argument("--force", action="store_true", help="replace outputs that exist")
-    judge.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    judge.add_argument(
+        "--lose",
+        default="",
+        metavar="KINDS",
+        help="what may be left out where another format has no place for it: id, text, column, field ..., or all",
+    )
     add_filters(judge)
     add_reading(judge)
     add_writing(judge)
     add_computing(judge)
-    judge.set_defaults(run=_filter)
+    judge.set_defaults(run=_filter, provenance=False)
 
 
 def _filters(args: argparse.Namespace) -> int:
@@ -108,6 +113,7 @@ def _filter(args: argparse.Namespace) -> int:
             filters_given(args),
             gold=args.gold,
             rejected=args.rejected,
+            lose=[kind.strip() for kind in args.lose.split(",") if kind.strip()],
             force=args.force,
             **reading(args),
             **writing(args),

@@ -9,7 +9,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,18 @@ from entaug.formats import Opened, find, named, open_file, read, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
-from entaug.jobs import STDOUT, Progress, _check_kind, _check_output, _guess, _name, _refuse_loss, _silent, _watched
+from entaug.jobs import (
+    STDOUT,
+    Progress,
+    _check_kind,
+    _check_losses,
+    _check_output,
+    _guess,
+    _name,
+    _refuse_loss,
+    _silent,
+    _watched,
+)
 from entaug.pairs import Pair, pair_up
 from entaug.sinks import Counts, StreamSink
 
@@ -65,6 +76,7 @@ def filter_file(
     *,
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
+    lose: Collection[str] = (),
     force: bool = False,
     repair: bool = False,
     from_format: str | None = None,
@@ -81,6 +93,7 @@ def filter_file(
         filters: what judges; see `entaug.filters.create_filters`.
         gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
         rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``.
+        lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
         force: replace files that exist.
         repair: mend broken tag sequences.
         from_format: the input's format, found by default.
@@ -108,6 +121,7 @@ def filter_file(
     begun = time.monotonic()
     if not filters:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
+    _check_losses(lose)
     for file in (output, *([rejected] if rejected is not None else [])):
         _check_output(file, input, force=force)
     if rejected is not None and Path(rejected).absolute() == Path(output).absolute():
@@ -126,6 +140,9 @@ def filter_file(
             sentences = list(_watched(source.sentences(met), "reading", progress, _guess(source, progress)))
             summary.repaired, summary.notes = met.repaired, met.notes
             known = None if gold is None else list(read(gold, from_format, repair=repair, **options))
+            if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
+                # Comments of a CoNLL file that the input has, so that the output has them too.
+                to = target(_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
             pairs = pair_up(sentences, known)
             if not any(pairs):
                 raise InputError(
@@ -138,7 +155,7 @@ def filter_file(
             for one in filters:
                 one.fit(learned)
             reasons = _judged(pairs, filters, progress)
-            _write(sentences, reasons, to, output, rejected)
+            _write(sentences, reasons, to, output, rejected, lose)
         except EntaugError as error:
             named(error, kept, input)
             raise
@@ -189,11 +206,12 @@ def _write(
     to: Opened,
     output: str | Path,
     rejected: str | Path | None,
+    lose: Collection[str],
 ) -> None:
     """Write what is kept and what is not; both files appear together."""
     good = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
     lost = Counter(name for sentence in good for name in to.format.lost(sentence, to.dialect))
-    _refuse_loss(lost, (), to)
+    _refuse_loss(lost, lose, to)
     with contextlib.ExitStack() as stack:
         if rejected is not None:
             lines = find("jsonl")

@@ -13,7 +13,7 @@ from entaug.augmenters.stopwords import stop_words
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, check_share, is_number
-from entaug.nearness import nearest
+from entaug.nearness import nearest, similarity
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
 
@@ -74,7 +74,7 @@ class Validity(Filter):
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         self._odd = {token for sentence in gold for token in sentence.tokens if _is_odd(token)}
-        self._mentions = {sentence.words(m) for sentence in gold for m in sentence.mentions}
+        self._mentions = {_lowered(sentence.words(m)) for sentence in gold for m in sentence.mentions}
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         return [next(self._faults(*pair), None) for pair in zip(made, sources, strict=True)]
@@ -83,7 +83,7 @@ class Validity(Filter):
         """What is wrong with a sentence, the worst first."""
         if source is not None and source.mentions and not made.mentions:
             yield _NO_MENTION
-        new = {made.words(m) for m in made.mentions} - self._mentions
+        new = [words for m in made.mentions if _lowered(words := made.words(m)) not in self._mentions]
         if any(not any(map(_is_word, words)) for words in new):
             yield _NO_WORD
         # As it is written: "US" and "Who" are names where "us" and "who" are none.
@@ -100,6 +100,10 @@ class Validity(Filter):
                 yield _SHORT
             if self.longest is not None and len(made) > self.longest * len(source):
                 yield _LONG
+
+
+def _lowered(tokens: Iterable[str]) -> tuple[str, ...]:
+    return tuple(token.casefold() for token in tokens)
 
 
 def _is_word(token: str) -> bool:
@@ -171,27 +175,25 @@ class Duplicates(Filter):
             raise InputError(
                 "no gold sentences for the duplicates filter", remedy="name the gold file, or leave it out"
             )
-        self._gold = {_lower(sentence): sentence for sentence in gold}
+        self._gold = {_lowered(sentence.tokens): sentence for sentence in gold}
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        homes = [_lower(source) if source is not None else None for source in sources]
-        read = [_lower(sentence) for sentence in made]
+        homes = [_lowered(source.tokens) if source is not None else None for source in sources]
+        read = [_lowered(sentence.tokens) for sentence in made]
         found = [
             _AS_SOURCE if own == home else _AS_GOLD if own in self._gold else None
             for own, home in zip(read, homes, strict=True)
         ]
         left = [i for i, reason in enumerate(found) if reason is None]
         if self.least is not None and left:
-            others = list(self._gold)
             near = nearest([made[i] for i in left], list(self._gold.values()), least=self.least)
             for i, neighbour in zip(left, near, strict=True):
-                if neighbour is not None:
-                    found[i] = _NEAR_SOURCE if others[neighbour[0]] == homes[i] else _NEAR_GOLD
+                source = sources[i]
+                if source is not None and similarity(made[i], source) >= self.least:
+                    found[i] = _NEAR_SOURCE
+                elif neighbour is not None:
+                    found[i] = _NEAR_GOLD
         return found
-
-
-def _lower(sentence: Sentence) -> tuple[str, ...]:
-    return tuple(token.casefold() for token in sentence.tokens)
 
 
 _GONE = "a mention of its source is gone"
@@ -281,19 +283,19 @@ class Leakage(Filter):
             raise ParameterError(f"run must be a whole number of at least 1, or none, not {self.run!r}")
 
     def _load(self) -> None:
-        self._held_out = {_lower(sentence): sentence for sentence in self.held_out or ()}
+        self._held_out = {_lowered(sentence.tokens): sentence for sentence in self.held_out or ()}
 
     def _plain(self, name: str, value: Any) -> str:
         if name != "held_out":
             return super()._plain(name, value)
         # By content, and where a file lies or how it is sorted is no part of that.
         digest = blake2b(digest_size=8)
-        for words in sorted({_lower(sentence) for sentence in value}):
+        for words in sorted({_lowered(sentence.tokens) for sentence in value}):
             digest.update(("\0".join(words) + "\1").encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
-        self._runs = self._runs_of(self._held_out) - self._runs_of(map(_lower, gold))
+        self._runs = self._runs_of(self._held_out) - self._runs_of(_lowered(sentence.tokens) for sentence in gold)
 
     def _runs_of(self, texts: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
         n = self.run
@@ -301,7 +303,7 @@ class Leakage(Filter):
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         del sources
-        read = [_lower(sentence) for sentence in made]
+        read = [_lowered(sentence.tokens) for sentence in made]
         found = [_HELD_OUT if own in self._held_out else None for own in read]
         if self.least is not None:
             near = nearest(made, list(self._held_out.values()), least=self.least)
