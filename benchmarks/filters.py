@@ -19,6 +19,7 @@ from random import Random
 
 import entaug
 from entaug.filters import FILTERS, Filter, create_filters
+from entaug.pairs import pair_up
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
@@ -43,7 +44,10 @@ def marked(sentence: entaug.Sentence) -> str:
 
 
 def show(
-    made: Sequence[entaug.Sentence], sources: Sequence[entaug.Sentence], verdicts: Sequence[str | None], count: int
+    made: Sequence[entaug.Sentence],
+    sources: Sequence[entaug.Sentence | None],
+    verdicts: Sequence[str | None],
+    count: int,
 ) -> None:
     """Print some refused and some kept sentences, each with its source."""
     rng = Random(0)
@@ -51,7 +55,9 @@ def show(
         chosen = [i for i, verdict in enumerate(verdicts) if (verdict is None) == kept]
         print(f"== {'kept' if kept else 'refused'}: {len(chosen)}")
         for i in sorted(rng.sample(chosen, min(count, len(chosen)))):
-            print(f"\n  ({verdicts[i] or 'kept'})\n  {marked(sources[i])}\n  {marked(made[i])}")
+            source = sources[i]
+            before = marked(source) if source is not None else "-"
+            print(f"\n  ({verdicts[i] or 'kept'})\n  {before}\n  {marked(made[i])}")
 
 
 def share(verdicts: Sequence[str | None]) -> str:
@@ -90,8 +96,7 @@ def main() -> None:
         filters: list[Filter] = [one.fit(gold) for one in create_filters(args.show or args.filters, held)]
         made = {method: list(entaug.create(method).fit(gold).augment(gold)) for method in methods}
         lines += ["", f"## {name}", "", f"| filter | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
-        by_key = {s.key: s for s in gold}
-        sources = {m: [by_key[s.meta["entaug"]["sources"][0]] for s in some] for m, some in made.items()}
+        sources = {m: [p.source for p in pair_up(some, gold) if p is not None] for m, some in made.items()}
         lines.append(f"| *sentences* | {' | '.join(str(len(made[m])) for m in methods)} |")
         for one in filters:
             verdicts = {m: one.judge(made[m], sources[m]) for m in methods}

@@ -91,7 +91,19 @@ def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]
     commands = [
         *(
             [name]
-            for name in ("check", "convert", "models", "methods", "subset", "train", "evaluate", "experiment", "report")
+            for name in (
+                "check",
+                "convert",
+                "evaluate",
+                "experiment",
+                "filter",
+                "filters",
+                "methods",
+                "models",
+                "report",
+                "subset",
+                "train",
+            )
         ),
         *(["augment", "--method", name] for name in METHODS),
     ]

@@ -51,7 +51,7 @@ class Fluency(Filter):
     reasons = (_LESS_FLUENT, _NOT_FLUENT)
     without_source = "give an absolute bound alone, as in fluency:margin=none,least=-6"
 
-    margin: float | None = 0.5
+    margin: float | None = 1.5
     least: float | None = None
     scorer: str = "causal"
     causal_lm: CausalLM | str = "smollm2"
