@@ -26,8 +26,10 @@ _NOT_FLUENT = "reads badly"
 class Fluency(Filter):
     """Keep what a language model finds about as likely as its source, or likely enough.
 
-    What is compared is the mean over the words that are not punctuation, so that length does not matter. Sentences of
-    one corpus differ by several nats a word among themselves; that is why the source is the measure.
+    What is compared is the mean over the words that are not punctuation. Sentences of one corpus differ by several nats
+    a word among themselves; that is why the source is the measure. A rare name in place of a known one costs too, and
+    so do the first words of a text, which weigh more in a short one: exchanged mentions of few words and sentences cut
+    down may read well and score worse.
 
     Args:
         margin: by how many nats a word a sentence may be less likely than its source; none for any.
