@@ -1,7 +1,7 @@
 # Two commands do everything, installs included:
 #   make demo   set up, then augment the example corpus and show sentences before and after
 #   make test   set up, then run every check
-.PHONY: demo test setup lint types unit bench bench-models fuzz clean
+.PHONY: demo test docs setup lint types unit bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo   set up, then augment the example corpus and show it"
 	@echo "make test   set up, then run every check"
+	@echo "make docs   set up, then build the pages of the documentation and say where they are"
 	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
 	@echo "make bench-models  the same for what runs on models, beside its peers; writes benchmarks/models.md"
 	@echo "make fuzz   ten minutes of fuzzing for every reader of a format"
@@ -40,6 +41,11 @@ types: $(VENV)/.made
 
 unit: setup
 	$(BIN)/pytest
+
+# With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
+docs: $(VENV)/.made
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
+	@echo "$(CURDIR)/docs/_build/html/index.html"
 
 # The peers that the benchmarks compare with live in an environment of their own.
 $(VENV)-bench/.made: pyproject.toml benchmarks/requirements.txt
@@ -72,3 +78,4 @@ fuzz: $(VENV)/.made
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench $(VENV)-peers demo-output
+	cd docs && rm -rf _build _made filters formats measured measures methods reference

@@ -5,26 +5,26 @@
 - yield: what was kept of all texts that were looked at, with why the others were not.
 - perplexity: of SmolLM2 as it is, not fine-tuned, over sub-words of running text; beside it that of mention replacement
   on the same sentences, and of the gold sentences themselves.
-- new words: the share of words that their source has not, letters compared without case.
+- new words: the share of words that their source has not, mean over sentences.
+
+Both as `entaug quality` has them.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import platform
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import entaug
-from entaug import ACLM, EnTDA, MentionReplacement, Sentence
-from entaug.align import running_text
+from entaug import ACLM, EnTDA, MentionReplacement, Pair, Sentence
 from entaug.augmenters.base import Augmenter
 from entaug.backends.causal_lm import TransformersCausalLM
 from entaug.models import path
@@ -50,23 +50,6 @@ def gold(name: str, count: int | None) -> list[Sentence]:
     if name == "genia-discontinuous":
         sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
     return [s for s, _ in zip(sentences, range(count or usual), strict=False)]
-
-
-def perplexity(lm: TransformersCausalLM, sentences: Sequence[Sentence]) -> float:
-    """Per sub-word, over all sentences together."""
-    values = lm.token_log_probs([running_text(s.tokens, s.spaces) for s in sentences])
-    return math.exp(-sum(float(v.sum()) for v in values) / max(1, sum(map(len, values))))
-
-
-def new_words(made: Sequence[Sentence], sources: dict[str, Sentence]) -> float:
-    """The share of words that no source of the sentence has."""
-    new = count = 0
-    for sentence in made:
-        old = {w.lower() for key in sentence.meta["entaug"]["sources"] for w in sources[key].tokens}
-        words = [w.lower() for w in sentence.tokens if any(c.isalnum() for c in w)]
-        new += sum(w not in old for w in words)
-        count += len(words)
-    return new / max(1, count)
 
 
 def measure(name: str, count: int | None, options: dict[str, Any], lm: TransformersCausalLM) -> Iterator[str]:
@@ -96,11 +79,19 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     )
     yield f"- writing {seconds - fitted:.0f} s, {tally.made / max(1e-9, seconds - fitted):.2f} kept a second; "
     yield f"  peak memory {memory:.1f} GiB"
-    texts = {"gold": sentences, "mr": simple, name: made}
-    told = ", ".join(f"{what} {perplexity(lm, some):.0f}" for what, some in texts.items() if some)
-    yield f"- perplexity: {told}"
     sources = {s.key: s for s in sentences}
-    yield f"- new words: {new_words(made, sources):.1%}; mr {new_words(simple, sources):.1%}"
+    texts = {"gold": [Pair(s) for s in sentences]}
+    for what, some in (("mr", simple), (name, made)):
+        texts[what] = [Pair(s, sources[s.meta["entaug"]["sources"][0]]) for s in some]
+    found = {
+        what: entaug.measure_quality(pairs, sentences, measures=["perplexity", "new_words"], causal_lm=lm).values
+        for what, pairs in texts.items()
+        if pairs
+    }
+    yield "- perplexity: " + ", ".join(f"{what} {values['perplexity']:.0f}" for what, values in found.items())
+    yield "- new words: " + ", ".join(
+        f"{what} {values['new_words']:.1%}" for what, values in found.items() if values["new_words"] is not None
+    )
     yield ""
     for sentence in made[:: max(1, len(made) // 10)][:10]:
         yield f"    {marked(sentence)}"

@@ -2,16 +2,12 @@
 
     .venv/bin/python benchmarks/methods.py --write benchmarks/results/methods.md
 
-The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6:
+The measures are those of ACLM's table 3 and EnTDA's tables 5 and 6, as `entaug quality` has them (what they are:
+`entaug quality --list`), shares in percent. Perplexity is SmolLM2's, not fine-tuned on the data. What DAGA and MulDA
+make, which has no source, is compared with the sentence whose place it takes.
 
-- perplexity: of SmolLM2, not fine-tuned on the data, over sub-words of running text.
-- diversity-E, -N: the mean share of words of mentions, and of other words, that the source has not among its own.
-- diversity-L: the mean difference in tokens from the source.
-- TTR: different words by words, the mean over sentences. distinct-2: different pairs of words by all pairs.
-
-Words are compared in lower case; those of DAGA and MulDA, which have no source, with the sentence whose place they
-take. Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory
-is its own; what `--only` leaves out stays as it was in the file of records beside the table. Both that file and the one
+Yield is what was kept of all that was drawn. Each method runs in a process of its own, so that its peak of memory is
+its own; what `--only` leaves out stays as it was in the file of records beside the table. Both that file and the one
 with twenty sentences of each method stay out of the repository: they hold what is left of the corpus's own sentences.
 """
 
@@ -19,15 +15,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -41,72 +35,54 @@ OPTIONS: dict[str, dict[str, Any]] = {"cassi": {"scorer": "causal"}}
 """What is not the default: the masked scorer of CASSI takes ten times as long, see benchmarks/cassi.md."""
 
 
-def shares(made: Sequence[Any], sources: dict[str, Any]) -> tuple[float, float]:
-    """Diversity-E and -N."""
-    of_each: tuple[list[float], list[float]] = ([], [])
-    for sentence in made:
-        source = sources[sentence.meta["entaug"]["sources"][0]]  # what came from others is new
-        for kind in (0, 1):
-            words = sorted_out(sentence)[kind]
-            old = set(sorted_out(source)[kind])
-            if words:
-                of_each[kind].append(sum(w not in old for w in words) / len(words))
-    e, n = (sum(values) / max(1, len(values)) for values in of_each)
-    return e, n
-
-
-def sorted_out(sentence: Any) -> tuple[list[str], list[str]]:
-    """The words of mentions, and all others."""
-    words: tuple[list[str], list[str]] = ([], [])
-    for token, free in zip(sentence.tokens, sentence.free(), strict=True):
-        if any(c.isalnum() for c in token):
-            words[free].append(token.lower())
-    return words
+MEASURED = {
+    "perplexity": "perplexity",
+    "diversity-E": "diversity_e",
+    "diversity-N": "diversity_n",
+    "diversity-L": "diversity_l",
+    "TTR": "type_token_ratio",
+    "distinct-2": "distinct_2",
+}
+"""Columns, and the measures of `entaug quality` in them."""
 
 
 def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, Any]:
     """One method, in this process."""
     import entaug
-    from entaug.align import running_text
     from entaug.backends.causal_lm import TransformersCausalLM
     from entaug.models import path
+    from entaug.quality import MEASURES
 
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}
     gold = list(found.values())
     sources = {s.key: s for s in gold}
     record: dict[str, Any] = {"method": name}
-    made = gold
+    pairs = [entaug.Pair(s) for s in gold]
     if name != "gold":
         method = entaug.create(name, copies=copies, **OPTIONS.get(name, {}))
         begun = time.monotonic()
         method.fit(gold)
         fitted = time.monotonic()
         made = list(method.augment(gold))
+        pairs = [entaug.Pair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
         tally = method.tally_
         drawn = tally.made + tally.rejected.total()
-        e, n = shares(made, sources)
-        lengths = [abs(len(s) - len(sources[s.meta["entaug"]["sources"][0]])) for s in made]
         record |= {
             "signature": method.signature,
             "made": tally.made,
             "asked": tally.asked,
             "yield": tally.made / max(1, drawn),
             "reasons": dict(tally.rejected.most_common()),
-            "diversity-E": 100 * e,
-            "diversity-N": 100 * n,
-            "diversity-L": sum(lengths) / max(1, len(lengths)),
             "learning": fitted - begun,
             "making": time.monotonic() - fitted,
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             "examples": [shown(s) for s in made[:: max(1, len(made) // 20)][:20]],
         }
-    words = [[t.lower() for t in s.tokens if any(c.isalnum() for c in t)] for s in made]
-    pairs = [pair for some in words for pair in pairwise(some)]
-    record["TTR"] = 100 * sum(len(set(some)) / len(some) for some in words if some) / max(1, len(words))
-    record["distinct-2"] = 100 * len(set(pairs)) / max(1, len(pairs))
     lm = TransformersCausalLM(path("smollm2"), device="cpu")
-    values = lm.token_log_probs([running_text(s.tokens, s.spaces) for s in made])
-    record["perplexity"] = math.exp(-sum(float(v.sum()) for v in values) / max(1, sum(map(len, values))))
+    quality = entaug.measure_quality(pairs, gold, measures=list(MEASURED.values()), causal_lm=lm)
+    for column, one in MEASURED.items():
+        value = quality.values[one]
+        record[column] = 100 * value if value is not None and MEASURES[one].unit == "share" else value
     return record
 
 

@@ -22,6 +22,7 @@ from conftest import EXAMPLE
 from entaug import jobs, sinks
 from entaug.cli import main
 from entaug.errors import MissingModelError
+from entaug.filework import Progress
 from entaug.formats import FORMATS, find
 from entaug.registry import create
 
@@ -207,7 +208,7 @@ def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, n
     whole, out = tmp_path / f"whole.{name}", tmp_path / name
     wanted = jobs.augment_file(gold, whole, create(method, copies=2))
 
-    def interrupt_after(n: int) -> jobs.Progress:
+    def interrupt_after(n: int) -> Progress:
         def progress(what: str, done: int, total: int | None) -> None:
             if what == "augmenting" and done >= n:
                 raise KeyboardInterrupt

@@ -100,6 +100,7 @@ def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]
                 "filters",
                 "methods",
                 "models",
+                "quality",
                 "report",
                 "subset",
                 "train",

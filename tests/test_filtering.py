@@ -117,7 +117,7 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
         filter_file(file, file, filters, force=True)
     with pytest.raises(OutputError, match="is the input"):
         filter_file(file, tmp_path / "out.jsonl", filters, rejected=file, force=True)
-    with pytest.raises(ParameterError, match="cannot go to one file"):
+    with pytest.raises(OutputError, match="is the output already"):
         filter_file(file, tmp_path / "out.jsonl", filters, rejected=tmp_path / "out.jsonl")
     nested = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
     deep = written(tmp_path, "deep.jsonl", [nested, *NEW])

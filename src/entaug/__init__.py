@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from entaug.formats.hf import from_datasets, to_datasets
     from entaug.jobs import augment_file, check_file, convert_file
     from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
+    from entaug.pairs import Pair, read_made
+    from entaug.quality import Quality, measure_quality
     from entaug.registry import METHODS, create, method
     from entaug.report import read_runs, report_on
     from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
@@ -76,6 +78,8 @@ _WHERE = {
     "MulDA": "entaug.augmenters.daga",
     "OnlineDataset": "entaug.augmenters.online",
     "Rotate": "entaug.augmenters.fragments",
+    "Pair": "entaug.pairs",
+    "Quality": "entaug.quality",
     "RoundTrip": "entaug.backends.protocols",
     "Scores": "entaug.scoring",
     "Sentence": "entaug.data",
@@ -89,11 +93,13 @@ _WHERE = {
     "evaluate_files": "entaug.evaluation",
     "filter_file": "entaug.filtering",
     "from_datasets": "entaug.formats.hf",
+    "measure_quality": "entaug.quality",
     "method": "entaug.registry",
     "paired_bootstrap": "entaug.scoring",
     "pairwise_bertscore": "entaug.similarity",
     "pseudo_log_likelihood": "entaug.likelihood",
     "read": "entaug.formats",
+    "read_made": "entaug.pairs",
     "read_runs": "entaug.report",
     "report_on": "entaug.report",
     "score": "entaug.scoring",
@@ -126,6 +132,8 @@ __all__ = [
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
+    "Pair",
+    "Quality",
     "Rotate",
     "RoundTrip",
     "Scores",
@@ -141,11 +149,13 @@ __all__ = [
     "evaluate_files",
     "filter_file",
     "from_datasets",
+    "measure_quality",
     "method",
     "paired_bootstrap",
     "pairwise_bertscore",
     "pseudo_log_likelihood",
     "read",
+    "read_made",
     "read_runs",
     "report_on",
     "score",

@@ -28,7 +28,7 @@ from entaug.options import (
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, Facts
-    from entaug.jobs import Progress
+    from entaug.filework import Progress
     from entaug.models import Asset
     from entaug.sinks import Counts
 
@@ -140,6 +140,10 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
     augment.add_argument("--force", action="store_true", help="replace an output that exists")
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    augment.add_argument("--rejected", metavar="FILE", help="where drafts that filters refused go, as JSON lines")
+    augment.add_argument(
+        "--apply-review", metavar="FILE", help="leave out what was rejected in a report; FILE is what it exported"
+    )
     add_reading(augment)
     add_writing(augment)
     add_computing(augment)
@@ -189,10 +193,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     models.add_argument("--json", action="store_true", help="list: print JSON")
     models.set_defaults(run=_models)
 
-    from entaug import commands as more  # they take much of this module, so they come late
-    from entaug import filter_commands
+    from entaug import commands as more  # it takes much of this module, so it comes late
 
-    filter_commands.add(commands)
     more.add(commands)
     return parser
 
@@ -202,7 +204,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
-    from entaug.jobs import STDOUT, augment_file
+    from entaug.filework import STDOUT
+    from entaug.jobs import augment_file
 
     use(args)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
@@ -217,6 +220,8 @@ def _augment(args: argparse.Namespace) -> int:
             force=args.force,
             **reading(args),
             **writing(args),
+            rejected=args.rejected,
+            review=args.apply_review,
             progress=progress,
         )
     if args.json:
@@ -279,7 +284,8 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from entaug.jobs import STDOUT, convert_file
+    from entaug.filework import STDOUT
+    from entaug.jobs import convert_file
 
     with _progress() as progress:
         summary = convert_file(
@@ -425,8 +431,9 @@ def _print_models(found: list[Asset]) -> None:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=False)), row[-1]]))
 
 
-# A model of one kind that serves as another: what is fine-tuned is one that is there already.
-_ALSO = {"causal_lm": "generator", "encoder": "tagger"}
+# A model of one kind that serves as another: what is fine-tuned is one that is there already, and constituents are
+# projected from dependency trees.
+_ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
 
 
 def _used_by(name: str) -> list[str]:
@@ -489,10 +496,13 @@ def _say_mentions(before: Counts, after: Counts) -> None:
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:
+    (sys.stderr if to_stderr else sys.stdout).write(as_json(value))
+
+
+def as_json(value: Any) -> str:
     import orjson
 
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
-    (sys.stderr if to_stderr else sys.stdout).write(text + "\n")
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 @contextlib.contextmanager

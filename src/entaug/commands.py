@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from entaug import filter_commands
 from entaug.cli import (
     OK,
     _n,
     _progress,
     _say_line,
     _say_repairs,
+    as_json,
     print_json,
 )
 from entaug.errors import ParameterError
@@ -27,6 +29,8 @@ __all__ = ["add"]
 
 def add(commands: Any) -> None:
     """Add the commands to those of `entaug.cli`."""
+    filter_commands.add(commands)
+
     subset = commands.add_parser(
         "subset",
         help="draw low-resource subsets of a corpus",
@@ -101,6 +105,39 @@ def add(commands: Any) -> None:
     report.add_argument("--force", action="store_true", help="replace an output that exists")
     report.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
     report.set_defaults(run=_report)
+    _add_quality(commands)
+
+
+def _add_quality(commands: Any) -> None:
+    quality = commands.add_parser(
+        "quality",
+        help="measure what methods have made, without training",
+        description="Fluency, novelty, diversity, labels and length of new sentences, a method a column, beside gold.\n"
+        "JSON lines know method and source of a sentence; of other formats all that is not in the gold file was made.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    quality.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
+    quality.add_argument("--gold", help="the file that was augmented, where FILE holds new sentences alone")
+    quality.add_argument("--measures", metavar="NAMES", help="which, with commas (default: all that the models allow)")
+    quality.add_argument("--list", action="store_true", help="say what each measure means, and measure nothing")
+    for option, usual in _ASKED.items():
+        what = option.replace("_lm", " language model").replace("_", " ")
+        quality.add_argument(
+            f"--{option.replace('_', '-')}",
+            metavar="MODEL",
+            help=f"{what}: an alias, a folder, or a name on the hub (default: {usual or 'none, which leaves it out'})",
+        )
+    quality.add_argument("--no-models", action="store_true", help="leave out all that needs a model")
+    quality.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        help="where to write: a table, Markdown to .md, JSON to .json (default: - for standard output)",
+    )
+    quality.add_argument("--force", action="store_true", help="replace an output that exists")
+    add_reading(quality)
+    add_computing(quality)
+    quality.set_defaults(run=_quality)
 
 
 def _subset(args: argparse.Namespace) -> int:
@@ -147,6 +184,46 @@ def _evaluate(args: argparse.Namespace) -> int:
         print_json(scores.as_dict())
     else:
         sys.stdout.write(table(scores))
+    return OK
+
+
+_ASKED = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
+"""The models that measures of quality ask, and which serve unless others are named."""
+
+
+def _quality(args: argparse.Namespace) -> int:
+    from entaug.backends.resolve import resolve
+    from entaug.evaluation import write_text
+    from entaug.filework import check_output
+    from entaug.pairs import read_made
+    from entaug.quality import measure_made
+    from entaug.quality.tables import glossary, markdown, table
+
+    if args.list:
+        sys.stdout.write(glossary())
+        return OK
+    if not args.files:
+        raise ParameterError("there is no file to measure", remedy="name augmented files, or see --list")
+    use(args)
+    named = {kind: getattr(args, kind) for kind in _ASKED if getattr(args, kind)}
+    if named and args.no_models:
+        raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
+    check_output(args.output, args.files[0], force=args.force)  # before the work, not after it
+    # What is named here must be there; what is only usual may be missing.
+    models = {k: None if args.no_models else usual for k, usual in _ASKED.items()}
+    models |= {kind: resolve(kind, name) for kind, name in named.items()}
+    how = reading(args)
+    made = read_made(args.files, args.gold, format=how["from_format"], repair=how["repair"], **how["read_options"])
+    chosen = [name.strip() for name in args.measures.split(",") if name.strip()] if args.measures else None
+    with _progress() as progress:
+        found = measure_made(made, measures=chosen, **models, progress=progress)
+    if args.json or args.output.endswith(".json"):
+        text = as_json([one.as_dict() for one in found])
+    else:
+        text = (markdown if args.output.endswith(".md") else table)(found)
+    write_text(text, args.output, force=args.force)
+    if args.output != "-":
+        _say_line(f"wrote {args.output}")
     return OK
 
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from entaug.data import Corpus, Sentence
 from entaug.errors import EntaugError, InputError, OutputError
+from entaug.filework import STDOUT, Progress, check_output, guess, silent, watched
 from entaug.formats import named, open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.files import STDIN, atomic, output_error, rereadable
 from entaug.formats.whole import Whole, write_whole
-from entaug.jobs import STDOUT, Progress, _check_output, _guess, _silent, _watched
 from entaug.scoring import Scores, score
 from entaug.sinks import Counts, StreamSink
 from entaug.subsets import draw, rest
@@ -64,7 +64,7 @@ def subset_file(
     repair: bool = False,
     from_format: str | None = None,
     read_options: dict[str, Any] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> SubsetSummary:
     """Write subsets of a file in its own layout: ``FOLDER/train.100.conll`` of ``train.conll``.
 
@@ -89,7 +89,7 @@ def subset_file(
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             reading = Reading(repair=repair)
-            corpus = Corpus(_watched(source.sentences(reading), "reading", progress, _guess(source, progress)))
+            corpus = Corpus(watched(source.sentences(reading), "reading", progress, guess(source, progress)))
             drawn = draw(how, corpus, sizes, seed)
             summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, repaired=reading.repaired)
             for sentence in corpus:
@@ -104,7 +104,7 @@ def subset_file(
             paths = {part: Path(folder, f"{Path(name).stem}.{part}{suffix}") for part in parts}
             _make(Path(folder))
             for path in paths.values():
-                _check_output(path, input, force=force)
+                check_output(path, input, force=force)
             with contextlib.ExitStack() as stack:  # so that they appear together
                 for part, sentences in parts.items():
                     summary.files.append(Written(str(paths[part])))
@@ -239,7 +239,7 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
     Raises:
         OutputError: it exists or cannot be written.
     """
-    _check_output(output, STDIN, force=force)
+    check_output(output, STDIN, force=force)
     if str(output) in STDOUT:
         sys.stdout.write(text)
         return

@@ -102,8 +102,8 @@ def _usual(cls: type[Filter]) -> str:
 
 
 def _filter(args: argparse.Namespace) -> int:
+    from entaug.filework import STDOUT
     from entaug.filtering import filter_file
-    from entaug.jobs import STDOUT
 
     use(args)
     with _progress() as progress:

@@ -16,23 +16,23 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.filework import (
+    STDOUT,
+    Progress,
+    aside_path,
+    check_kind,
+    check_output,
+    format_name,
+    guess,
+    silent,
+    watched,
+)
 from entaug.filters import Filter, judge_all
 from entaug.formats import Opened, find, named, open_file, read, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
-from entaug.jobs import (
-    STDOUT,
-    Progress,
-    _check_kind,
-    _check_losses,
-    _check_output,
-    _guess,
-    _name,
-    _refuse_loss,
-    _silent,
-    _watched,
-)
+from entaug.jobs import _check_losses, _refuse_loss
 from entaug.pairs import Pair, pair_up
 from entaug.sinks import Counts, StreamSink
 
@@ -83,7 +83,7 @@ def filter_file(
     to_format: str | None = None,
     read_options: dict[str, Any] | None = None,
     write_options: dict[str, Any] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> FilterSummary:
     """Judge sentences that were made already; gold sentences and those that are kept are written, in their order.
 
@@ -92,7 +92,7 @@ def filter_file(
         output: where what is kept goes, or ``"-"``.
         filters: what judges; see `entaug.filters.create_filters`.
         gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
-        rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``.
+        rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
         lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
         force: replace files that exist.
         repair: mend broken tag sequences.
@@ -122,27 +122,25 @@ def filter_file(
     if not filters:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
     _check_losses(lose)
-    for file in (output, *([rejected] if rejected is not None else [])):
-        _check_output(file, input, force=force)
-    if rejected is not None and Path(rejected).absolute() == Path(output).absolute():
-        raise ParameterError("what is kept and what is rejected cannot go to one file", remedy="name two")
+    check_output(output, input, force=force)
     options = read_options or {}
+    aside = aside_path(rejected, input, output, force=force)
     with rereadable(input) as kept:
         try:
             source = open_file(kept, from_format, **options)
-            to = target(_name(output), to_format, source, **(write_options or {}))
-            _check_kind(output, to.format)
+            to = target(format_name(output), to_format, source, **(write_options or {}))
+            check_kind(output, to.format)
             for one in filters:
                 one.load()
             summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             summary.filters = [one.signature for one in filters]
             met = Reading(repair=repair)
-            sentences = list(_watched(source.sentences(met), "reading", progress, _guess(source, progress)))
+            sentences = list(watched(source.sentences(met), "reading", progress, guess(source, progress)))
             summary.repaired, summary.notes = met.repaired, met.notes
             known = None if gold is None else list(read(gold, from_format, repair=repair, **options))
             if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
                 # Comments of a CoNLL file that the input has, so that the output has them too.
-                to = target(_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
+                to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
             pairs = pair_up(sentences, known)
             if not any(pairs):
                 raise InputError(
@@ -155,7 +153,7 @@ def filter_file(
             for one in filters:
                 one.fit(learned)
             reasons = _judged(pairs, filters, progress)
-            _write(sentences, reasons, to, output, rejected, lose)
+            _write(sentences, reasons, to, output, aside, lose)
         except EntaugError as error:
             named(error, kept, input)
             raise
@@ -205,7 +203,7 @@ def _write(
     reasons: Sequence[str | None],
     to: Opened,
     output: str | Path,
-    rejected: str | Path | None,
+    aside: Path | None,
     lose: Collection[str],
 ) -> None:
     """Write what is kept and what is not; both files appear together."""
@@ -213,9 +211,9 @@ def _write(
     lost = Counter(name for sentence in good for name in to.format.lost(sentence, to.dialect))
     _refuse_loss(lost, lose, to)
     with contextlib.ExitStack() as stack:
-        if rejected is not None:
+        if aside is not None:
             lines = find("jsonl")
-            out = sys.stdout.buffer if str(rejected) in STDOUT else stack.enter_context(atomic(Path(rejected)))
+            out = stack.enter_context(atomic(aside))
             for sentence, reason in zip(sentences, reasons, strict=True):
                 if reason is not None:
                     own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}

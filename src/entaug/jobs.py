@@ -20,22 +20,31 @@ from pathlib import Path
 from typing import IO, Any
 
 from entaug._version import __version__
-from entaug.augmenters.base import Augmenter, Run, Tally
+from entaug.augmenters.base import Augmenter, Tally
+from entaug.augmenters.run import REVIEWED, Run
 from entaug.data import FILL, Sentence
-from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
-from entaug.formats import Opened, named, open_file, target
-from entaug.formats.base import Format, Reading
-from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
+from entaug.errors import EntaugError, InputError, LossError, ParameterError
+from entaug.filework import (
+    STDOUT,
+    Progress,
+    aside_path,
+    check_kind,
+    check_output,
+    dumped,
+    format_name,
+    guess,
+    said,
+    silent,
+    watched,
+)
+from entaug.formats import Opened, find, named, open_file, target
+from entaug.formats.base import Reading
+from entaug.formats.files import atomic, is_special, open_bytes, rereadable
 from entaug.formats.whole import Whole, finish_whole
-from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
+from entaug.review import Review, read_review
+from entaug.sinks import Counts, PartialSink, Sink, StreamSink
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
-
-STDOUT = ("-", "/dev/stdout")
-_BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many sentences of it are done, and of how many if known."""
 
 
 @dataclass
@@ -103,96 +112,15 @@ def _refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
     kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
     kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
     if kept:
-        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in kept[:5])
+        shown = ", ".join(f"{name} ({times(lost[name])})" for name in kept[:5])
         more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
         asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
         remedy = f"pass --lose {asked} to leave that out, or choose another format"
         raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
 
 
-def _times(count: int) -> str:
+def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """No progress."""
-
-
-def _guess(opened: Opened, progress: Progress) -> int | None:
-    """About how many sentences a file has, for the time left; from how many its beginning has."""
-    if progress is _silent or opened.path.suffix == ".gz" or isinstance(opened.format, Whole):
-        return None
-    size = opened.path.stat().st_size
-    if not size:
-        return None  # reading will say so
-    beginning = min(size, _BEGINNING)
-    faults: list[InputError] = []  # they are told when the file is really read
-    reading = Reading(repair=True, on_fault=faults.append)
-    found = sum(1 for _ in opened.format.read(opened.path, opened.dialect, reading, 0, beginning))
-    return max(1, round(found * size / beginning))
-
-
-def _watched(
-    sentences: Iterable[Sentence], what: str, progress: Progress, total: int | None = None
-) -> Iterator[Sentence]:
-    done = 0
-    for done, sentence in enumerate(sentences, start=1):
-        if not done % 256:
-            progress(what, done, total)
-        yield sentence
-    progress(what, done, done)
-
-
-def _name(output: str | Path) -> str | Path:
-    """What the output's format is told by; standard output has no extension."""
-    return "stdout" if str(output) in STDOUT else output
-
-
-def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
-    """Fail early where the output could not be put in place at the end.
-
-    Raises:
-        OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
-    """
-    path = Path(output)
-    if str(output) in STDOUT:
-        return
-    try:
-        if path.is_dir() and (not path.name or any(path.iterdir())):
-            remedy = "name a file in it, or for a format of folders a new or empty one"
-            raise OutputError("is a directory", path=str(path), remedy=remedy)
-        for written in (path, *left_by(path)):
-            if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
-                raise OutputError(
-                    "is the input, which is never changed", path=str(written), remedy="name another output"
-                )
-        if is_special(path):
-            return
-        if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
-            raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
-        if path.exists() and not force and not path.is_dir():
-            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
-        with tempfile.TemporaryFile(dir=followed(path).parent):
-            pass
-    except OSError as error:
-        raise output_error(path, error) from None
-
-
-def _check_kind(output: str | Path, format_: Format) -> None:
-    """Fail early where the output is not of the kind that the format is written as.
-
-    Raises:
-        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file.
-    """
-    path = Path(output)
-    folder = isinstance(format_, Whole) and format_.folder
-    if isinstance(format_, Whole) and (str(output) in STDOUT or is_special(path)):
-        remedy = f"name a {'folder' if folder else 'file'} to write to"
-        raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
-    if folder and path.is_file():
-        raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
-    if not folder and path.is_dir():
-        raise OutputError("is a directory", path=str(output), remedy="name a file in it")
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -210,7 +138,9 @@ def augment_file(
     to_format: str | None = None,
     read_options: dict[str, Any] | None = None,
     write_options: dict[str, Any] | None = None,
-    progress: Progress = _silent,
+    rejected: str | Path | None = None,
+    review: str | Path | None = None,
+    progress: Progress = silent,
 ) -> AugmentSummary:
     """Augment a file.
 
@@ -225,6 +155,8 @@ def augment_file(
         to_format: the output's format, by default that of its extension, else the input's.
         read_options: layout of the input given by hand.
         write_options: layout of the output given by hand.
+        rejected: where drafts that filters refused go, as JSON lines that say why; a file.
+        review: what was decided in a report, see `entaug.review`: what was rejected there is left out.
         progress: called now and then.
 
     Returns:
@@ -237,22 +169,24 @@ def augment_file(
     """
     begun = time.monotonic()
     augmenter.load()
-    _check_output(output, input, force=force)
+    check_output(output, input, force=force)
+    aside = aside_path(rejected, input, output, force=force)
+    decided = read_review(review, augmenter.facts.name) if review is not None else Review()
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            to = target(_name(output), to_format, source, **(write_options or {}))
-            _check_kind(output, to.format)
+            to = target(format_name(output), to_format, source, **(write_options or {}))
+            check_kind(output, to.format)
             finish = None
             if isinstance(to.format, Whole):
                 finish = partial(finish_whole, to.format, to.dialect)
-            if str(output) in STDOUT:
-                sink: Sink = StreamSink(sys.stdout.buffer, to.heading)
-            elif is_special(Path(output)):
-                sink = StreamSink(stack.enter_context(atomic(Path(output))), to.heading)
+            if str(output) in STDOUT or is_special(Path(output)):
+                standard = str(output) in STDOUT
+                stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
+                sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic(aside)) if aside else None)
             else:
-                job = _job_key(kept, augmenter, only_new, repair, source, to)
-                sink = PartialSink(Path(output), job, force=force, finish=finish, heading=to.heading)
+                job = _job_key(kept, augmenter, only_new, repair, source, to, bool(aside), sorted(decided.rejected))
+                sink = PartialSink(Path(output), job, force=force, finish=finish, heading=to.heading, aside=aside)
             summary = AugmentSummary(
                 augmenter.facts.name,
                 augmenter.signature,
@@ -263,7 +197,7 @@ def augment_file(
                 resumed_at=sink.sources_done,
             )
             with sink:
-                _augment(source, to, sink, augmenter, summary, only_new, repair, progress)
+                _augment(source, to, sink, augmenter, summary, only_new, repair, progress, decided, bool(aside))
         except EntaugError as error:
             named(error, kept, input)
             raise
@@ -280,12 +214,14 @@ def _augment(
     only_new: bool,
     repair: bool,
     progress: Progress,
+    decided: Review,
+    tell_refused: bool,
 ) -> None:
     reading = Reading(repair=repair)
     gold_wanted = not only_new and not sink.gold_done
 
     def first_pass() -> Iterator[Sentence]:
-        sentences = _watched(source.sentences(reading), "reading", progress, _guess(source, progress))
+        sentences = watched(source.sentences(reading), "reading", progress, guess(source, progress))
         written = _written(sentences, source, reading, to, sink) if gold_wanted and sink.can_undo else sentences
         for sentence in written:
             summary.before.add(sentence)
@@ -294,7 +230,7 @@ def _augment(
     augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
     augmenter.fit(_Named(first_pass(), str(source.path)))
     summary.repaired = reading.repaired
-    summary.notes += [*augmenter.notes(), *_other_tags(source), *_said(reading.notes)]
+    summary.notes += [*augmenter.notes(), *_other_tags(source), *said(reading.notes)]
     if gold_wanted and not sink.can_undo:
         again = Reading(repair=repair)
         for _ in _written(source.sentences(again), source, again, to, sink):
@@ -302,7 +238,14 @@ def _augment(
     sink.finish_gold()
     lines: list[str] = []
     filled: set[str] = set()
-    run = augmenter.run(lambda sentence: to.format.carried(sentence, to.dialect), _putting(to, lines, summary, filled))
+    refused: list[str] = []
+    as_json = find("jsonl")
+    run = augmenter.run(
+        carried=lambda sentence: to.format.carried(sentence, to.dialect),
+        put=_putting(to, lines, summary, filled),
+        put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
+        reviewed=decided.rejected,
+    )
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
     if sink.sources_done:
@@ -317,15 +260,15 @@ def _augment(
         if not only_new:
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
-    _pour(run, sentences, lines, sink, summary, total, progress)
+    _pour(run, sentences, lines, refused, sink, summary, total, progress)
+    if (unknown := len(decided.rejected) - run.tally.missing[REVIEWED.reason]) > 0:
+        summary.notes.append(
+            f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects were not made here: "
+            "run it with the same file, options, seed and version"
+        )
     summary.notes += augmenter.advice(run.tally)
     if filled:
         summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
-
-
-def _said(notes: Counter[str]) -> list[str]:
-    """What was met when the input was read, in words."""
-    return [f"{name} ({count:,} times)" if count > 1 else name for name, count in sorted(notes.items())]
 
 
 def _other_tags(source: Opened) -> list[str]:
@@ -361,17 +304,6 @@ def _putting(
     return put
 
 
-def _dumped(
-    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: Opened, reading: Reading
-) -> str:
-    """The text of a sentence that was just read; where it cannot be written, its line is named."""
-    try:
-        return dump(sentence, dialect)
-    except LossError as error:
-        error.path, error.line = str(source.path), reading.line or None
-        raise
-
-
 def _written(
     sentences: Iterable[Sentence], source: Opened, reading: Reading, to: Opened, sink: Sink
 ) -> Iterator[Sentence]:
@@ -379,7 +311,7 @@ def _written(
     dump, dialect = to.format.dump, to.dialect
     lines: list[str] = []
     for sentence in sentences:
-        lines.append(_dumped(sentence, dump, dialect, source, reading))
+        lines.append(dumped(sentence, dump, dialect, source, reading))
         if len(lines) >= 256:
             sink.write(lines)
             lines = []
@@ -391,6 +323,7 @@ def _pour(
     run: Run,
     sentences: Iterator[Sentence],
     lines: list[str],
+    refused: list[str],
     sink: Sink,
     summary: AugmentSummary,
     total: int,
@@ -402,10 +335,13 @@ def _pour(
         if not done % 64:
             sink.write(lines)
             lines.clear()
+            sink.write_aside(refused)
+            refused.clear()
             sink.reached(done, run.tally, summary.after)
             if not done % 256:
                 progress("augmenting", done, total)
     sink.write(lines)
+    sink.write_aside(refused)
     progress("augmenting", done, total)
 
 
@@ -420,14 +356,26 @@ class _Named(Iterable[Sentence]):
         return self._sentences
 
 
-def _job_key(kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened) -> str:
+def _job_key(
+    kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened, *more: Any
+) -> str:
     """What must be equal for a run to go on where another stopped."""
     content = ""
     for file in source.format.files(kept) if isinstance(source.format, Whole) else [kept]:
         with open_bytes(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         content += f"{file.relative_to(kept) if kept.is_dir() else ''}{digest}"
-    parts = (__version__, augmenter.signature, only_new, repair, source.dialect, to.format.name, to.dialect, content)
+    parts = (
+        __version__,
+        augmenter.signature,
+        only_new,
+        repair,
+        source.dialect,
+        to.format.name,
+        to.dialect,
+        content,
+        *more,
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -441,13 +389,13 @@ def check_file(
     from_format: str | None = None,
     read_options: dict[str, Any] | None = None,
     on_fault: Callable[[str], None] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> CheckSummary:
     """Read a file through and name every fault.
 
     Args:
         input: the file, or ``"-"``.
-        repair: count what `--repair` would mend instead of calling it a fault.
+        repair: count what ``--repair`` would mend instead of calling it a fault.
         from_format: its format, found by default.
         read_options: layout given by hand.
         on_fault: called with each fault as it is found.
@@ -474,7 +422,7 @@ def check_file(
             opened = open_file(kept, from_format, **(read_options or {}))
             summary.format = opened.dialect.describe()
             add = summary.counts.add
-            for sentence in _watched(opened.sentences(reading), "checking", progress, _guess(opened, progress)):
+            for sentence in watched(opened.sentences(reading), "checking", progress, guess(opened, progress)):
                 add(sentence)
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
@@ -498,7 +446,7 @@ def convert_file(
     read_options: dict[str, Any] | None = None,
     write_options: dict[str, Any] | None = None,
     lose: Collection[str] = (),
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> ConvertSummary:
     """Write a file in another format or layout.
 
@@ -521,14 +469,14 @@ def convert_file(
         OutputError: the output exists or cannot be written.
     """
     _check_losses(lose)
-    _check_output(output, input, force=force)
+    check_output(output, input, force=force)
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
-            to = target(_name(output), to_format, source, **(write_options or {}))
+            to = target(format_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            _check_kind(output, to.format)
+            check_kind(output, to.format)
             standard = str(output) in STDOUT
             if isinstance(to.format, Whole) or standard:  # nothing is said before it is known that nothing is lost
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
@@ -538,10 +486,10 @@ def convert_file(
             sink = StreamSink(out, to.heading)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
-            for sentence in _watched(source.sentences(reading), "converting", progress, _guess(source, progress)):
+            for sentence in watched(source.sentences(reading), "converting", progress, guess(source, progress)):
                 summary.counts.add(sentence)
                 summary.lost.update(lost(sentence, dialect))
-                lines.append(_dumped(sentence, dump, dialect, source, reading))
+                lines.append(dumped(sentence, dump, dialect, source, reading))
                 if len(lines) >= 256:
                     sink.write(lines)
                     lines = []

@@ -27,6 +27,7 @@ METHODS = {
     "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
     "sr": "entaug.augmenters.replacement:SynonymReplacement",
 }
+"""Names of methods to their classes, as ``"module:Class"``."""
 
 
 def method(name: str) -> type[Augmenter]:

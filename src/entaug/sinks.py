@@ -82,6 +82,10 @@ class Sink(contextlib.AbstractContextManager["Sink"]):
         """Append text."""
         raise NotImplementedError
 
+    def write_aside(self, lines: list[str]) -> None:
+        """Append text to what stands aside: drafts that were refused."""
+        raise NotImplementedError
+
     def finish_gold(self) -> None:
         """All gold sentences are written."""
 
@@ -98,17 +102,24 @@ class StreamSink(Sink):
     Args:
         stream: it.
         heading: what stands before the first sentence.
+        aside: where refused drafts go, if anybody wants them.
     """
 
-    def __init__(self, stream: IO[bytes], heading: str = "") -> None:
+    def __init__(self, stream: IO[bytes], heading: str = "", aside: IO[bytes] | None = None) -> None:
         self._stream = stream
         self._heading = heading
+        self._aside = aside
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
         data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         self._stream.write(data)
         self.offset += len(data)
+
+    def write_aside(self, lines: list[str]) -> None:
+        """See `Sink`."""
+        if self._aside is not None:
+            self._aside.write("".join(lines).encode())
 
     def __exit__(self, *exc: object) -> None:
         if exc[0] is None:
@@ -128,6 +139,7 @@ class PartialSink(Sink):
         force: whether to drop what another interrupted run left.
         finish: what makes the target of the partial file; by default it becomes the target itself.
         heading: what stands before the first sentence.
+        aside: a second target, of refused drafts, if anybody wants them.
     """
 
     can_undo = True
@@ -140,8 +152,10 @@ class PartialSink(Sink):
         force: bool,
         finish: Callable[[Path, Path], None] | None = None,
         heading: str = "",
+        aside: Path | None = None,
     ) -> None:
         self._output = output
+        self._aside = _Aside(aside) if aside else None
         self._finish = finish
         self._heading = heading
         self.target = followed(output)
@@ -157,12 +171,16 @@ class PartialSink(Sink):
                 self._stream = self.path.open("r+b")
                 self._stream.truncate(self.offset)
                 self._stream.seek(self.offset)
+                if self._aside:
+                    self._aside.go_on(self._state["aside"])
             else:
                 # Never into what is there: it could be a link to something else. The note comes first, so that a
                 # partial file without one is known to be somebody else's.
                 self._remove()
                 self._note_down({"job": job})
                 self._stream = self.path.open("xb")
+                if self._aside:
+                    self._aside.begin()
         except OSError as error:
             raise output_error(self.path, error) from None
 
@@ -179,16 +197,17 @@ class PartialSink(Sink):
             state, job = {}, None
         if job == self._job:
             # With no progress noted yet, or the text gone, it begins anew.
-            if "offset" in state and self.path.is_file() and self.path.stat().st_size >= state["offset"]:
+            there = "offset" in state and self.path.is_file() and self.path.stat().st_size >= state["offset"]
+            if there and (not self._aside or self._aside.has(state["aside"])):
                 self._state = state
                 self.gold_done = True
                 self.gold_end, self.offset = state["gold_end"], state["offset"]
                 self.sources_done = state["done"]
         elif not force:
-            there = self.path if _there(self.path) else self._note
+            left = self.path if _there(self.path) else self._note
             raise OutputError(
                 "was left by an interrupted run with other input or options" if job else "exists, and is of no run",
-                path=str(there),
+                path=str(left),
                 remedy=f"{'repeat that run, ' if job else ''}pass --force to drop it, or move it away",
             )
 
@@ -202,6 +221,11 @@ class PartialSink(Sink):
         except OSError as error:
             raise output_error(self.path, error) from None
         self.offset += len(data)
+
+    def write_aside(self, lines: list[str]) -> None:
+        """See `Sink`."""
+        if self._aside:
+            self._aside.write("".join(lines).encode())
 
     def finish_gold(self) -> None:
         """See `Sink`."""
@@ -217,6 +241,7 @@ class PartialSink(Sink):
             "done": done,
             "offset": self.offset,
             "gold_end": self.gold_end,
+            "aside": self._aside.offset if self._aside else 0,
             "tally": (tally.sources, tally.asked, tally.made, dict(tally.missing), dict(tally.rejected)),
             "after": (after.sentences, after.tokens, dict(after.mentions), after.nested, after.discontinuous),
         }
@@ -229,6 +254,8 @@ class PartialSink(Sink):
             self._stream.flush()
         except OSError as error:
             raise output_error(self.path, error) from None
+        if self._aside:
+            self._aside.flush()
         self._note_down(self._state)
 
     def _note_down(self, state: dict[str, Any]) -> None:
@@ -259,22 +286,87 @@ class PartialSink(Sink):
         with contextlib.suppress(OSError):
             self._stream.close()
         with contextlib.suppress(OSError):
+            if self._aside:
+                self._aside.close()
+        with contextlib.suppress(OSError):
             if not keep:
                 self._remove()
 
     def _put_in_place(self) -> None:
+        if self._aside:  # before the target, whose being there says that all is done
+            self._aside.put_in_place()
         if self._finish is not None:  # the partial file is not of the format that is wanted
             self._finish(self.path, self._output)
-        elif self._output.suffix == ".gz":
-            with self.path.open("rb") as plain, atomic(self._output) as out:
-                shutil.copyfileobj(plain, out)
         else:
-            self.path.replace(self.target)
+            put_in_place(self.path, self._output)
         self._remove()
 
     def _remove(self) -> None:
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
+        if self._aside:
+            self._aside.path.unlink(missing_ok=True)
+
+
+class _Aside:
+    """A second partial file, whose progress is noted with that of the first."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self.path = left_by(output)[0]
+        self.offset = 0
+        self._stream: IO[bytes] | None = None
+
+    def has(self, offset: int) -> bool:
+        """Whether the file is good so far."""
+        return self.path.is_file() and self.path.stat().st_size >= offset
+
+    def begin(self) -> None:
+        """Begin anew, never into what is there."""
+        self.path.unlink(missing_ok=True)
+        self._stream = self.path.open("xb")
+
+    def go_on(self, offset: int) -> None:
+        """Go on behind what is good."""
+        self._stream, self.offset = self.path.open("r+b"), offset
+        self._stream.truncate(offset)
+        self._stream.seek(offset)
+
+    def write(self, data: bytes) -> None:
+        """Append."""
+        try:
+            if self._stream and data:
+                self._stream.write(data)
+        except OSError as error:
+            raise output_error(self.path, error) from None
+        self.offset += len(data)
+
+    def flush(self) -> None:
+        """Hand all to the system."""
+        try:
+            if self._stream:
+                self._stream.flush()
+        except OSError as error:
+            raise output_error(self.path, error) from None
+
+    def close(self) -> None:
+        """Close the file, and leave it where it is."""
+        if self._stream:
+            self._stream.close()
+
+    def put_in_place(self) -> None:
+        """Close it and move it to its target."""
+        self.close()
+        put_in_place(self.path, self._output)
+
+
+def put_in_place(partial: Path, output: Path) -> None:
+    """Make a complete partial file the target, gzipped where its name asks for it."""
+    if output.suffix == ".gz":
+        with partial.open("rb") as plain, atomic(output) as out:
+            shutil.copyfileobj(plain, out)
+    else:
+        partial.replace(followed(output))
 
 
 def left_by(output: Path) -> tuple[Path, Path]:

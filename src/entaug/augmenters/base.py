@@ -13,37 +13,37 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import islice
 from random import Random
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from entaug._version import __version__
-from entaug.data import Keys, Sentence
+from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, create_filters, judge_all
-from entaug.rng import Streams
+
+if TYPE_CHECKING:
+    from entaug.augmenters.run import Run
 
 __all__ = [
     "DUPLICATE",
     "NOT_SEEN",
     "NO_CANDIDATE",
     "UNCHANGED",
+    "UNWRITABLE",
     "Asked",
     "Augmenter",
     "Facts",
     "Rejection",
-    "Run",
     "Tally",
+    "mark_of",
+    "refusal_of",
     "source_of",
 ]
-
-# What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
-_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields", "_brat"))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a method is and keeps: the documentation, `entaug methods` and the conformance suite are made from it.
+    """What a method is and keeps: the documentation, ``entaug methods`` and the conformance suite are made from it.
 
     Args:
         name: its registry name, the field's acronym in lower case.
@@ -142,36 +142,6 @@ class Tally:
     rejected: Counter[str] = field(default_factory=Counter)
 
 
-class _Draft:
-    """One augmented sentence asked for."""
-
-    __slots__ = ("copy", "key", "reason", "result", "rng", "siblings", "source")
-
-    def __init__(self, source: Sentence, key: str, copy: int, rng: Random, siblings: set[Any]) -> None:
-        self.source = source
-        self.key = key
-        self.copy = copy
-        self.rng = rng
-        self.siblings = siblings
-        self.result: Sentence | None = None
-        self.reason = ""
-
-    def refused(self, result: Sentence) -> Rejection | None:
-        """Why a result is nothing new: it is the source, or was made before."""
-        content = (result.tokens, result.mentions)
-        if content == (self.source.tokens, self.source.mentions):
-            return UNCHANGED
-        return DUPLICATE if content in self.siblings else None
-
-    def take(self, result: Sentence) -> Rejection | None:
-        """Keep a result, unless it is nothing new."""
-        refusal = self.refused(result)
-        if refusal is None:
-            self.siblings.add((result.tokens, result.mentions))
-            self.result = result
-        return refusal
-
-
 @dataclass(kw_only=True, eq=False)
 class Augmenter(abc.ABC):
     """Base of all methods.
@@ -184,7 +154,7 @@ class Augmenter(abc.ABC):
             ``+`` (``validity+fluency:margin=1``); or a `entaug.filters.Filter`, or a sequence of these. There are
             more under: entaug filters.
 
-    Attributes learned by `fit` end in an underscore. `tally_` holds the counts of the latest `augment`.
+    Attributes learned by `fit` end in an underscore. ``tally_`` holds the counts of the latest `augment`.
     """
 
     copies: int = 1
@@ -194,7 +164,7 @@ class Augmenter(abc.ABC):
 
     facts: ClassVar[Facts]
     presets: ClassVar[dict[str, dict[str, object]]] = {}
-    """Of a method with a field `preset`: what each settles of the fields that are not given (that are None)."""
+    """Of a method with a field ``preset``: what each settles of the fields that are not given (that are None)."""
     _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
 
     def __post_init__(self) -> None:
@@ -317,7 +287,7 @@ class Augmenter(abc.ABC):
             InputError: the corpus has no mention, or nothing the method can use.
         """
         self.load()
-        survey = _Survey(corpus, _mark(self), self.facts)
+        survey = _Survey(corpus, mark_of(self), self.facts)
         if self.filters_:
             gold = list(survey)
             for one in self.filters_:
@@ -360,17 +330,18 @@ class Augmenter(abc.ABC):
         for _, made in self.run().each(corpus):
             yield from made
 
-    def run(self, carried: Carried | None = None, put: Put | None = None) -> Run:
+    def run(self, **options: Any) -> Run:
         """A run, for those who need to know which source each sentence comes from, or to go on with an old one.
 
         Args:
-            carried: see `Run`.
-            put: see `Run`.
+            options: as `entaug.augmenters.run.Run` takes them.
         """
+        from entaug.augmenters.run import Run
+
         self.load()
         if (self.facts.needs_fit or self.filters_) and not getattr(self, "_fitted", False):
             raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
-        run = Run(self, carried, put)
+        run = Run(self, **options)
         self.tally_ = run.tally
         return run
 
@@ -401,7 +372,7 @@ class _Survey(Iterable[Sentence]):
             self.mentioned += bool(sentence.mentions)
             if sentence.id is not None and mark in sentence.id:
                 self.taken.add(sentence.id)
-            if _refusal(sentence, self._facts):
+            if refusal_of(sentence, self._facts):
                 self.refused += 1
             else:
                 yield sentence
@@ -409,7 +380,7 @@ class _Survey(Iterable[Sentence]):
     rest = __iter__
 
 
-def _refusal(sentence: Sentence, facts: Facts) -> Rejection | None:
+def refusal_of(sentence: Sentence, facts: Facts) -> Rejection | None:
     """Why a method cannot have a sentence at all."""
     if (facts.nested and facts.discontinuous) or sentence.flat:
         return None
@@ -419,7 +390,7 @@ def _refusal(sentence: Sentence, facts: Facts) -> Rejection | None:
     return NESTED if not facts.nested and len(set(covered)) < len(covered) else None
 
 
-def _mark(augmenter: Augmenter) -> str:
+def mark_of(augmenter: Augmenter) -> str:
     """What the ids of all sentences that a method makes under a seed have in common."""
     return f"/{augmenter.facts.name}-{augmenter.seed}-"
 
@@ -427,153 +398,6 @@ def _mark(augmenter: Augmenter) -> str:
 def source_of(corpus: object) -> str | None:
     """Where a corpus comes from, if it says so."""
     return getattr(corpus, "source", None)
-
-
-Carried = Callable[[Sentence], Sentence]
-Put = Callable[[Sentence, Sentence], bool]
-
-
-class Run:
-    """One pass of a method over a corpus.
-
-    Args:
-        augmenter: fitted, if it needs to be.
-        carried: what is left of a sentence where it goes; two that are equal there are duplicates.
-        put: called with each finished sentence and its source; returns whether the sentence could be put where it goes.
-    """
-
-    def __init__(self, augmenter: Augmenter, carried: Carried | None = None, put: Put | None = None) -> None:
-        self.tally = Tally()
-        self._carried = carried
-        self._put = put
-        self._mark = _mark(augmenter)
-        self._taken: set[str] = getattr(augmenter, "_taken", set())
-        self._augmenter = augmenter
-        self._method = augmenter.facts.name
-        self._streams = Streams(augmenter.seed, self._method)
-        self._signature = augmenter.signature
-        self._made: set[int] = set()
-        self._keys = Keys()
-
-    def skip(self, source: Sentence) -> None:
-        """Count a source as done by an earlier, interrupted run."""
-        self._keys.of(source)
-
-    def remember(self, made: Sentence) -> None:
-        """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
-        self._made.add(int.from_bytes(made.fingerprint(), "little"))
-
-    def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
-        """Each source with what was made of it."""
-        sources = iter(corpus)
-        while window := list(islice(sources, self._augmenter._window)):  # noqa: SLF001
-            drafts = self._drafts(window)
-            copies = self._augmenter.copies
-            for i, source in enumerate(window):
-                yield source, self._keep(drafts[i * copies : (i + 1) * copies])
-
-    def _drafts(self, window: list[Sentence]) -> list[_Draft]:
-        copies = range(1, self._augmenter.copies + 1)
-        stream = self._streams.stream
-        drafts = []
-        for source in window:
-            key = self._keys.of(source)
-            siblings: set[Any] = set()
-            drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
-        rejected = self.tally.rejected
-        pending = []
-        for draft in drafts:
-            if refusal := _refusal(draft.source, self._augmenter.facts):
-                rejected[refusal.reason] += 1
-                draft.reason = refusal.reason
-            else:
-                pending.append(draft)
-        # With p = 0 no draw changes anything, however often it is asked for.
-        attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
-        for attempt in range(attempts if pending else 0):
-            asked = [Asked(d.source, d.rng, d.copy, attempt) for d in pending]
-            results = self._augmenter._rewrite_many(asked)  # noqa: SLF001
-            if self._augmenter.filters_:  # what is nothing new is not looked at
-                new = [
-                    r if isinstance(r, Rejection) else d.refused(r) or r for d, r in zip(pending, results, strict=True)
-                ]
-                results = self._augmenter.judged(new, [d.source for d in pending])
-            again = []
-            for draft, result in zip(pending, results, strict=True):
-                if not isinstance(result, Rejection):
-                    refusal = draft.take(result)
-                    if refusal is None:
-                        continue
-                else:
-                    refusal = result
-                rejected[refusal.reason] += 1
-                draft.reason = refusal.reason
-                if not refusal.final:
-                    again.append(draft)
-            pending = again
-            if not pending:
-                break
-        return drafts
-
-    def _keep(self, drafts: list[_Draft]) -> list[Sentence]:
-        """The finished sentences of one source.
-
-        A sentence that another source has given already is dropped here and not asked for again: so what is made of a
-        source never depends on the other sentences of the file.
-        """
-        tally = self.tally
-        tally.sources += 1
-        tally.asked += len(drafts)
-        kept = []
-        for draft in drafts:
-            result = draft.result
-            if result is None:
-                tally.missing[draft.reason] += 1
-                continue
-            carried = self._carried(result) if self._carried else result
-            number = int.from_bytes(carried.fingerprint(), "little")
-            refusal = DUPLICATE if number in self._made else None
-            if refusal is None:
-                signed = self._signed(result, draft)
-                if self._put and not self._put(signed, draft.source):
-                    refusal = UNWRITABLE
-            if refusal:
-                tally.missing[refusal.reason] += 1
-                tally.rejected[refusal.reason] += 1
-                continue
-            self._made.add(number)
-            kept.append(signed)
-        tally.made += len(kept)
-        return kept
-
-    def _signed(self, result: Sentence, draft: _Draft) -> Sentence:
-        own = result.meta.get("entaug") if result.meta is not draft.source.meta else None
-        meta = {name: value for name, value in draft.source.meta.items() if name not in _OF_THE_TEXT}
-        meta["entaug"] = {
-            "method": self._method,
-            "signature": self._signature,
-            **(own or {}),
-            # A method that mixes sentences names the other sources.
-            "sources": [draft.key, *((own or {}).get("sources", ()))],
-            "copy": draft.copy,
-        }
-        return Sentence(
-            result.tokens,
-            result.mentions,
-            self._name(draft),
-            meta,
-            result.columns,
-            result.spaces,
-        )
-
-    def _name(self, draft: _Draft) -> str:
-        """An id that no sentence of the corpus has; one is taken where the corpus was made by the same method."""
-        name = wanted = f"{draft.key}{self._mark}{draft.copy}"
-        number = 1
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}+{number}"
-        return name
 
 
 def build(cls: type[Augmenter], params: dict[str, Any]) -> Augmenter:

@@ -22,7 +22,7 @@ class OnlineDataset(Sequence[Sentence]):
 
     Args:
         corpus: the gold training sentences.
-        augmenter: fitted, if it needs to be; its `copies` augmented sentences stand for each gold one.
+        augmenter: fitted, if it needs to be; its ``copies`` augmented sentences stand for each gold one.
         keep_gold: whether the gold sentences are in it too.
         epoch: the epoch to begin with.
 

@@ -385,8 +385,8 @@ class Encoder(Protocol):
             layers: how many of the last layers to sum over.
 
         Returns:
-            For each sentence an array of words x words: row i holds what word i gives to each word, summed over the
-            layers' heads and over sub-words.
+            For each sentence an array of words x words, whose row i holds what word i gives to each word, summed over
+            the layers' heads and over sub-words.
         """
         ...
 

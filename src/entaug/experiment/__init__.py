@@ -76,7 +76,7 @@ def run_experiment(
         waiting: called once if another process is at this experiment; it is waited for.
 
     Returns:
-        How far it is: all done, if nothing broke.
+        How far it is; all done, if nothing broke.
 
     Raises:
         InputError: the plan or a corpus is faulty. Nothing was done then.

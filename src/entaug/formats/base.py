@@ -50,7 +50,7 @@ class Reading:
     """How to read, and what was met on the way.
 
     Args:
-        repair: mend broken tag sequences and drop repeated ids (counted in `repaired`) where the default is to raise.
+        repair: mend broken tag sequences and drop repeated ids (counted in ``repaired``) where the default is to raise.
         on_fault: called with each fault; the sentence is then left out. By default a fault is raised.
     """
 

@@ -254,7 +254,7 @@ def _from_doc(record: Any, number: int, layout: Layout, reading: Reading) -> Ite
         raise InputError("a token that is no object", remedy=_REMEDY)
     starts, ends = ([token.get(name) for token in tokens] for name in ("start", "end"))
     known = None
-    if set(map(type, starts + ends)) <= {int}:
+    if tokens and set(map(type, starts + ends)) <= {int}:
         words = [text[a:b] for a, b in zip(starts, ends, strict=True)]
         known = _with_flags(text, words, [b < a for b, a in zip(ends, [*starts[1:], len(text)], strict=True)])
     if tokens and (known is None or known.starts != starts or known.ends != ends):

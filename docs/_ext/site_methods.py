@@ -1,0 +1,261 @@
+"""A page for every method, and the tables that help to choose one: from class facts and from what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import entaug
+from entaug import Augmenter
+from entaug.augmenters.base import Facts
+from entaug.cli import _needs_in_words
+from entaug.options import field_texts
+from entaug.pairs import Pair, read_made
+from entaug.registry import METHODS, method
+from site_shown import pairs
+from site_text import MEASURED, ROOT, options_table, readme, rows_of, table
+
+__all__ = ["CORPUS", "RECORDED", "SEED", "choosing", "measured", "method_pages", "shown", "verdicts"]
+
+CORPUS = ROOT / "examples" / "corpus" / "train.conll"
+RECORDED = ROOT / "docs" / "recorded"
+SEED, _SHOWN = 13, 3
+_SHORT, _LONG = 7, 25  # tokens of a sentence that is easy to take in
+
+
+def shown(made: list[Pair], wanted: int = _SHOWN) -> list[Pair]:
+    """Some of what a method made, none of it chosen by hand: of sentences of middling length every so many-th.
+
+    Args:
+        made: all of it.
+        wanted: how many.
+    """
+    fit = [
+        pair
+        for pair in made
+        if pair.source and pair.source.mentions and all(_SHORT <= len(s) <= _LONG for s in (pair.source, pair.made))
+    ]
+    return fit[:: max(1, len(fit) // wanted)][:wanted]
+
+
+@cache
+def examples(name: str) -> tuple[tuple[Pair, ...], str]:
+    """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
+    if method(name).facts.needs:
+        made = next(iter(read_made([RECORDED / f"{name}.jsonl"]).methods.values()))
+        signature = made[0].made.meta["entaug"]["signature"]
+        return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
+    gold = list(entaug.read(CORPUS))
+    by_key = {sentence.key: sentence for sentence in gold}
+    augmenter = entaug.create(name, seed=SEED).fit(gold)
+    new = [Pair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
+    told = f"entaug augment {CORPUS.relative_to(ROOT)} -m {name} --seed {SEED}"
+    return tuple(shown(new)), f"Made when these pages were, by\n`{told}`"
+
+
+@cache
+def measured() -> dict[str, dict[str, str]]:
+    """Each method's row of the table that has them all on the same sentences; gold's too."""
+    return {row["method"]: row for row in rows_of(MEASURED["methods"].read_text("utf-8"))}
+
+
+def measured_on() -> str:
+    """What these sentences are."""
+    found = re.search(r"`benchmarks/methods.py`: (.*?),\n", MEASURED["methods"].read_text("utf-8"))
+    return found[1] if found else "the same sentences"
+
+
+@cache
+def verdicts() -> dict[str, list[tuple[str, list[int]]]]:
+    """For each method that was in a study: the study, and in how many cells it helped, of how many, hurt."""
+    found: dict[str, list[tuple[str, list[int]]]] = {}
+    line = re.compile(r"^- `(.+?)` helped in (\d+) of (\d+) cells?, hurt in (\d+)", re.MULTILINE)
+    for study, path in MEASURED.items():
+        for name, *counts in line.findall(path.read_text("utf-8")):
+            if name in METHODS:
+                found.setdefault(name, []).append((study, [int(count) for count in counts]))
+    return found
+
+
+def method_pages() -> dict[str, str]:
+    """The pages of the methods, and the page that lists them, by path."""
+    rows = []
+    for name in METHODS:
+        facts = method(name).facts
+        kinds = ["yes" if works else "no" for works in (facts.nested, facts.discontinuous)]
+        rows.append((f"[`{name}`]({name}.md)", facts.summary, *kinds, _needs_in_words(facts)))
+    index = [
+        "# Methods\n",
+        "Each page says what a method does, keeps, needs and costs, and shows what it makes of the example corpus.",
+        "Which one to take: [](/choose.md). What they make can be [filtered](/filters/index.md).\n",
+        table(("name", "what it does", "nested", "discontinuous", "needs"), rows),
+        "```{toctree}\n:hidden:\n",
+        *METHODS,
+        "```\n",
+    ]
+    return {"methods/index.md": "\n".join(index), **{f"methods/{name}.md": _method_page(name) for name in METHODS}}
+
+
+def _method_page(name: str) -> str:
+    cls = method(name)
+    facts = cls.facts
+    made, origin = examples(name)
+    parts = [
+        f"# `{name}`: {facts.long_name.replace('-', ' ')}\n",
+        f"{facts.summary[0].upper()}{facts.summary[1:]}.\n",
+        f"{pairs(made)}\n",
+        f"{origin}.\n",
+        "## Facts\n",
+        table(("", ""), _facts_rows(cls)),
+        "## What it does\n",
+        f"```{{eval-rst}}\n.. autoclass:: entaug.{cls.__name__}\n```\n",
+        "## On the command line\n",
+        "\n".join(["```sh", *_commands(name), "```\n"]),
+        "## Parameters\n",
+        "In Python they have the same names, with `_` for `-`.\n",
+        options_table(cls, "--", base=Augmenter),
+    ]
+    if cls.presets:
+        fields = sorted({field for preset in cls.presets.values() for field in preset})
+        rows = [[f"`{field}`", *(f"`{preset.get(field)!r}`" for preset in cls.presets.values())] for field in fields]
+        parts += ["### Presets\n", "What each settles where you say nothing.\n"]
+        parts.append(table(("", *(f"`{preset}`" for preset in cls.presets)), rows))
+    return "\n".join([*parts, *_measured_part(name)])
+
+
+def _facts_rows(cls: type[Augmenter]) -> list[tuple[str, str]]:
+    facts, told = cls.facts, field_texts(Facts)
+    kinds = ["flat", *["nested"] * facts.nested, *["discontinuous"] * facts.discontinuous]
+    kept = [text.rstrip(".") for name, text in told.items() if name.startswith("keeps_") and getattr(facts, name)]
+    rows = [
+        ("works on", f"{', '.join(kinds)} mentions"),
+        ("keeps", "; ".join(kept) or "labels right, and nothing else"),
+        ("needs", _needs_in_words(facts)),
+        ("with some options", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in facts.may_need)),
+        ("costs", facts.cost),
+        ("from", facts.paper),
+        ("seed", "" if facts.draws else "makes the same of a sentence with every seed"),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _commands(name: str) -> list[str]:
+    """The README's commands for a method, what is said of each above it, or the plainest command there is."""
+    lines = re.findall(rf"^entaug augment .*(?:-m|--method) {name} .*$", readme(), re.MULTILINE)
+    told = [part for line in lines for part in reversed(re.split(r"\s+(?=# )", line, maxsplit=1))]
+    return told or [f"entaug augment train.conll -m {name} --copies 3 -o bigger.conll"]
+
+
+def _measured_part(name: str) -> list[str]:
+    parts = []
+    if row := measured().get(name):
+        gold = measured()["gold"]
+        parts += [
+            f"Of {measured_on()}: {row['made']} made, {row['yield']} of the drafts kept;",
+            f"perplexity {row['perplexity']} (gold: {gold['perplexity']}); {row['learning']} s to learn and",
+            f"{row['making']} s to make on one thread ([all methods](/measured/methods.md)).\n",
+        ]
+    for study, (helped, of, hurt) in verdicts().get(name, []):
+        parts.append(
+            f"- [{study}](/measured/{study}.md): helped in {helped} of {of} cells, hurt in {hurt}, against gold alone"
+        )
+        parts.append("  with as many training steps.")
+    return ["## Measured\n", *parts, ""] if parts else []
+
+
+# ------------------------------------------------------------------------------------------------------------ choosing
+
+_COSTS: dict[str, Callable[[Facts], bool]] = {
+    "seconds: rules": lambda facts: facts.cost.startswith("rules"),
+    "seconds to minutes: a parser or a translator, or a model pass a word": lambda facts: facts.cost.startswith(
+        ("parsing", "one pass", "two translations")
+    ),
+    "seconds a sentence, better with a GPU: a model passes over many candidates": lambda facts: facts.cost.startswith(
+        "a few hundred rows"
+    ),
+    "minutes and more, better with a GPU: a model learns your corpus first": lambda facts: facts.cost.startswith(
+        ("fine-tuning", "learning")
+    ),
+}
+_LANGUAGES: dict[str, set[str]] = {
+    "any language, nothing to fetch": set(),
+    "any that has a spaCy pipeline with a parser (or trees of your own)": {"dependency_parser", "constituency_parser"},
+    "any that has a translator there and back": {"translator"},
+    "any that has a language model": {"masked_lm", "generator", "tagger", "encoder", "token_lm", "dependency_parser"},
+    "English": {"lexicon"},
+}
+
+
+def language_of(facts: Facts) -> str:
+    """In which languages a method works: the first row that has all it needs.
+
+    A model of the corpus itself (a token LM) speaks its language.
+    """
+    needs = set(facts.needs) - {"token_lm"}
+    return next(told for told, kinds in _LANGUAGES.items() if needs <= kinds)
+
+
+def cost_of(facts: Facts) -> str:
+    """What a method asks of the machine: the row that its cost, in words, belongs to."""
+    return next(told for told, fits in _COSTS.items() if fits(facts))
+
+
+def choosing() -> dict[str, str]:
+    """The tables of the page that helps to choose, by path."""
+    facts = {name: method(name).facts for name in METHODS}
+
+    def those(names: Iterable[str]) -> str:
+        return ", ".join(f"[`{name}`](/methods/{name}.md)" for name in names) or "none"
+
+    rows = [("**mentions**", ""), ("flat", "all")]
+    rows.append(("nested", those(name for name in facts if facts[name].nested)))
+    rows.append(("discontinuous", those(name for name in facts if facts[name].discontinuous)))
+    rows.append(("**language**", ""))
+    rows += [(told, those(name for name in facts if language_of(facts[name]) == told)) for told in _LANGUAGES]
+    rows.append(("**hardware and time**", ""))
+    rows += [(told, those(name for name in facts if cost_of(facts[name]) == told)) for told in _COSTS]
+    rows.append(("**what must stay**", ""))
+    for field, text in field_texts(Facts).items():
+        if field.startswith("keeps_"):
+            rows.append((text.rstrip("."), those(name for name in facts if getattr(facts[name], field))))
+    costs = []
+    for name in ("gold", *METHODS):
+        if row := measured().get(name):
+            told = (
+                row["yield"],
+                row["perplexity"],
+                row["diversity-E"],
+                row["diversity-N"],
+                row["learning"],
+                row["making"],
+            )
+            costs.append((f"[`{name}`](/methods/{name}.md)" if name in METHODS else name, *told))
+    helped = [
+        (
+            f"[`{name}`](/methods/{name}.md)",
+            f"[{study}](/measured/{study}.md)",
+            f"{counts[0]} of {counts[1]}",
+            counts[2],
+        )
+        for name, studies in verdicts().items()
+        for study, counts in studies
+    ]
+    head = ("method", "kept", "perplexity", "new words in mentions, %", "outside, %", "learning, s", "making, s")
+    return {
+        "_made/choose-facts.md": table(("you have", "methods"), rows),
+        "_made/choose-costs.md": f"Of {measured_on()}:\n\n{table(head, costs)}",
+        "_made/choose-helped.md": table(("method", "study", "helped in", "hurt in"), helped),
+    }
+
+
+def first_shown() -> str:
+    """One sentence before and after, for the first page."""
+    made, _ = examples("mr")
+    return pairs(made[:1])
+
+
+def recorded() -> list[Path]:
+    """The files of recorded examples."""
+    return sorted(RECORDED.glob("*.jsonl"))

@@ -1,0 +1,308 @@
+"""Pages of formats, filters, quality measures, models, measurements and the Python API, from what the package knows."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import inspect
+import pydoc
+import tempfile
+from collections.abc import Mapping
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+import entaug
+from entaug import models
+from entaug.cli import _CARRIED, _parser, _used_by
+from entaug.errors import EntaugError
+from entaug.filters import FILTERS
+from entaug.formats import FORMATS, find
+from entaug.formats.base import Carries, Format
+from entaug.formats.whole import Whole
+from entaug.registry import METHODS, method
+from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
+
+__all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
+
+_NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
+_MOST = 1500  # characters of a file that is shown
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The parser of the command line, for the page that is made from it."""
+    return _parser([])
+
+
+# ------------------------------------------------------------------------------------------------------------- formats
+
+
+def format_pages() -> dict[str, str]:
+    """The pages of the formats, and the table of them all, by path."""
+    names = [field.name for field in dataclasses.fields(Carries)]
+    rows = []
+    for name in sorted(FORMATS):
+        one = find(name)
+        held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
+        rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
+    head = ("format", "what", "files", *(_CARRIED[kind].replace("ones", "mentions") for kind in names))
+    pages = {f"formats/{name}.md": _format_page(find(name)) for name in FORMATS}
+    return {"_made/formats.md": table(head, rows), **pages}
+
+
+def _files(one: Format) -> str:
+    folder = ["a folder"] if getattr(one, "folder", False) else []
+    return ", ".join([*(f"`{extension}`" for extension in one.extensions), *folder]) or "any"
+
+
+def _format_page(one: Format) -> str:
+    carried = [_CARRIED[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
+    trip = next((row for row in rows_of(MEASURED["round-trips"].read_text("utf-8")) if row["format"] == one.name), None)
+    rows = [
+        ("files", _files(one)),
+        ("carries", ", ".join(["flat mentions", *carried])),
+        ("written", "at once, when all is there" if isinstance(one, Whole) else "sentence by sentence, also to a pipe"),
+    ]
+    if trip:
+        told = f"{trip['files the same']} files and {trip['sentences the same']} sentences came back the same"
+        rows.append(("round trips", f"{told} ([all formats](/measured/round-trips.md))"))
+    dialect = type(one.dialect())
+    parts = [
+        f"# `{one.name}`: {one.title}\n",
+        table(("", ""), rows),
+        f"```{{eval-rst}}\n.. automodule:: {type(one).__module__}\n   :no-index:\n```\n",
+        *_sample(one),
+        "## Options\n",
+        "When reading: `--layout NAME=VALUE`; when writing: `--to-layout NAME=VALUE`; in Python: arguments of",
+        "{py:func}`entaug.read` and {py:func}`entaug.write`. What is not given is found by looking at the file.\n",
+        options_table(dialect),
+    ]
+    return "\n".join(parts)
+
+
+def _sample(one: Format) -> list[str]:
+    """A sentence of the example corpus in a format, where that is text."""
+    wanted = [
+        sentence
+        for sentence in entaug.read(_NESTED)
+        if one.carries.nested or sentence.flat
+        if one.carries.discontinuous or all(mention.contiguous for mention in sentence.mentions)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "sample" + (one.extensions[0] if one.extensions and not _is_folder(one) else ""))
+        texts = []
+        with contextlib.suppress(EntaugError, UnicodeDecodeError):  # a library is not here, or it is no text
+            entaug.write(wanted[:1], target, format=one.name)
+            files = sorted(target.rglob("*")) if target.is_dir() else [target]
+            texts = [(path.name, path.read_text("utf-8")) for path in files if path.is_file()]
+    shown = [
+        (f"`{name}`:\n\n" if len(texts) > 1 else "") + f"```text\n{text.rstrip()}\n```\n"
+        for name, text in texts
+        if text.strip() and len(text) <= _MOST
+    ]
+    return ["## A sentence of the example corpus\n", *shown] if shown and len(shown) == len(texts) else []
+
+
+def _is_folder(one: Format) -> bool:
+    return isinstance(one, Whole) and one.folder
+
+
+# ------------------------------------------------------------------------------------------------- filters, measures
+
+
+def registry_pages() -> dict[str, str]:
+    """The pages of filters and, where there are any, of quality measures, by path."""
+    pages = listed("filters", "Filters", FILTERS, "entaug.filters")
+    if util.find_spec("entaug.quality"):
+        measures = getattr(import_module("entaug.quality"), "MEASURES", {})
+        pages |= listed("measures", "Quality measures", measures, "entaug.quality")
+    return pages
+
+
+def listed(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
+    """A page for each entry of a registry, and one that lists them, by path.
+
+    Args:
+        folder: where they go.
+        title: of the list.
+        registry: names to classes or functions, to ``"module:Class"``, or to records that hold facts.
+        module: whose docstring says what these are.
+    """
+    found = {name: _loaded(entry) for name, entry in registry.items()}
+    rows = [(f"[`{name}`]({name}.md)", _summary(one)) for name, one in found.items()]
+    pages = {f"{folder}/{name}.md": _entry_page(folder, name, one) for name, one in found.items()}
+    about = f"```{{eval-rst}}\n.. automodule:: {module}\n   :no-index:\n```\n"
+    lines = [f"# {title}\n", about, table(("name", "what"), rows), "```{toctree}\n:hidden:\n", *found, "```\n"]
+    return {f"{folder}/index.md": "\n".join(lines), **pages}
+
+
+def _loaded(entry: Any) -> Any:
+    """What an entry of a registry stands for."""
+    if isinstance(entry, str):
+        module, _, name = entry.partition(":")
+        return getattr(import_module(module), name)
+    return entry
+
+
+def _summary(one: Any) -> str:
+    facts = getattr(one, "facts", one)
+    own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
+    return next(
+        (str(v) for k in ("summary", "title", "what") if (v := getattr(facts, k, None))), own
+    ) or first_sentence(inspect.getdoc(one))
+
+
+def _entry_page(folder: str, name: str, one: Any) -> str:
+    parts = [f"# `{name}`\n"]
+    if inspect.isclass(one) or inspect.isroutine(one):
+        kind = "class" if inspect.isclass(one) else "function"
+        where = f"{one.__module__}.{one.__qualname__}"
+        index = "   :no-index:\n" if _is_public(one) else ""
+        parts.append(f"```{{eval-rst}}\n.. auto{kind}:: {where}\n{index}```\n")
+    else:
+        parts.append(f"{_summary(one)}\n")
+    if not inspect.isclass(one) and dataclasses.is_dataclass(one):
+        told = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
+        facts = [(key, value) for key, value in told.items() if value not in ("", None, ()) and not callable(value)]
+        parts.append(table(("", ""), facts))
+    if inspect.isclass(one) and dataclasses.is_dataclass(one) and dataclasses.fields(one):
+        if folder == "filters":
+            usage = f"entaug augment train.conll -m mr --filters {name} -o bigger.conll"
+            parts.append(f"## On the command line\n\n```\n{usage}\n```\n")
+            parts.append(f"Parameters go behind a colon: `{name}:NAME=VALUE,NAME=VALUE`.\n")
+        parts += ["## Parameters\n", options_table(one, head="parameter")]
+    return "\n".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------- models, measurements
+
+
+def models_table() -> str:
+    """The starter set."""
+    rows = [
+        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(_used_by(one.name)))
+        for one in models.assets()
+    ]
+    return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
+
+
+def measured_pages() -> dict[str, str]:
+    """What was measured, one page a file of ``benchmarks/``, and the page that lists them, by path."""
+    pages, rows = {}, []
+    for name, path in MEASURED.items():
+        title, _, text = path.read_text("utf-8").partition("\n")
+        title = title.removeprefix("# ")
+        heading = title if title.lower() == name else f"{name}: {title}"
+        pages[f"measured/{name}.md"] = home(f"# {heading}\n{text}")
+        rows.append((f"[{name}]({name}.md)", title))
+    lines = [
+        "# Measurements\n",
+        "Figures with the command that made them, as they stand in `benchmarks/` of the repository.\n",
+        table(("", ""), rows),
+        "```{toctree}\n:hidden:\n",
+        *MEASURED,
+        "```\n",
+    ]
+    return {**pages, "measured/index.md": "\n".join(lines)}
+
+
+# ----------------------------------------------------------------------------------------------------------------- API
+
+# Where a public name lives, and the heading it stands under; a module that is not named has a heading of its own.
+_HEADINGS = {
+    "entaug.data": "Values",
+    "entaug.formats": "Reading and writing",
+    "entaug.registry": "Methods",
+    "entaug.augmenters": "Methods",
+    "entaug.backends": "Methods",
+    "entaug.jobs": "Jobs",
+    "entaug.evaluation": "Jobs",
+    "entaug.likelihood": "Scores of sentences",
+    "entaug.similarity": "Scores of sentences",
+    "entaug.scoring": "Scores of taggers",
+    "entaug.report": "Reports",
+    "entaug.errors": "Errors",
+}
+# What those who build on entaug ask for besides the public names.
+_FOR_BUILDERS = {
+    "entaug.augmenters.base": "What methods are made of",
+    "entaug.augmenters.run": "A pass of a method",
+    "entaug.backends.protocols": "What methods ask of models",
+    "entaug.backends.fakes": "Fakes of models",
+    "entaug.filters": "Filters",
+    "entaug.formats.base": "What formats are made of",
+    "entaug.taggers.base": "Taggers",
+    "entaug.subsets": "Subsets",
+    "entaug.errors": "All errors",
+}
+
+
+def api_pages() -> dict[str, str]:
+    """The reference of the Python API, by path."""
+    groups: dict[str, list[str]] = {}
+    for name in entaug.__all__:
+        if name != "__version__":
+            groups.setdefault(_heading(name), []).append(name)
+    order = list(dict.fromkeys([*_HEADINGS.values(), *groups]))
+    pages, slugs = {}, []
+    for heading in (one for one in order if one in groups):
+        slug = heading.lower().replace(" ", "-")
+        slugs.append(slug)
+        entries = [_entry(name) for name in sorted(groups[heading], key=str.lower)]
+        pages[f"reference/{slug}.md"] = "\n".join([f"# {heading}\n", *(entry for entry in entries if entry)])
+    for module, heading in _FOR_BUILDERS.items():
+        slug = module.removeprefix("entaug.").replace(".", "-") + "-module"
+        slugs.append(slug)
+        made = "   :members:\n   :exclude-members: " + ", ".join([*_public_in(module), "__init__"])
+        pages[f"reference/{slug}.md"] = f"# {heading}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{made}\n```\n"
+    rows = [
+        (f"{{py:obj}}`entaug.{name}`", first_sentence(inspect.getdoc(getattr(entaug, name))))
+        for name in sorted(entaug.__all__, key=str.lower)
+        if name not in ("METHODS", "__version__")
+    ]
+    lines = [
+        "# Python\n",
+        "```{eval-rst}\n.. automodule:: entaug\n```\n",
+        table(("name", "what"), rows),
+        "```{toctree}\n:hidden:\n",
+        *slugs,
+        "```\n",
+    ]
+    return {**pages, "reference/index.md": "\n".join(lines)}
+
+
+def _heading(name: str) -> str:
+    module = entaug._WHERE[name]  # noqa: SLF001
+    fitting = [one for one in _HEADINGS if module == one or module.startswith(one + ".")]
+    return _HEADINGS[max(fitting, key=len)] if fitting else module.rpartition(".")[2].replace("_", " ").capitalize()
+
+
+def _entry(name: str) -> str:
+    """What documents a public name; methods have pages of their own."""
+    one = getattr(entaug, name)
+    for short in METHODS:
+        if method(short) is one:
+            return f"- {{py:class}}`entaug.{name}`: see [`{short}`](/methods/{short}.md)"
+    if inspect.isclass(one):
+        options = (
+            "   :members:\n   :inherited-members: object, tuple, Sequence\n" if not issubclass(one, Exception) else ""
+        )
+        return f"\n```{{eval-rst}}\n.. autoclass:: entaug.{name}\n{options}```\n"
+    if inspect.isroutine(one):
+        return f"\n```{{eval-rst}}\n.. autofunction:: entaug.{name}\n```\n"
+    where = entaug._WHERE[name]  # noqa: SLF001  # where its docstring is, which no value has
+    return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name}\n   :no-value:\n```\n"
+
+
+def _public_in(module: str) -> list[str]:
+    """The public names that live in a module, and are documented by these."""
+    return [name for name, where in entaug._WHERE.items() if where == module]  # noqa: SLF001
+
+
+def _is_public(one: Any) -> bool:
+    """Whether something is documented elsewhere: by its public name, or with its module."""
+    return (
+        any(f"{one.__module__}.".startswith(f"{module}.") for module in _FOR_BUILDERS)
+        or pydoc.locate(f"entaug.{one.__name__}") is one
+    )

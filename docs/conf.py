@@ -1,0 +1,54 @@
+"""How the pages are built: ``make docs``. What they are made of is in ``_ext``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from entaug import __version__  # the package that is installed: pages are made from it
+
+project = "entaug"
+author = "the entaug maintainers"
+project_copyright = "the entaug maintainers, Apache-2.0"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinxarg.ext",
+    "sphinx_copybutton",
+    "site_pages",  # ours: pages from the registries, and what names in docstrings mean
+]
+exclude_patterns = ["_build", "_made", "_ext", "recorded"]
+nitpicky = True  # a name that leads nowhere is a warning, and warnings are errors
+nitpick_ignore_regex = [("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*")]  # NumPy's, imported for types alone
+default_role = "py:obj"  # docstrings put names of ours in single backticks
+root_doc = "index"
+smartquotes = False  # what is quoted is often typed
+
+myst_enable_extensions = ["colon_fence", "attrs_block"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autoclass_content = "class"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+highlight_language = "sh"  # of blocks that do not say: commands
+pygments_style = "tango"
+pygments_dark_style = "monokai"
+
+html_theme = "furo"
+html_title = "entaug"
+html_static_path = ["_static"]
+html_css_files = ["entaug.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0b6e6e", "color-brand-content": "#0b6e6e"},
+    "dark_css_variables": {"color-brand-primary": "#5cc8c2", "color-brand-content": "#5cc8c2"},
+}

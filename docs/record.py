@@ -1,0 +1,45 @@
+"""Record what methods with models behind them make of the example corpus, for their pages.
+
+    python docs/record.py [METHOD ...]
+
+A build of the pages must not take half an hour or need models, so these examples are kept in ``recorded/``: a few gold
+sentences and what was made of each, with its provenance. Run it again for a method whose output has changed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import entaug
+from entaug.pairs import read_made
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks
+
+ENOUGH = 30  # sentences are asked of those methods that take seconds over each
+
+
+def main(names: list[str]) -> None:
+    """Record the methods of these names, by default all that need a model.
+
+    Args:
+        names: of methods.
+    """
+    gold = list(entaug.read(CORPUS))
+    for name in names or [name for name in entaug.METHODS if entaug.method(name).facts.needs]:
+        augmenter = entaug.create(name, seed=SEED).fit(gold)
+        asked = gold if "rules" in augmenter.facts.cost else gold[:ENOUGH]
+        new = list(augmenter.augment(asked))
+        with tempfile.TemporaryDirectory() as folder:
+            everything = Path(folder, f"{name}.jsonl")
+            entaug.write([*gold, *new], everything)
+            pairs = shown(next(iter(read_made([everything]).methods.values())))
+        sources = {s.key: s for pair in pairs for s in (pair.source, *pair.others) if s}
+        entaug.write([*sources.values(), *(pair.made for pair in pairs)], RECORDED / f"{name}.jsonl")
+        sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
