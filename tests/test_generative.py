@@ -541,7 +541,7 @@ def test_a_filter_asks_again_and_is_counted() -> None:
     method = MentionReplacement(p=1.0, filters=Consistency(tagger=Picky())).fit(gold)
     made = list(method.augment(gold))
     assert {s.tokens for s in made} == {("Cy", "sings")}
-    assert method.tally_.missing["the tagger does not agree"] >= 1
+    assert method.tally_.missing["consistency: the tagger does not agree"] >= 1
     assert "filters=consistency:tagger=fake" in method.signature
     with pytest.raises(ParameterError, match="has not seen the corpus"):
         list(MentionReplacement(filters="consistency").augment(gold))
@@ -553,10 +553,8 @@ def test_a_filter_with_confidence() -> None:
     gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])])]
     sure = Consistency(tagger=FakeTagger(), confidence=0.5)
     sure.fit(gold)
-    assert sure.judge([gold[0], Sentence(["Bo", "sings"], [Mention("PER", [(0, 1)])])]) == [
-        None,
-        "the tagger does not agree",
-    ]
+    bo = Sentence(["Bo", "sings"], [Mention("PER", [(0, 1)])])
+    assert sure.judge([gold[0], bo], [gold[0], None]) == [None, "the tagger does not agree"]
 
 
 def test_filters_by_name() -> None:

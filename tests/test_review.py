@@ -31,11 +31,9 @@ class LongFirst(Filter):
     """Refuses what begins with a word of more than three letters."""
 
     filter_name: ClassVar[str] = "long-first"
+    reasons: ClassVar[tuple[str, ...]] = ("begins with a long word",)
 
-    def fit(self, gold: Sequence[Sentence]) -> None:
-        pass
-
-    def judge(self, made: Sequence[Sentence], *_: object) -> list[str | None]:
+    def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         return ["begins with a long word" if len(one.tokens[0]) > 3 else None for one in made]
 
 
@@ -56,8 +54,8 @@ def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: P
     out, aside = tmp_path / "new.conll", tmp_path / "refused.jsonl"
     summary = jobs.augment_file(TRAIN, out, shuffled(), rejected=aside)
     refused = read_made([aside], TRAIN).methods["sis"]
-    assert len(refused) == summary.tally.rejected["begins with a long word"] > 100
-    assert {pair.rejected for pair in refused} == {"begins with a long word"}
+    assert len(refused) == summary.tally.rejected["long-first: begins with a long word"] > 100
+    assert {pair.rejected for pair in refused} == {"long-first: begins with a long word"}
     for pair in refused:
         assert pair.source is not None
         assert sorted(pair.made.tokens) == sorted(pair.source.tokens)

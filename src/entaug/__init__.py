@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from entaug.data import Corpus, CorpusStream, Edit, Mention, Sentence
     from entaug.errors import EntaugError
     from entaug.evaluation import evaluate_files, subset_file
+    from entaug.filtering import filter_file
     from entaug.formats import read, stream, write
     from entaug.formats.hf import from_datasets, to_datasets
     from entaug.jobs import augment_file, check_file, convert_file
@@ -91,6 +92,7 @@ _WHERE = {
     "convert_file": "entaug.jobs",
     "create": "entaug.registry",
     "evaluate_files": "entaug.evaluation",
+    "filter_file": "entaug.filtering",
     "from_datasets": "entaug.formats.hf",
     "measure_quality": "entaug.quality",
     "method": "entaug.registry",
@@ -147,6 +149,7 @@ __all__ = [
     "convert_file",
     "create",
     "evaluate_files",
+    "filter_file",
     "from_datasets",
     "measure_quality",
     "method",

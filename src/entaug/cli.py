@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
@@ -20,6 +20,7 @@ from entaug.options import (
     add_reading,
     add_writing,
     field_texts,
+    filters_given,
     reading,
     use,
     writing,
@@ -208,6 +209,7 @@ def _augment(args: argparse.Namespace) -> int:
 
     use(args)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
+    params["filters"] = filters_given(args) or None
     augmenter = build(args.method_class, params)
     with _progress() as progress:
         summary = augment_file(
@@ -237,8 +239,13 @@ def _augment(args: argparse.Namespace) -> int:
     say(f"{summary.after.sentences:,} written ({summary.seconds:.1f} s)\n")
     for reason, count in tally.missing.most_common():
         say(f"  not made: {count:,} ({reason})\n")
+    filters = dict.fromkeys(one.filter_name for one in augmenter.filters_)
+    by_filters = {r: n for f in filters for r, n in tally.rejected.items() if r.startswith(f"{f}: ")}
+    say_refusals(by_filters)
     again = {r: n - tally.missing[r] for r, n in tally.rejected.items() if n > tally.missing[r]}
     for reason, count in sorted(again.items()):
+        if reason in by_filters:
+            continue
         say(f"  rejected and asked again: {count:,} ({reason})\n")
     _say_mentions(summary.before, summary.after)
     say(f"wrote {'standard output' if args.output == '-' else args.output}: {summary.format}\n")
@@ -464,6 +471,21 @@ def _say_notes(notes: dict[str, int]) -> None:
         _say_line(f"note: {name}" + (f" ({count:,} times)" if count > 1 else ""))
     if len(notes) > _NOTES:
         _say_line(f"note: and {len(notes) - _NOTES:,} more like these; see --json")
+
+
+def say_refusals(refused: Mapping[str, int]) -> None:
+    """How many each filter has refused, and why, from counts by ``"FILTER: REASON"``."""
+    by_filter: dict[str, dict[str, int]] = {}
+    for told, count in refused.items():
+        name, colon, reason = told.partition(": ")
+        if not colon:
+            name, reason = "an earlier run", told
+        by_filter.setdefault(name, {})[reason] = count
+    for name, reasons in by_filter.items():
+        each = "; ".join(
+            f"{reason}: {count:,}" for reason, count in sorted(reasons.items(), key=lambda r: (-r[1], r[0]))
+        )
+        _say_line(f"  refused by {name}: {sum(reasons.values()):,} ({each})")
 
 
 def _say_mentions(before: Counts, after: Counts) -> None:

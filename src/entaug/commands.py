@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from entaug import filter_commands
 from entaug.cli import (
     OK,
     _n,
@@ -29,6 +30,8 @@ __all__ = ["add"]
 
 def add(commands: Any) -> None:
     """Add the commands to those of `entaug.cli`."""
+    filter_commands.add(commands)
+
     subset = commands.add_parser(
         "subset",
         help="draw low-resource subsets of a corpus",

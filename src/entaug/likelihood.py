@@ -1,8 +1,9 @@
-"""Pseudo-log-likelihood of sentences under a masked language model, exact and fast (Salazar et al. 2020; CASSI, 2.3).
+"""Log-likelihood of sentences: under a causal language model, and the pseudo-log-likelihood under a masked one.
 
-Every sub-word is hidden alone and its log-probability given all others is summed. What makes it fast is in the backend
-(the head at the hidden place only, rows of one width, half precision where the device has it) and here: equal texts are
-computed once, and where only the best few are wanted, a candidate is given up as soon as it cannot be among them.
+The latter is exact and fast (Salazar et al. 2020; CASSI, 2.3). Every sub-word is hidden alone and its log-probability
+given all others is summed. What makes it fast is in the backend (the head at the hidden place only, rows of one width,
+half precision where the device has it) and here: equal texts are computed once, and where only the best few are wanted,
+a candidate is given up as soon as it cannot be among them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from entaug.align import running_text
-from entaug.backends.protocols import MaskedLM
+from entaug.backends.protocols import CausalLM, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.contests import ROWS, Contest, count_words, decide
 from entaug.data import Sentence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = ["best_by_likelihood", "pseudo_log_likelihood"]
+__all__ = ["best_by_likelihood", "log_likelihood", "pseudo_log_likelihood"]
 
 
 def pseudo_log_likelihood(
@@ -60,6 +61,41 @@ def pseudo_log_likelihood(
             of_texts = lm.token_log_probs([(text, None) for text in distinct[start:end]])
             score.update(zip(distinct[start:end], (math.fsum(p.tolist()) for p in of_texts), strict=True))
             start, rows = end, 0
+    sums = np.array([score[text] for text in texts], dtype=np.float64)
+    return sums / np.array([_words(sentence) for sentence in given]) if per_word else sums
+
+
+def log_likelihood(
+    sentences: Iterable[Sentence | str], model: CausalLM | str = "smollm2", *, per_word: bool = False
+) -> NDArray[float64]:
+    """The log-likelihood of each sentence under a model that reads from the left, in one pass each.
+
+    Args:
+        sentences: sentences, or running texts.
+        model: a `CausalLM`, or the name of one.
+        per_word: divide by the number of words that are not punctuation.
+
+    Returns:
+        One natural logarithm per sentence, never positive; 0 for an empty text.
+
+    Raises:
+        MissingModelError: the model is not on this machine.
+
+    Example:
+        >>> from entaug.backends.fakes import FakeCausalLM
+        >>> log_likelihood(["A red car.", "A red car."], FakeCausalLM()).shape
+        (2,)
+    """
+    import numpy as np
+
+    lm: CausalLM = resolve("causal_lm", model)
+    given = list(sentences)
+    texts = [_text(sentence) for sentence in given]
+    distinct = list(dict.fromkeys(texts))
+    score: dict[str, float] = {}
+    for start in range(0, len(distinct), ROWS):
+        part = distinct[start : start + ROWS]
+        score.update(zip(part, (math.fsum(p.tolist()) for p in lm.token_log_probs(part)), strict=True))
     sums = np.array([score[text] for text in texts], dtype=np.float64)
     return sums / np.array([_words(sentence) for sentence in given]) if per_word else sums
 

@@ -9,17 +9,21 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from entaug.errors import ParameterError
 from entaug.formats import FORMATS
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
+    from entaug.filters import Filter
 
 __all__ = [
     "add_computing",
+    "add_filters",
     "add_method_options",
     "add_reading",
     "add_writing",
     "field_texts",
+    "filters_given",
     "reading",
     "use",
     "writing",
@@ -123,6 +127,8 @@ def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> 
     told = field_texts(cls)
     group = parser.add_argument_group(f"options of {cls.facts.name} ({cls.facts.long_name})")
     for field in dataclasses.fields(cls):
+        if field.name == "filters":  # several times if need be, so with an option of its own
+            continue
         default = field.default
         option = "--" + field.name.replace("_", "-")
         usual = "" if default is None else f" (default: {default})"
@@ -132,7 +138,51 @@ def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> 
         else:
             kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
             group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
+    add_filters(parser)
     parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add what says which sentences are kept; see `filters_given`."""
+    group = parser.add_argument_group("which new sentences are kept (all, unless given)")
+    group.add_argument(
+        "--filter",
+        "--filters",
+        dest="filters",
+        action="append",
+        default=[],
+        metavar="NAME[:PARAMETER=VALUE,...]",
+        help="a filter, several times if need be, or several joined by +: see entaug filters",
+    )
+    group.add_argument(
+        "--held-out",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="dev or test sentences that leakage compares with, several times if need be",
+    )
+
+
+def filters_given(args: argparse.Namespace) -> list[Filter]:
+    """The filters asked for, with the held-out sentences read for those that want them.
+
+    Raises:
+        UnknownNameError: there is no such filter.
+        ParameterError: a parameter that cannot be, or held-out files and no filter that looks at them.
+        InputError: a held-out file is faulty.
+    """
+    from entaug.filters import Leakage, create_filters
+    from entaug.formats import read
+
+    held_out = None
+    if args.held_out:
+        told = reading(args)
+        options = {"repair": told["repair"], **told["read_options"]}
+        held_out = [sentence for file in args.held_out for sentence in read(file, told["from_format"], **options)]
+    found = create_filters(args.filters, held_out)
+    if held_out is not None and not any(isinstance(one, Leakage) for one in found):
+        raise ParameterError("--held-out goes with the leakage filter alone", remedy="add --filter leakage")
+    return found
 
 
 def _text_or_none(text: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from entaug.data import Keys, Sentence
 from entaug.formats import read
 
-__all__ = ["Made", "Pair", "read_made"]
+__all__ = ["Made", "Pair", "pair_up", "read_made"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Pair:
 
     Args:
         made: it, with its provenance in ``meta["entaug"]`` where its file has that.
-        source: the gold sentence it was made of; None where that is not known.
+        source: the gold sentence it was made of; None where that is not known. Of one that was written from nothing
+            it is only the one whose place it took.
         others: further gold sentences that a method which mixes has used.
         rejected: why it was not kept; None where it was.
     """
@@ -45,6 +46,32 @@ class Made:
     gold: list[Sentence] = field(default_factory=list)
     methods: dict[str, list[Pair]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+
+def pair_up(sentences: Iterable[Sentence], gold: Sequence[Sentence] | None = None) -> list[Pair | None]:
+    """Tell sentences that were made from gold ones, in their order, by the rules of `read_made`.
+
+    Args:
+        sentences: those of one file.
+        gold: what was augmented; by default those of the sentences that do not say that they were made.
+
+    Returns:
+        For each sentence where it comes from; None where it is gold.
+
+    Example:
+        >>> import entaug
+        >>> gold = [Sentence("a b c d e".split())]
+        >>> [pair and pair.source == gold[0] for pair in pair_up([*gold, *entaug.create("sis").augment(gold)])]
+        [None, True]
+    """
+    given = list(sentences)
+    contents = {sentence.fingerprint() for sentence in gold or ()}
+    made = [_is_made(sentence, contents if gold is not None else None) for sentence in given]
+    keys = Keys()
+    by_key: dict[str, Sentence] = {}
+    for sentence in gold if gold is not None else (s for s, own in zip(given, made, strict=True) if not own):
+        by_key.setdefault(keys.of(sentence), sentence)
+    return [_pair(sentence, by_key) if own else None for sentence, own in zip(given, made, strict=True)]
 
 
 def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **options: Any) -> Made:
@@ -73,16 +100,12 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
     files = [(str(path), list(read(path, **options))) for path in paths]
     found = Made()
     given = list(read(gold, **options)) if gold is not None else None
-    contents = {sentence.fingerprint() for sentence in given or ()}
+    contents = {sentence.fingerprint() for sentence in given} if given is not None else None
     by_key: dict[str, Sentence] = {}
-
-    def is_made(sentence: Sentence) -> bool:
-        return "method" in _provenance(sentence) or (given is not None and sentence.fingerprint() not in contents)
-
     for sentences in [given] if given is not None else [sentences for _, sentences in files]:
         keys = Keys()  # of a file of its own: the same sentence has the same name in each
         for sentence in sentences:
-            if not is_made(sentence) or sentences is given:
+            if not _is_made(sentence, contents) or sentences is given:
                 key = keys.of(sentence)
                 if key not in by_key:
                     by_key[key] = sentence
@@ -90,13 +113,18 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
     named: dict[tuple[str, str], list[tuple[str, Sentence]]] = defaultdict(list)
     for path, sentences in files:
         for sentence in sentences:
-            if is_made(sentence):
+            if _is_made(sentence, contents):
                 own = _provenance(sentence)
                 named[str(own.get("method", "")), str(own.get("signature", path))].append((path, sentence))
     if not named and given is None and found.gold and not any("entaug" in s.meta for _, some in files for s in some):
         found.notes.append("no sentence says that it was made; if some were, name the gold file too")
     _name_all(found, named, by_key)
     return found
+
+
+def _is_made(sentence: Sentence, gold: Collection[bytes] | None = None) -> bool:
+    """Whether a sentence says that it was made, or is not among the gold sentences, given by their fingerprints."""
+    return "method" in _provenance(sentence) or (gold is not None and sentence.fingerprint() not in gold)
 
 
 def _provenance(sentence: Sentence) -> dict[str, Any]:

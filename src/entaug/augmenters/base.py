@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from entaug._version import __version__
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.filters import Filter, create_filters
+from entaug.filters import Filter, create_filters, judge_all
 
 if TYPE_CHECKING:
     from entaug.augmenters.run import Run
@@ -60,6 +60,7 @@ class Facts:
         draws: makes something else of a sentence with each seed, and on line in each epoch.
         needs_fit: must see the training corpus first.
         needs_mentions: can do nothing on a corpus without mentions.
+        unconditioned: writes from nothing; the source of a sentence is only the one whose place in the output it takes.
         needs: the kinds of backend it uses.
         may_need: those that it uses with some of its options only.
         cost: what it costs, in words.
@@ -79,6 +80,7 @@ class Facts:
     draws: bool = True
     needs_fit: bool = False
     needs_mentions: bool = False
+    unconditioned: bool = False
     needs: tuple[str, ...] = ()
     may_need: tuple[str, ...] = ()
     cost: str = "rules: tens of thousands of sentences a second"
@@ -149,7 +151,8 @@ class Augmenter(abc.ABC):
         seed: any integer; with the sentence and the copy number it settles every random choice.
         max_attempts: how often a draft is asked for until one is new and kept.
         filters: what decides whether a sentence is kept, by name, with parameters behind a colon, several joined by
-            ``+`` (``consistency:confidence=0.5``); or a `entaug.filters.Filter`, or a sequence of these.
+            ``+`` (``validity+fluency:margin=1``); or a `entaug.filters.Filter`, or a sequence of these. There are
+            more under: entaug filters.
 
     Attributes learned by `fit` end in an underscore. ``tally_`` holds the counts of the latest `augment`.
     """
@@ -210,6 +213,10 @@ class Augmenter(abc.ABC):
             raise ParameterError(f"p must be a probability between 0 and 1, not {p!r}")
         if self.presets and (preset := getattr(self, "preset", "")) not in self.presets:
             raise ParameterError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
+        for one in create_filters(self.filters):
+            if self.facts.unconditioned and one.needs_source:
+                what = f"{self.facts.name} writes from nothing, so {one.filter_name} has no source to judge by"
+                raise ParameterError(what, remedy=one.without_source)
         self._check()
 
     def params(self) -> dict[str, Any]:
@@ -232,6 +239,8 @@ class Augmenter(abc.ABC):
         """Method, parameters and version, as provenance holds them; a loaded backend says which it really is."""
         kinds = (*self.facts.needs, *self.facts.may_need)
         loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in kinds if hasattr(self, f"{kind}_")}
+        if getattr(self, "filters_", None):
+            loaded["filters"] = "+".join(one.signature for one in self.filters_)
         values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
         return f"{self.facts.name}|{values}|entaug={__version__}"
 
@@ -246,10 +255,23 @@ class Augmenter(abc.ABC):
         wanted = [getattr(self, f.name) for f in fields(self)]
         if wanted != getattr(self, "_loaded", None):  # fitting and augmenting share what was loaded once
             if self.filters != getattr(self, "_filters_of", ""):  # new ones have yet to see the corpus
-                self.filters_, self._filters_of, self._fitted = create_filters(self.filters), self.filters, False
+                self.filters_ = [one.load() for one in create_filters(self.filters)]
+                self._filters_of, self._fitted = self.filters, False
             self._load()
             self._loaded = wanted
         return self
+
+    def judged(
+        self, results: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
+    ) -> list[Sentence | Rejection]:
+        """What was made of each source, with what a filter refuses replaced by why."""
+        found = list(results)
+        made = [(i, result) for i, result in enumerate(found) if not isinstance(result, Rejection)]
+        known = [None if self.facts.unconditioned else sources[i] for i, _ in made]
+        for (i, _), reason in zip(made, judge_all(self.filters_, [one for _, one in made], known), strict=True):
+            if reason is not None:
+                found[i] = Rejection(reason)
+        return found
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
         """Learn from the gold training sentences (never give it dev or test sentences).

@@ -126,6 +126,7 @@ class DAGA(Learning):
         discontinuous=False,
         needs_fit=True,
         needs_mentions=True,
+        unconditioned=True,
         needs=("token_lm",),
         cost="learning a small language model (minutes for some hundred sentences), then thousandths of a second",
     )
@@ -255,6 +256,7 @@ class MulDA(Generative):
         discontinuous=False,
         needs_fit=True,
         needs_mentions=True,
+        unconditioned=True,
         needs=("generator",),
         cost="fine-tuning a generator (minutes for a hundred sentences on a CPU), then a second or two a sentence",
     )

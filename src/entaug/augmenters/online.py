@@ -107,6 +107,7 @@ class OnlineDataset(Sequence[Sentence]):
             if not pending:
                 break
             results = self._augmenter._rewrite_many([one._replace(attempt=attempt) for _, one in pending])  # noqa: SLF001
+            results = self._augmenter.judged(results, [one.sentence for _, one in pending])
             again = []
             for one, result in zip(pending, results, strict=True):
                 place, (source, *_) = one

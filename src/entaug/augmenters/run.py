@@ -49,21 +49,20 @@ class _Draft:
         self.reason = ""
         self.refused: list[tuple[Sentence, str]] = []
 
-    def is_new(self, result: Sentence) -> bool:
-        """Whether a result is neither the source nor made before."""
-        content = (result.tokens, result.mentions)
-        return content != (self.source.tokens, self.source.mentions) and content not in self.siblings
-
-    def take(self, result: Sentence) -> Rejection | None:
-        """Keep a result, unless it is nothing new."""
+    def nothing_new(self, result: Sentence) -> Rejection | None:
+        """Why a result is nothing new, if it is not: it is the source, or was made before."""
         content = (result.tokens, result.mentions)
         if content == (self.source.tokens, self.source.mentions):
             return UNCHANGED
-        if content in self.siblings:
-            return DUPLICATE
-        self.siblings.add(content)
-        self.result = result
-        return None
+        return DUPLICATE if content in self.siblings else None
+
+    def take(self, result: Sentence) -> Rejection | None:
+        """Keep a result, unless it is nothing new."""
+        refusal = self.nothing_new(result)
+        if refusal is None:
+            self.siblings.add((result.tokens, result.mentions))
+            self.result = result
+        return refusal
 
 
 class Run:
@@ -158,18 +157,14 @@ class Run:
         self, drafts: Sequence[_Draft], results: Sequence[Sentence | Rejection]
     ) -> Sequence[Sentence | Rejection]:
         """The results, with what a filter refuses replaced by why; what is nothing new is not looked at."""
-        judged = list(results)
-        for one in self._augmenter.filters_:
-            asked = [
-                (i, result)
-                for i, (draft, result) in enumerate(zip(drafts, judged, strict=True))
-                if not isinstance(result, Rejection) and draft.is_new(result)
-            ]
-            for (i, made), reason in zip(asked, one.judge([made for _, made in asked]), strict=True):
-                if reason is not None:
-                    judged[i] = Rejection(reason)
-                    if self._put_refused:
-                        drafts[i].refused.append((made, reason))
+        if not self._augmenter.filters_:
+            return results
+        new = [r if isinstance(r, Rejection) else d.nothing_new(r) or r for d, r in zip(drafts, results, strict=True)]
+        judged = self._augmenter.judged(new, [draft.source for draft in drafts])
+        if self._put_refused:
+            for draft, made, verdict in zip(drafts, new, judged, strict=True):
+                if isinstance(verdict, Rejection) and not isinstance(made, Rejection):
+                    draft.refused.append((made, verdict.reason))
         return judged
 
     def _keep(self, drafts: list[_Draft]) -> list[Sentence]:

@@ -1,0 +1,115 @@
+"""How much of what each method makes each filter refuses, with its defaults, on real corpora.
+
+    .venv/bin/python benchmarks/filters.py --write benchmarks/results/filters.md
+    .venv/bin/python benchmarks/filters.py --show fluency --methods mr     # some sentences, to be read
+
+Each method makes one sentence of each source, unfiltered, and each filter then judges all of them alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import entaug
+from entaug.filters import FILTERS, Filter, create_filters
+from entaug.pairs import pair_up
+
+DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+CORPORA = {
+    "CrossNER-ai": ("crossner/ai/train.txt", ("crossner/ai/dev.txt", "crossner/ai/test.txt")),
+    "WNUT-17": ("wnut17/wnut17train.conll", ("wnut17/emerging.dev.conll", "wnut17/emerging.test.annotated")),
+}
+METHODS = ("lwtr", "mr", "lm", "sis", "bt", "crop")
+
+
+def sentences(name: str, count: int) -> list[entaug.Sentence]:
+    """The first sentences with a mention."""
+    return list(islice((s for s in entaug.read(DATA / CORPORA[name][0]) if s.mentions), count))
+
+
+def marked(sentence: entaug.Sentence) -> str:
+    """A sentence to be read: flat mentions in brackets."""
+    words = list(sentence.tokens)
+    for mention in sentence.mentions:
+        words[mention.start] = f"[{words[mention.start]}"
+        words[mention.end - 1] += f"]{mention.label}"
+    return " ".join(words)
+
+
+def show(
+    made: Sequence[entaug.Sentence],
+    sources: Sequence[entaug.Sentence | None],
+    verdicts: Sequence[str | None],
+    count: int,
+) -> None:
+    """Print some refused and some kept sentences, each with its source."""
+    rng = Random(0)
+    for kept in (False, True):
+        chosen = [i for i, verdict in enumerate(verdicts) if (verdict is None) == kept]
+        print(f"== {'kept' if kept else 'refused'}: {len(chosen)}")
+        for i in sorted(rng.sample(chosen, min(count, len(chosen)))):
+            source = sources[i]
+            before = marked(source) if source is not None else "-"
+            print(f"\n  ({verdicts[i] or 'kept'})\n  {before}\n  {marked(made[i])}")
+
+
+def share(verdicts: Sequence[str | None]) -> str:
+    """The share refused, and that of each reason where there are several."""
+    reasons = Counter(verdict for verdict in verdicts if verdict is not None)
+    if not reasons:
+        return "0"
+    parts = ", ".join(f"{reason} {100 * n / len(verdicts):.0f}" for reason, n in reasons.most_common())
+    return f"{100 * reasons.total() / len(verdicts):.0f} ({parts})"
+
+
+def main() -> None:
+    """Measure and write, or show."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sentences", type=int, default=100, help="of each corpus")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--filters", default="+".join(FILTERS), help="with parameters, joined by +")
+    parser.add_argument("--show", metavar="FILTER", help="print sentences that this one refuses and keeps")
+    parser.add_argument("--count", type=int, default=20, help="how many to print")
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    methods = args.methods.split(",")
+    lines = [
+        "# What filters refuse",
+        "",
+        f"Percent of the new sentences that each filter refuses by itself, by default; {args.sentences} sentences",
+        "with mentions of each corpus, one new sentence asked for of each. Command:",
+        "",
+        "    .venv/bin/python benchmarks/filters.py --write benchmarks/results/filters.md",
+        "",
+        f"entaug {entaug.__version__}, Python {platform.python_version()}, {platform.machine()}.",
+    ]
+    for name, (_, held_out) in CORPORA.items():
+        gold = sentences(name, args.sentences)
+        held = [s for file in held_out for s in entaug.read(DATA / file)]
+        filters: list[Filter] = [one.fit(gold) for one in create_filters(args.show or args.filters, held)]
+        made = {method: list(entaug.create(method).fit(gold).augment(gold)) for method in methods}
+        lines += ["", f"## {name}", "", f"| filter | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+        sources = {m: [p.source for p in pair_up(some, gold) if p is not None] for m, some in made.items()}
+        lines.append(f"| *sentences* | {' | '.join(str(len(made[m])) for m in methods)} |")
+        for one in filters:
+            verdicts = {m: one.judge(made[m], sources[m]) for m in methods}
+            lines.append(f"| `{one.name}` | {' | '.join(share(verdicts[m]) for m in methods)} |")
+            for method in methods if args.show else ():
+                print(f"\n#### {name}, {method}, {one.name}")
+                show(made[method], sources[method], verdicts[method], args.count)
+    text = "\n".join(lines) + "\n"
+    if args.write:
+        args.write.write_text(text)
+    elif not args.show:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

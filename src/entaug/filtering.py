@@ -1,0 +1,229 @@
+"""What the command `filter` does, as a function: sentences that were made already are judged and left out.
+
+Nothing here prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Sentence
+from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.filework import (
+    STDOUT,
+    Progress,
+    aside_path,
+    check_kind,
+    check_output,
+    format_name,
+    guess,
+    silent,
+    watched,
+)
+from entaug.filters import Filter, judge_all
+from entaug.formats import Opened, find, named, open_file, read, target
+from entaug.formats.base import Reading
+from entaug.formats.files import atomic, encoded, rereadable
+from entaug.formats.whole import Whole, write_whole
+from entaug.jobs import _check_losses, _refuse_loss
+from entaug.pairs import Pair, pair_up
+from entaug.sinks import Counts, StreamSink
+
+__all__ = ["FilterSummary", "filter_file"]
+
+_WINDOW = 256  # sentences judged at a time; verdicts do not depend on it
+
+
+@dataclass
+class FilterSummary:
+    """What `filter_file` did.
+
+    Args:
+        filters: the filters with their parameters, in order.
+        gold: how many gold sentences were kept unseen.
+        judged: how many sentences were judged.
+        kept: how many of these were kept.
+        refused: the others by filter and reason, as ``"FILTER: REASON"``.
+        after: what was written.
+    """
+
+    input: str
+    output: str
+    from_format: str
+    format: str
+    filters: list[str] = field(default_factory=list)
+    gold: int = 0
+    judged: int = 0
+    kept: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    after: Counts = field(default_factory=Counts)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def filter_file(
+    input: str | Path,
+    output: str | Path,
+    filters: Sequence[Filter],
+    *,
+    gold: str | Path | None = None,
+    rejected: str | Path | None = None,
+    lose: Collection[str] = (),
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    read_options: dict[str, Any] | None = None,
+    write_options: dict[str, Any] | None = None,
+    progress: Progress = silent,
+) -> FilterSummary:
+    """Judge sentences that were made already; gold sentences and those that are kept are written, in their order.
+
+    Args:
+        input: augmented sentences, with or without the gold ones; or ``"-"``.
+        output: where what is kept goes, or ``"-"``.
+        filters: what judges; see `entaug.filters.create_filters`.
+        gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
+        rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
+        lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
+        force: replace files that exist.
+        repair: mend broken tag sequences.
+        from_format: the input's format, found by default.
+        to_format: the output's format, by default that of its extension, else the input's.
+        read_options: layout of the input (and the gold file) given by hand.
+        write_options: layout of the output given by hand.
+        progress: called now and then.
+
+    Raises:
+        ParameterError: no filter.
+        InputError: the input is faulty, nothing in it was made, or a filter needs a source that is not there.
+        LossError: the output's format cannot carry what the input holds.
+        OutputError: an output exists or cannot be written. None appears then.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> from entaug.filters import create_filters
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
+        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "all.jsonl")
+        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", create_filters("similarity:low=0.55"))
+        >>> summary.gold, summary.kept, dict(summary.refused)
+        (2, 1, {'similarity: too unlike its source': 1})
+    """
+    begun = time.monotonic()
+    if not filters:
+        raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
+    _check_losses(lose)
+    check_output(output, input, force=force)
+    options = read_options or {}
+    aside = aside_path(rejected, input, output, force=force)
+    with rereadable(input) as kept:
+        try:
+            source = open_file(kept, from_format, **options)
+            to = target(format_name(output), to_format, source, **(write_options or {}))
+            check_kind(output, to.format)
+            for one in filters:
+                one.load()
+            summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+            summary.filters = [one.signature for one in filters]
+            met = Reading(repair=repair)
+            sentences = list(watched(source.sentences(met), "reading", progress, guess(source, progress)))
+            summary.repaired, summary.notes = met.repaired, met.notes
+            known = None if gold is None else list(read(gold, from_format, repair=repair, **options))
+            if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
+                # Comments of a CoNLL file that the input has, so that the output has them too.
+                to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
+            pairs = pair_up(sentences, known)
+            if not any(pairs):
+                raise InputError(
+                    "no sentence says that it was made" if known is None else "no sentence in it was made",
+                    path=str(input),
+                    remedy="name the file that was augmented with --gold",
+                )
+            _check_sources(pairs, filters, str(input), gold)
+            learned = known if known is not None else [s for s, p in zip(sentences, pairs, strict=True) if p is None]
+            for one in filters:
+                one.fit(learned)
+            reasons = _judged(pairs, filters, progress)
+            _write(sentences, reasons, to, output, aside, lose)
+        except EntaugError as error:
+            named(error, kept, input)
+            raise
+    summary.gold = pairs.count(None)
+    summary.judged = len(pairs) - summary.gold
+    summary.refused.update(reason for reason in reasons if reason is not None)
+    summary.kept = summary.judged - summary.refused.total()
+    for sentence, reason in zip(sentences, reasons, strict=True):
+        if reason is None:
+            summary.after.add(sentence)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def _source(pair: Pair) -> Sentence | None:
+    """What a sentence was made of; what was written from nothing was made of nothing."""
+    own = pair.made.meta.get("entaug")
+    return None if isinstance(own, dict) and own.get("unconditioned") else pair.source
+
+
+def _check_sources(pairs: Sequence[Pair | None], filters: Sequence[Filter], path: str, gold: str | Path | None) -> None:
+    """Raise before any work where a filter needs sources that are not there."""
+    lost = [pair for pair in pairs if pair is not None and _source(pair) is None]
+    for one in filters:
+        if lost and one.needs_source:
+            told = f"{len(lost):,} new sentences have no known source, and {one.filter_name} judges by it"
+            if gold is None and any(pair.source is None for pair in lost):
+                raise InputError(told, path=path, remedy="name the file that was augmented with --gold")
+            raise InputError(told, path=path, remedy=one.without_source)
+
+
+def _judged(pairs: Sequence[Pair | None], filters: Sequence[Filter], progress: Progress) -> list[str | None]:
+    """For each sentence why it is refused; None for gold ones and those that are kept."""
+    found = [None if pair is None else pair.rejected for pair in pairs]  # what was refused before stays so
+    made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
+    for start in range(0, len(made), _WINDOW):
+        window = made[start : start + _WINDOW]
+        verdicts = judge_all(filters, [pair.made for _, pair in window], [_source(pair) for _, pair in window])
+        for (i, _), verdict in zip(window, verdicts, strict=True):
+            found[i] = verdict
+        progress("judging", start + len(window), len(made))
+    return found
+
+
+def _write(
+    sentences: Sequence[Sentence],
+    reasons: Sequence[str | None],
+    to: Opened,
+    output: str | Path,
+    aside: Path | None,
+    lose: Collection[str],
+) -> None:
+    """Write what is kept and what is not; both files appear together."""
+    good = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
+    lost = Counter(name for sentence in good for name in to.format.lost(sentence, to.dialect))
+    _refuse_loss(lost, lose, to)
+    with contextlib.ExitStack() as stack:
+        if aside is not None:
+            lines = find("jsonl")
+            out = stack.enter_context(atomic(aside))
+            for sentence, reason in zip(sentences, reasons, strict=True):
+                if reason is not None:
+                    own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
+                    told = sentence.with_(meta={**sentence.meta, "entaug": own})
+                    out.write(encoded(lines.dump(told, lines.dialect()), first=False))
+        if isinstance(to.format, Whole):
+            write_whole(to.format, to.dialect, good, Path(output))
+            return
+        sink = StreamSink(
+            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output))), to.heading
+        )
+        with sink:
+            sink.write([to.format.dump(sentence, to.dialect) for sentence in good])
