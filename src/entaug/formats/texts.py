@@ -29,6 +29,7 @@ RANGES = "_ranges"
 """Field of a mention whose ranges of characters are more than those of tokens: they, from where the sentence begins."""
 SPLITS = ("none", "lines", "sentences")
 MISALIGNED = ("error", "skip", "cut")
+_REMEMBERED = 1 << 18  # words that a tokeniser remembers
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -242,6 +243,7 @@ def _pipeline(language: str) -> tuple[Any, Any, Any]:
     """The tokeniser of a language, its finder of sentences, and the class of what these pass around."""
     try:
         import spacy
+        from spacy.attrs import IS_PUNCT, IS_SPACE
         from spacy.tokens import Doc
     except ImportError as error:
         raise MissingExtraError(error.name or "spacy", "spacy") from None
@@ -251,6 +253,13 @@ def _pipeline(language: str) -> tuple[Any, Any, Any]:
         remedy = "give the code of a language that it has, such as en, de or fr; xx is for any"
         raise ParameterError(f"spaCy has no rules for the language {language!r}", remedy=remedy) from None
     nlp.max_length = 2**31
+    # What spaCy finds out about each new word (its shape, whether it is a URL ...) costs as much as tokenising it: here
+    # only white space is asked for, and punctuation by its finder of sentences. Its tokeniser remembers 10,000 words, and
+    # a corpus has many times that.
+    known = nlp.vocab.lex_attr_getters
+    nlp.vocab.lex_attr_getters = {name: known[name] for name in (IS_PUNCT, IS_SPACE) if name in known}
+    if hasattr(nlp.tokenizer, "max_cache_size"):
+        nlp.tokenizer.max_cache_size = _REMEMBERED
     return nlp, nlp.create_pipe("sentencizer"), Doc
 
 
