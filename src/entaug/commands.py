@@ -13,6 +13,8 @@ from entaug.cli import (
     _n,
     _progress,
     _say_line,
+    _say_lost,
+    _say_notes,
     _say_repairs,
     print_json,
 )
@@ -122,6 +124,8 @@ def _subset(args: argparse.Namespace) -> int:
         print_json(summary)
         return OK
     _say_repairs(summary.repaired)
+    _say_notes(summary.notes)
+    _say_lost(summary.lost)
     for file in summary.files:
         counts = file.counts
         about = f"{_n(counts.sentences, 'sentence')}, {_n(counts.mentions.total(), 'mention')}"

@@ -26,7 +26,7 @@ from entaug.errors import EntaugError, InputError, LossError, OutputError, Param
 from entaug.formats import Opened, named, open_file, target
 from entaug.formats.base import Format, Reading
 from entaug.formats.files import STDIN, atomic, followed, is_special, open_bytes, output_error, rereadable
-from entaug.formats.whole import Whole, finish_whole
+from entaug.formats.whole import Whole, check_folder, finish_whole
 from entaug.sinks import Counts, PartialSink, Sink, StreamSink, left_by
 
 __all__ = ["AugmentSummary", "CheckSummary", "ConvertSummary", "augment_file", "check_file", "convert_file"]
@@ -51,6 +51,7 @@ class AugmentSummary:
     before: Counts = field(default_factory=Counts)
     after: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
+    lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     resumed_at: int = 0
@@ -148,8 +149,14 @@ def _name(output: str | Path) -> str | Path:
     return "stdout" if str(output) in STDOUT else output
 
 
-def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
+def _check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
     """Fail early where the output could not be put in place at the end.
+
+    Args:
+        output: where to write.
+        input: what is read.
+        force: whether what is there may be replaced.
+        folders: whether that may be a folder; then `_check_kind` has to look at it.
 
     Raises:
         OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
@@ -158,8 +165,10 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
     if str(output) in STDOUT:
         return
     try:
-        if path.is_dir() and (not path.name or any(path.iterdir())):
+        if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
             remedy = "name a file in it, or for a format of folders a new or empty one"
+            if folders and not force:
+                remedy += ", or pass --force to replace what such a format wrote"
             raise OutputError("is a directory", path=str(path), remedy=remedy)
         for written in (path, *left_by(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
@@ -170,6 +179,8 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
             return
         if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
             raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
+        if path.is_dir() and str(input) != STDIN and Path(input).resolve().is_relative_to(path.resolve()):
+            raise OutputError("holds the input, which is never changed", path=str(path), remedy="name another output")
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
         with tempfile.TemporaryFile(dir=followed(path).parent):
@@ -178,11 +189,12 @@ def _check_output(output: str | Path, input: str | Path, *, force: bool) -> None
         raise output_error(path, error) from None
 
 
-def _check_kind(output: str | Path, format_: Format) -> None:
+def _check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
     """Fail early where the output is not of the kind that the format is written as.
 
     Raises:
-        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file.
+        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file; a folder
+            that is not to be replaced.
     """
     path = Path(output)
     folder = isinstance(format_, Whole) and format_.folder
@@ -191,6 +203,11 @@ def _check_kind(output: str | Path, format_: Format) -> None:
         raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
+    if isinstance(format_, Whole) and folder and path.is_dir():
+        check_folder(format_, path, force=force)
+    if not folder and str(output).endswith("/") and not path.is_dir():
+        what = f"is the name of a folder, and {format_.title} is written as a file"
+        raise OutputError(what, path=str(output), remedy="name a file, or make the folder and name a file in it")
     if not folder and path.is_dir():
         raise OutputError("is a directory", path=str(output), remedy="name a file in it")
 
@@ -237,15 +254,15 @@ def augment_file(
     """
     begun = time.monotonic()
     augmenter.load()
-    _check_output(output, input, force=force)
+    _check_output(output, input, force=force, folders=True)
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(_name(output), to_format, source, **(write_options or {}))
-            _check_kind(output, to.format)
+            _check_kind(output, to.format, force=force)
             finish = None
             if isinstance(to.format, Whole):
-                finish = partial(finish_whole, to.format, to.dialect)
+                finish = partial(finish_whole, to.format, to.dialect, force=force)
             if str(output) in STDOUT:
                 sink: Sink = StreamSink(sys.stdout.buffer, to.heading)
             elif is_special(Path(output)):
@@ -289,6 +306,7 @@ def _augment(
         written = _written(sentences, source, reading, to, sink) if gold_wanted and sink.can_undo else sentences
         for sentence in written:
             summary.before.add(sentence)
+            summary.lost.update(to.format.lost(sentence, to.dialect))
             yield sentence
 
     augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
@@ -521,14 +539,14 @@ def convert_file(
         OutputError: the output exists or cannot be written.
     """
     _check_losses(lose)
-    _check_output(output, input, force=force)
+    _check_output(output, input, force=force, folders=True)
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            _check_kind(output, to.format)
+            _check_kind(output, to.format, force=force)
             standard = str(output) in STDOUT
             if isinstance(to.format, Whole) or standard:  # nothing is said before it is known that nothing is lost
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
@@ -549,7 +567,7 @@ def convert_file(
             out.flush()
             _refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, Whole):
-                finish_whole(to.format, to.dialect, held, Path(output))
+                finish_whole(to.format, to.dialect, held, Path(output), force=force)
             elif standard:
                 with held.open("rb") as lines_held:
                     shutil.copyfileobj(lines_held, sys.stdout.buffer)

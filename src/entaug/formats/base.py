@@ -79,10 +79,12 @@ class Reading:
         return True
 
     def fault(self, error: InputError) -> None:
-        """Raise the error, or hand it on."""
+        """Raise the error, or hand it on with those beside it."""
         if self.on_fault is None:
             raise error
-        self.on_fault(error)
+        beside, error.also = error.also, ()
+        for one in (error, *beside):
+            self.on_fault(one)
 
 
 class Format(Protocol):
