@@ -132,7 +132,7 @@ def main() -> None:
             "|---|---:|---:|---:|---:|---:|---:|",
         ]
         for name in ("spacy", *FILES):
-            found = {}
+            found: dict[str, list[float]] = {}
             for how in ("plain", "ours", "plain", "ours"):
                 command = [sys.executable, __file__, "--one", folder, name, how]
                 rates = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)

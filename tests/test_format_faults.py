@@ -176,13 +176,13 @@ WRONG = [
 @pytest.mark.parametrize("name", ["doccano", "prodigy", "label-studio", "spacy-json"])
 def test_check_names_every_faulty_mention(tmp_path: Path, name: str) -> None:
     pytest.importorskip("spacy")
-    value = {"doccano": {"text": "Ada sang.", "label": PLACES}}
+    value: dict[str, Any] = {"doccano": {"text": "Ada sang.", "label": PLACES}}
     value["prodigy"] = {"text": "Ada sang.", "spans": [{"start": a, "end": b, "label": n} for a, b, n in PLACES]}
     regions = [{"value": {"start": a, "end": b, "labels": [n]}, "type": "labels"} for a, b, n in PLACES]
     value["label-studio"] = {"data": {"text": "Ada sang."}, "annotations": [{"result": regions}]}
-    spacy = ["Ada sang.", {"entities": PLACES}]
-    made = [spacy] if name == "spacy-json" else [value[name]]
-    path = put(tmp_path / "a.json", made if name in ("label-studio", "spacy-json") else made[0])
+    value["spacy-json"] = ["Ada sang.", {"entities": PLACES}]
+    array = name in ("label-studio", "spacy-json")
+    path = put(tmp_path / "a.json", [value[name]] if array else value[name])
     faults = check_file(path, from_format=name).faults
     assert len(faults) == len(WRONG)
     where = {"label-studio": "task 1: ", "spacy-json": "record 1: "}.get(name)
@@ -230,8 +230,7 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
     pytest.importorskip("spacy")
     # A field named like the tokens that are written is no list of tokens, so it stays a field, and has no place.
     text = put(tmp_path / "d.jsonl", {"text": "Ada sang.", "label": [[0, 3, "PER"]], "tokens": 3})
-    summary = subset_file(text, tmp_path / "s", [1], with_rest=True)
-    assert summary.lost == {"field 'tokens'": 1}
+    assert subset_file(text, tmp_path / "s", [1], with_rest=True).lost == {"field 'tokens'": 1}
     assert main(["subset", str(text), "--sizes", "1", "-o", str(tmp_path / "t")]) == 0
     assert "note: left out, as the output has no place for it: field 'tokens' (once)" in capsys.readouterr().err
 
