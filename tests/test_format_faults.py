@@ -235,6 +235,16 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
     assert "note: left out, as the output has no place for it: field 'tokens' (once)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["doccano", "prodigy", "label-studio", "spacy-json", "brat", "jsonl"])
+@pytest.mark.parametrize("other", [{"method": "mr"}, "x", 3, None])
+def test_a_field_that_is_named_like_one_of_ours(tmp_path: Path, name: str, other: Any) -> None:
+    pytest.importorskip("spacy")
+    made = ADA.with_(meta={"_before": other}, spaces=(" ", "", ""))
+    entaug.write([made], tmp_path / "out", name)
+    assert [s.words(s.mentions[0]) for s in entaug.read(tmp_path / "out", name)] == [("Ada",)]
+    assert [s.tokens for s in entaug.read(tmp_path / "out", name)] == [ADA.tokens]
+
+
 def test_notes_of_tokens_of_another_text(tmp_path: Path) -> None:
     pytest.importorskip("spacy")
     records = [

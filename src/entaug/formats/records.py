@@ -20,7 +20,7 @@ import orjson
 from entaug.align import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, Carries, Reading, before_of
 from entaug.formats.files import atomic, beginning, line_chunks, read_bytes
 from entaug.formats.texts import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
 
@@ -245,7 +245,7 @@ def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
     Raises:
         LossError: the tokens could not be found again, since they begin or end with white space.
     """
-    before = sentence.meta.get(BEFORE, "")
+    before = before_of(sentence)
     tokens = sentence.tokens
     spaces = spacing(tokens) if sentence.spaces is None else sentence.spaces
     parts = [before] if before else []

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from entaug.align import spacing
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading, before_of
 
 __all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
 
@@ -383,7 +383,7 @@ def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
         document, start = _origin(sentence)
         if not number:
             name = sentence.id if document is None else document
-            parts.append(str(sentence.meta.get(BEFORE, "")))
+            parts.append(before_of(sentence))
             place = len(parts[0])
         elif parts[-1] and not parts[-1][-1:].isspace() and start != place:
             parts.append(between)
