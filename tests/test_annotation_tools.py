@@ -450,10 +450,9 @@ CONFIG = """<View><Labels name="label" toName="text"><Label value="PER"/><Label 
 
 
 def converter() -> Any:
-    """Label Studio's own; its package brings much along (pandas, OpenCV), so it is no requirement of the tests."""
-    return pytest.importorskip("label_studio_sdk.converter", reason="pip install label-studio-sdk").Converter(
-        CONFIG, ""
-    )
+    """Label Studio's own, which the dev extra brings."""
+    sdk = pytest.importorskip("label_studio_sdk.converter", reason="pip install 'entaug[dev]'")
+    return sdk.Converter(CONFIG, "")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -147,7 +147,9 @@ def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> Non
         assert main(["formats", name]) == 0
         own = capsys.readouterr().out
         for field in dataclasses.fields(find(name).dialect()):
-            assert f"  {field.name} = " in own
+            assert (f"  {field.name} = " in own) == field.compare, "what is found by looking alone is nothing to set"
+            if not field.compare:
+                continue
             assert not own.split(f"  {field.name} = ")[1].split("\n")[0].endswith(": "), (
                 f"{name}: {field.name} is told about"
             )

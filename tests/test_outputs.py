@@ -142,7 +142,7 @@ def test_a_pipe_as_input_is_read_whole(tmp_path: Path, command: str) -> None:
     if command != "check":
         assert piped.stdout == plain.stdout
     else:
-        assert piped.stdout.partition(b"format")[2] == plain.stdout.partition(b"format")[2]
+        assert piped.stdout.partition(b'"format"')[2] == plain.stdout.partition(b'"format"')[2]
     bad = bash("entaug check <(printf 'Ada\\tB-PER\\n\\nBo\\tI-PER\\n')")
     assert bad.stdout.startswith(b"/dev/fd/"), "the temporary copy is not named"
 

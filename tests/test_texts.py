@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 from entaug import Edit, Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.texts import BEFORE, CharMention, Cutting, Text, cut, documents, joined, placed_tokens
+from entaug.formats.texts import (
+    BEFORE,
+    CharMention,
+    Cutting,
+    Text,
+    _pipeline,
+    cut,
+    documents,
+    joined,
+    placed_tokens,
+)
 
 pytest.importorskip("spacy")
 
@@ -186,3 +197,35 @@ def test_a_text_of_many_sentences_takes_time_by_its_length() -> None:
 
     work(100)
     assert min(work(8000) for _ in range(3)) < 30 * max(work(1000) for _ in range(3))
+
+
+TRICKY = "Ada x:) ) :) a.m. 10km U.S. sang. ! \" (Bo ?) don't e.g. !” »Bo« -- ] !]".split()
+SPOKEN = st.lists(st.sampled_from([*TRICKY, "\n", ""]), min_size=1, max_size=12).map(" ".join)
+
+
+@settings(max_examples=300)
+@given(SPOKEN)
+def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
+    # spaCy is asked for less here than it would find out by itself: that must not change what it finds.
+    import spacy
+
+    nlp: Any = _as_it_comes()
+    doc = nlp(text)
+    wanted = [[token.text for token in sentence if not token.is_space] for sentence in doc.sents]
+    flat = [word for words in wanted for word in words]
+    assert nlp.vocab.lex_attr_getters.keys() > _pipeline("en")[0].vocab.lex_attr_getters.keys()
+    assert [word for s in cut(Text(text), Cutting(), Reading()) for word in s.tokens] == flat
+    # White space is no token of ours, so the finder of sentences is shown the words alone.
+    words = [token.text for token in doc if not token.is_space]
+    shown = nlp.get_pipe("sentencizer")(spacy.tokens.Doc(nlp.vocab, words=words))
+    found = [len(s) for s in cut(Text(text.replace("\n", " ")), Cutting(split="sentences"), Reading())]
+    assert found == ([len(sentence) for sentence in shown.sents] if words else [])
+
+
+@cache
+def _as_it_comes() -> Any:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return nlp

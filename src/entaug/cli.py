@@ -233,6 +233,7 @@ def _augment(args: argparse.Namespace) -> int:
     for note in summary.notes:
         say(f"note: {note}\n")
     _say_repairs(summary.repaired)
+    _say_lost(summary.lost)
     if summary.resumed_at:
         say(f"went on after {_n(summary.resumed_at, 'sentence')} of an interrupted run\n")
     say(f"{summary.method}: {_n(summary.before.sentences, 'gold sentence')} in, {tally.made:,} new, ")
@@ -303,9 +304,7 @@ def _convert(args: argparse.Namespace) -> int:
     say = sys.stderr.write
     _say_repairs(summary.repaired)
     _say_notes(summary.notes)
-    for name, count in sorted(summary.lost.items()):
-        times = "once" if count == 1 else f"{count:,} times"
-        say(f"note: left out, as the output has no place for it: {name} ({times})\n")
+    _say_lost(summary.lost)
     say(f"{_n(summary.counts.sentences, 'sentence')}\n  from {summary.from_format}\n  to   {summary.to_format}\n")
     return OK
 
@@ -386,8 +385,10 @@ def _formats(args: argparse.Namespace) -> int:
         dialect = type(found[0].dialect())
         told = field_texts(dialect)
         about = (sys.modules[type(found[0]).__module__].__doc__ or "").strip()
-        print(f"\n{about}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):")
-        for field in dataclasses.fields(dialect):
+        # What is found by looking and does not count when layouts are compared is nothing to set.
+        shown = [field for field in dataclasses.fields(dialect) if field.compare]
+        print(f"\n{about}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if shown else ' none'}")
+        for field in shown:
             print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
     return OK
 
@@ -486,6 +487,13 @@ def say_refusals(refused: Mapping[str, int]) -> None:
             f"{reason}: {count:,}" for reason, count in sorted(reasons.items(), key=lambda r: (-r[1], r[0]))
         )
         _say_line(f"  refused by {name}: {sum(reasons.values()):,} ({each})")
+
+
+def _say_lost(lost: dict[str, int]) -> None:
+    """What the input held and the output has no place for."""
+    for name, count in sorted(lost.items()):
+        times = "once" if count == 1 else f"{count:,} times"
+        _say_line(f"note: left out, as the output has no place for it: {name} ({times})")
 
 
 def _say_mentions(before: Counts, after: Counts) -> None:

@@ -15,6 +15,8 @@ from entaug.cli import (
     _n,
     _progress,
     _say_line,
+    _say_lost,
+    _say_notes,
     _say_repairs,
     as_json,
     print_json,
@@ -174,6 +176,8 @@ def _subset(args: argparse.Namespace) -> int:
         print_json(summary)
         return OK
     _say_repairs(summary.repaired)
+    _say_notes(summary.notes)
+    _say_lost(summary.lost)
     for file in summary.files:
         counts = file.counts
         about = f"{_n(counts.sentences, 'sentence')}, {_n(counts.mentions.total(), 'mention')}"

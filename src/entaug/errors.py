@@ -19,7 +19,7 @@ Each prints as one line: ``file:line: what is wrong; what to do``.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "EditError",
@@ -81,7 +81,27 @@ def _rebuild(kind: type[EntaugError], state: dict[str, object]) -> EntaugError:
 
 
 class InputError(EntaugError):
-    """The data that was given is faulty."""
+    """The data that was given is faulty.
+
+    Attributes:
+        also: further faults of the same sentence or text, for who wants to hear of all.
+    """
+
+    also: Sequence[InputError] = ()
+
+    def stands(self, path: str, line: int | None = None, record: str = "") -> None:
+        """Say where this fault is, and those beside it; what knows its line already keeps it.
+
+        Args:
+            path: the file.
+            line: the line in it.
+            record: what to name before the message where a file has no lines, such as ``"task 3"``.
+        """
+        for one in (self, *self.also):
+            one.path = one.path or path
+            one.line = line if one.line is None else one.line
+            if record:
+                one.message = f"{record}: {one.message}"
 
 
 class TagError(InputError):

@@ -17,7 +17,7 @@ from typing import Any
 
 from entaug.data import Corpus, Sentence
 from entaug.errors import EntaugError, InputError, OutputError
-from entaug.filework import STDOUT, Progress, check_output, guess, silent, watched
+from entaug.filework import STDOUT, Progress, check_kind, check_output, guess, silent, watched
 from entaug.formats import named, open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.files import STDIN, atomic, output_error, rereadable
@@ -49,7 +49,9 @@ class SubsetSummary:
     seed: int
     counts: Counts = field(default_factory=Counts)
     files: list[Written] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
 
 
 def subset_file(
@@ -91,7 +93,8 @@ def subset_file(
             reading = Reading(repair=repair)
             corpus = Corpus(watched(source.sentences(reading), "reading", progress, guess(source, progress)))
             drawn = draw(how, corpus, sizes, seed)
-            summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, repaired=reading.repaired)
+            summary = SubsetSummary(str(input), source.dialect.describe(), how, seed)
+            summary.repaired, summary.notes = reading.repaired, reading.notes
             for sentence in corpus:
                 summary.counts.add(sentence)
             parts: dict[Any, list[Sentence]] = (
@@ -101,15 +104,18 @@ def subset_file(
             suffix = Path(name).suffix + kept.name[len(name) :]
             if str(input) == STDIN:  # which has no extension, and its subsets need one
                 suffix = source.format.extensions[0]
+            for sentence in {id(one): one for part in parts.values() for one in part}.values():
+                summary.lost.update(source.format.lost(sentence, source.dialect))
             paths = {part: Path(folder, f"{Path(name).stem}.{part}{suffix}") for part in parts}
             _make(Path(folder))
             for path in paths.values():
-                check_output(path, input, force=force)
+                check_output(path, input, force=force, folders=True)
+                check_kind(path, source.format, force=force)
             with contextlib.ExitStack() as stack:  # so that they appear together
                 for part, sentences in parts.items():
                     summary.files.append(Written(str(paths[part])))
                     if isinstance(source.format, Whole):
-                        write_whole(source.format, source.dialect, sentences, paths[part])
+                        write_whole(source.format, source.dialect, sentences, paths[part], force=force)
                     else:
                         sink = StreamSink(stack.enter_context(atomic(paths[part])), source.heading)
                         sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError, OutputError
+from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import Opened
 from entaug.formats.base import Format, Reading
 from entaug.formats.files import STDIN, followed, is_special, output_error
-from entaug.formats.whole import Whole
+from entaug.formats.whole import Whole, check_folder
 from entaug.sinks import left_by
 
 __all__ = [
+    "LOSSES",
     "STDOUT",
     "Progress",
     "aside_path",
     "check_kind",
+    "check_losses",
     "check_output",
     "dumped",
     "format_name",
     "guess",
+    "refuse_loss",
     "said",
     "silent",
     "watched",
@@ -72,8 +75,14 @@ def format_name(output: str | Path) -> str | Path:
     return "stdout" if str(output) in STDOUT else output
 
 
-def check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
+def check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
     """Fail early where the output could not be put in place at the end.
+
+    Args:
+        output: where to write.
+        input: what is read.
+        force: whether what is there may be replaced.
+        folders: whether that may be a folder; then `check_kind` has to look at it.
 
     Raises:
         OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
@@ -82,8 +91,10 @@ def check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
     if str(output) in STDOUT:
         return
     try:
-        if path.is_dir() and (not path.name or any(path.iterdir())):
+        if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
             remedy = "name a file in it, or for a format of folders a new or empty one"
+            if folders and not force:
+                remedy += ", or pass --force to replace what such a format wrote"
             raise OutputError("is a directory", path=str(path), remedy=remedy)
         for written in (path, *left_by(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
@@ -94,6 +105,8 @@ def check_output(output: str | Path, input: str | Path, *, force: bool) -> None:
             return
         if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
             raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
+        if path.is_dir() and str(input) != STDIN and Path(input).resolve().is_relative_to(path.resolve()):
+            raise OutputError("holds the input, which is never changed", path=str(path), remedy="name another output")
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
         with tempfile.TemporaryFile(dir=followed(path).parent):
@@ -115,11 +128,12 @@ def aside_path(rejected: str | Path | None, input: str | Path, output: str | Pat
     return path
 
 
-def check_kind(output: str | Path, format_: Format) -> None:
+def check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
     """Fail early where the output is not of the kind that the format is written as.
 
     Raises:
-        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file.
+        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file; a folder
+            that is not to be replaced.
     """
     path = Path(output)
     folder = isinstance(format_, Whole) and format_.folder
@@ -128,6 +142,11 @@ def check_kind(output: str | Path, format_: Format) -> None:
         raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
+    if isinstance(format_, Whole) and folder and path.is_dir():
+        check_folder(format_, path, force=force)
+    if not folder and str(output).endswith("/") and not path.is_dir():
+        what = f"is the name of a folder, and {format_.title} is written as a file"
+        raise OutputError(what, path=str(output), remedy="name a file, or make the folder and name a file in it")
     if not folder and path.is_dir():
         raise OutputError("is a directory", path=str(output), remedy="name a file in it")
 
@@ -146,3 +165,33 @@ def dumped(
     except LossError as error:
         error.path, error.line = str(source.path), reading.line or None
         raise
+
+
+LOSSES = ("id", "text", "column", "field", "tokens", "trees")
+"""Kinds of what a format may have no place for; each is told as one of these words and what it is."""
+_SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
+
+
+def check_losses(lose: Collection[str]) -> None:
+    """Raise where something is to be left out that is no kind of loss."""
+    for kind in lose:
+        if kind not in (*LOSSES, "all"):
+            raise ParameterError(
+                f"nothing of the kind {kind!r} can be lost", remedy=f"there are: {', '.join(LOSSES)}; or all"
+            )
+
+
+def refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
+    """Raise where something would be left out that nobody said to."""
+    kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
+    kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
+    if kept:
+        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in kept[:5])
+        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
+        asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
+        remedy = f"pass --lose {asked} to leave that out, or choose another format"
+        raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"

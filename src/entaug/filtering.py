@@ -22,9 +22,11 @@ from entaug.filework import (
     Progress,
     aside_path,
     check_kind,
+    check_losses,
     check_output,
     format_name,
     guess,
+    refuse_loss,
     silent,
     watched,
 )
@@ -33,7 +35,6 @@ from entaug.formats import Opened, find, named, open_file, read, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
-from entaug.jobs import _check_losses, _refuse_loss
 from entaug.pairs import Pair, pair_up
 from entaug.review import read_review
 from entaug.sinks import Counts, StreamSink
@@ -126,15 +127,15 @@ def filter_file(
     if not filters and review is None:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
     unwanted = read_review(review).rejected if review is not None else frozenset()
-    _check_losses(lose)
-    check_output(output, input, force=force)
+    check_losses(lose)
+    check_output(output, input, force=force, folders=True)
     options = read_options or {}
     aside = aside_path(rejected, input, output, force=force)
     with rereadable(input) as kept:
         try:
             source = open_file(kept, from_format, **options)
             to = target(format_name(output), to_format, source, **(write_options or {}))
-            check_kind(output, to.format)
+            check_kind(output, to.format, force=force)
             for one in filters:
                 one.load()
             summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
@@ -158,7 +159,7 @@ def filter_file(
             for one in filters:
                 one.fit(learned)
             reasons = _judged(pairs, filters, unwanted, progress)
-            _write(sentences, reasons, to, output, aside, lose)
+            _write(sentences, reasons, to, output, aside, lose, force=force)
         except EntaugError as error:
             named(error, kept, input)
             raise
@@ -215,11 +216,13 @@ def _write(
     output: str | Path,
     aside: Path | None,
     lose: Collection[str],
+    *,
+    force: bool,
 ) -> None:
     """Write what is kept and what is not; both files appear together."""
     good = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
     lost = Counter(name for sentence in good for name in to.format.lost(sentence, to.dialect))
-    _refuse_loss(lost, lose, to)
+    refuse_loss(lost, lose, to)
     with contextlib.ExitStack() as stack:
         if aside is not None:
             lines = find("jsonl")
@@ -230,7 +233,7 @@ def _write(
                     told = sentence.with_(meta={**sentence.meta, "entaug": own})
                     out.write(encoded(lines.dump(told, lines.dialect()), first=False))
         if isinstance(to.format, Whole):
-            write_whole(to.format, to.dialect, good, Path(output))
+            write_whole(to.format, to.dialect, good, Path(output), force=force)
             return
         sink = StreamSink(
             sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output))), to.heading

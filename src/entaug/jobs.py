@@ -23,16 +23,18 @@ from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, Tally
 from entaug.augmenters.run import REVIEWED, Run
 from entaug.data import FILL, Sentence
-from entaug.errors import EntaugError, InputError, LossError, ParameterError
+from entaug.errors import EntaugError, InputError, LossError
 from entaug.filework import (
     STDOUT,
     Progress,
     aside_path,
     check_kind,
+    check_losses,
     check_output,
     dumped,
     format_name,
     guess,
+    refuse_loss,
     said,
     silent,
     watched,
@@ -60,6 +62,7 @@ class AugmentSummary:
     before: Counts = field(default_factory=Counts)
     after: Counts = field(default_factory=Counts)
     tally: Tally = field(default_factory=Tally)
+    lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     resumed_at: int = 0
@@ -91,36 +94,6 @@ class ConvertSummary:
     lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
-
-
-LOSSES = ("id", "text", "column", "field", "tokens", "trees")
-"""Kinds of what a format may have no place for; each is told as one of these words and what it is."""
-_SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
-
-
-def _check_losses(lose: Collection[str]) -> None:
-    """Raise where something is to be left out that is no kind of loss."""
-    for kind in lose:
-        if kind not in (*LOSSES, "all"):
-            raise ParameterError(
-                f"nothing of the kind {kind!r} can be lost", remedy=f"there are: {', '.join(LOSSES)}; or all"
-            )
-
-
-def _refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
-    """Raise where something would be left out that nobody said to."""
-    kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
-    kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
-    if kept:
-        shown = ", ".join(f"{name} ({times(lost[name])})" for name in kept[:5])
-        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
-        asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
-        remedy = f"pass --lose {asked} to leave that out, or choose another format"
-        raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
-
-
-def times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -169,17 +142,17 @@ def augment_file(
     """
     begun = time.monotonic()
     augmenter.load()
-    check_output(output, input, force=force)
+    check_output(output, input, force=force, folders=True)
     aside = aside_path(rejected, input, output, force=force)
     decided = read_review(review, augmenter.facts.name) if review is not None else Review()
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
-            check_kind(output, to.format)
+            check_kind(output, to.format, force=force)
             finish = None
             if isinstance(to.format, Whole):
-                finish = partial(finish_whole, to.format, to.dialect)
+                finish = partial(finish_whole, to.format, to.dialect, force=force)
             if str(output) in STDOUT or is_special(Path(output)):
                 standard = str(output) in STDOUT
                 stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
@@ -225,6 +198,7 @@ def _augment(
         written = _written(sentences, source, reading, to, sink) if gold_wanted and sink.can_undo else sentences
         for sentence in written:
             summary.before.add(sentence)
+            summary.lost.update(to.format.lost(sentence, to.dialect))
             yield sentence
 
     augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
@@ -468,15 +442,15 @@ def convert_file(
         LossError: the new format cannot carry what the input holds, and `lose` does not say to leave it out.
         OutputError: the output exists or cannot be written.
     """
-    _check_losses(lose)
-    check_output(output, input, force=force)
+    check_losses(lose)
+    check_output(output, input, force=force, folders=True)
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
             summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
             reading = Reading(repair=repair)
-            check_kind(output, to.format)
+            check_kind(output, to.format, force=force)
             standard = str(output) in STDOUT
             if isinstance(to.format, Whole) or standard:  # nothing is said before it is known that nothing is lost
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
@@ -495,9 +469,9 @@ def convert_file(
                     lines = []
             sink.write(lines)
             out.flush()
-            _refuse_loss(summary.lost, lose, to)
+            refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, Whole):
-                finish_whole(to.format, to.dialect, held, Path(output))
+                finish_whole(to.format, to.dialect, held, Path(output), force=force)
             elif standard:
                 with held.open("rb") as lines_held:
                     shutil.copyfileobj(lines_held, sys.stdout.buffer)

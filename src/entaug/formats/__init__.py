@@ -11,7 +11,7 @@ from typing import Any
 from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.files import STDIN, atomic, encoded, is_special, open_bytes, rereadable
+from entaug.formats.files import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.whole import Whole, write_whole
 
 __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", "target", "write"]
@@ -62,8 +62,11 @@ def _looked_for(path: Path) -> Format:
     named = [] if folder else _by_extension(path)
     if len(named) == 1:
         return named[0]
-    # A format of folders may know a file of its own too.
-    among = [one for one in named or map(find, FORMATS) if not folder or (isinstance(one, Whole) and one.folder)]
+    # A format of folders may know a file of its own too. What a file holds counts for more than its name where that is
+    # of several, but nearly anything could be of the usual ones.
+    told = {one.name for one in named}
+    candidates = [one for one in map(find, FORMATS) if not named or one.name in told or one.name not in _USUAL]
+    among = [one for one in candidates if not folder or (isinstance(one, Whole) and one.folder)]
     for one in among:
         if one.recognises(path):
             return one
@@ -116,7 +119,7 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
     Raises:
         InputError: it cannot be read, can be read only once (a pipe), or holds no sentence.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         once = is_special(path)
     except OSError as error:
@@ -145,7 +148,7 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
     Raises:
         OutputError: it is the name of a file, and the format writes folders.
     """
-    path = Path(path)
+    path = as_path(path)
     named = _by_extension(path)
     if format:
         found = find(format)

@@ -18,28 +18,23 @@ from typing import Any
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Carries, Reading
-from entaug.formats.files import beginning, line_chunks
+from entaug.formats.files import beginning, line_chunks, refuse_nul
 
 __all__ = ["Bartner", "BartnerDialect"]
 
 _MENTIONS = re.compile(r"\d+,\d+(?:,\d+,\d+)* [^ |]+(?:\|\d+,\d+(?:,\d+,\d+)* [^ |]+)*")
 _BEGINNING = 1 << 16
+_UNFIT = re.compile("[\n\r\0]")
 _REMEDY = "write the first and last token of each span, a space, and the label: 0,1 ADR|3,3,6,7 ADR"
 
 
 @dataclass(frozen=True)
 class BartnerDialect:
-    """Nothing differs from file to file.
-
-    Args:
-        documents: whether it is the form with documents, for nested mentions.
-    """
-
-    documents: bool = False
+    """Nothing differs from file to file."""
 
     def describe(self) -> str:
         """One line for people."""
-        return "BARTNER's JSON lines, a document a line" if self.documents else "BARTNER's lines of tokens and mentions"
+        return "BARTNER's lines of tokens and mentions"
 
 
 class Bartner:
@@ -113,12 +108,12 @@ class Bartner:
         """
         del dialect
         line = " ".join(sentence.tokens)
-        if line.count(" ") != len(sentence) - 1 or "\n" in line or "\r" in line or line != line.strip():
-            token = next(t for t in sentence.tokens if " " in t or "\n" in t or "\r" in t or t != t.strip())
+        if line.count(" ") != len(sentence) - 1 or _UNFIT.search(line) or line != line.strip():
+            token = next(t for t in sentence.tokens if " " in t or _UNFIT.search(t) or t != t.strip())
             raise _refused("token", token, sentence)
         parts = []
         for mention in sentence.mentions:
-            if " " in mention.label or "|" in mention.label or mention.label.split() != [mention.label]:
+            if mention.label.split() != [mention.label] or "|" in mention.label or "\0" in mention.label:
                 raise _refused("label", mention.label, sentence)
             parts.append(",".join(f"{a},{b - 1}" for a, b in mention.spans) + f" {mention.label}")
         return f"{line}\n{'|'.join(parts)}\n\n"
@@ -132,7 +127,8 @@ class Bartner:
 
 def _refused(what: str, text: str, sentence: Sentence) -> LossError:
     return LossError(
-        f"{what} {text!r} holds white space" + (" or a bar" if what == "label" else ""),
+        f"{what} {text!r} holds "
+        + ("a NUL character" if "\0" in text else f"white space{' or a bar' * (what == 'label')}"),
         path=sentence.id,
         remedy="write JSON lines",
     )
@@ -152,7 +148,8 @@ def _threes(path: Path, start: int, stop: int | None) -> Iterator[tuple[int, lis
     """The lines by three, and the number of the first; what is missing at the end is empty."""
     held: list[str] = []
     number = 1
-    for _, lines in line_chunks(path, start, stop):
+    for first, lines in line_chunks(path, start, stop):
+        refuse_nul(lines, first, path)
         held += lines
         whole = len(held) // 3 * 3
         for i in range(0, whole, 3):

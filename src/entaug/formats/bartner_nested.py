@@ -12,26 +12,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.formats.bartner import BartnerDialect
 from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
 from entaug.formats.files import atomic, beginning, line_chunks
-from entaug.formats.records import as_json
+from entaug.formats.records import as_json, nothing_in_it, parsed
 from entaug.formats.texts import DOCUMENT, documents
-from entaug.formats.token_records import kind_of, parsed, tokens_of
+from entaug.formats.token_records import kind_of, tokens_of
 from entaug.formats.whole import Whole
 
-__all__ = ["BartnerNested"]
+__all__ = ["BartnerNested", "BartnerNestedDialect"]
 
 _OWN = frozenset(("doc_key", "sentences", "ners", "ids", "entaug"))
 _NOT_WRITTEN = frozenset((DOCUMENT, ENTITY_FIELDS))
 _SENTENCES = re.compile(rb'"sentences"\s*:\s*\[\s*[\[\]]')
 _NERS = re.compile(rb'"ners"\s*:\s*\[\s*[\[\]]')
 _BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class BartnerNestedDialect:
+    """Nothing differs from file to file."""
+
+    def describe(self) -> str:
+        """One line for people."""
+        return "BARTNER's JSON lines, a document a line"
 
 
 class BartnerNested(Whole):
@@ -47,16 +56,16 @@ class BartnerNested(Whole):
         line = beginning(path, 1 << 20).removeprefix(_BOM).lstrip().partition(b"\n")[0]
         return line.startswith(b"{") and all((_SENTENCES.search(line), _NERS.search(line)))
 
-    def dialect(self, **options: Any) -> BartnerDialect:
+    def dialect(self, **options: Any) -> BartnerNestedDialect:
         """The dialect; there are no options."""
-        return BartnerDialect(**{"documents": True, **options})
+        return BartnerNestedDialect(**options)
 
-    def look(self, path: Path, **options: Any) -> BartnerDialect:
+    def look(self, path: Path, **options: Any) -> BartnerNestedDialect:
         """The dialect."""
         del path
         return self.dialect(**options)
 
-    def sentences(self, path: Path, dialect: BartnerDialect, reading: Reading) -> Iterator[Sentence]:
+    def sentences(self, path: Path, dialect: BartnerNestedDialect, reading: Reading) -> Iterator[Sentence]:
         """The sentences of a file.
 
         Raises:
@@ -79,7 +88,7 @@ class BartnerNested(Whole):
         if not count:
             raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
-    def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerDialect) -> None:
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
         """Write a file, a line a document.
 
         Raises:
@@ -90,7 +99,7 @@ class BartnerNested(Whole):
             for document in documents(sentences):
                 out.write(as_json(_record(document), document[0].key) + b"\n")
 
-    def check(self, sentence: Sentence, dialect: BartnerDialect) -> None:
+    def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
         """Raise where a sentence cannot be written.
 
         Raises:
@@ -105,7 +114,7 @@ class BartnerNested(Whole):
                     remedy="write the form for discontinuous mentions: --to bartner",
                 )
 
-    def lost(self, sentence: Sentence, dialect: BartnerDialect) -> list[str]:
+    def lost(self, sentence: Sentence, dialect: BartnerNestedDialect) -> list[str]:
         """Columns, spaces, and what is known of single mentions."""
         del dialect
         lost = [f"column {name!r}" for name in sentence.columns] + ["text"] * (sentence.spaces is not None)
@@ -162,7 +171,9 @@ def _of_document(line: str, number: int, count: int, path: str, reading: Reading
 
 def _checked(line: str) -> dict[str, Any]:
     """The object of a document, with as many lists of mentions as sentences."""
-    record = parsed(line.encode())
+    record = parsed(line)
+    if record == [] and type(record) is list:
+        raise nothing_in_it()
     remedy = 'write {"sentences": [[...], ...], "ners": [[[first, last, label], ...], ...]}'
     if type(record) is not dict:
         raise InputError(f"{kind_of(record)} where an object is expected", remedy=remedy)

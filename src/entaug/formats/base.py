@@ -11,12 +11,18 @@ from typing import Any, Protocol, TypeGuard
 from entaug.data import Sentence
 from entaug.errors import InputError
 
-__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading", "are_columns"]
+__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading", "are_columns", "before_of"]
 
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: what its file says of each mention besides label and place, in the order of the mentions."""
+
+
+def before_of(sentence: Sentence) -> str:
+    """The white space before the first token; a field of that name that holds anything else is somebody else's."""
+    found = sentence.meta.get(BEFORE)
+    return found if isinstance(found, str) and found.isspace() else ""
 
 
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
@@ -79,10 +85,12 @@ class Reading:
         return True
 
     def fault(self, error: InputError) -> None:
-        """Raise the error, or hand it on."""
+        """Raise the error, or hand it on with those beside it."""
         if self.on_fault is None:
             raise error
-        self.on_fault(error)
+        beside, error.also = error.also, ()
+        for one in (error, *beside):
+            self.on_fault(one)
 
 
 class Format(Protocol):

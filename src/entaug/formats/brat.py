@@ -17,6 +17,7 @@ how they came about. brat does not look at such a file.
 from __future__ import annotations
 
 import json
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -131,6 +132,19 @@ class Brat(Whole):
             remedy = "give a folder with NAME.txt and NAME.ann for each document"
             raise InputError("no sentence in it", path=str(path), remedy=remedy)
 
+    def replaceable(self, path: Path) -> bool:
+        """Whether a folder, and those in it, hold pairs of text and annotations, and what we write beside, alone."""
+        stems: dict[str, set[str]] = {}
+        for folder, folders, names in os.walk(path):
+            if any(Path(folder, one).is_symlink() for one in (*folders, *names)):
+                return False
+            for name in names:
+                ending = next((end for end in (_BESIDE, ".ann", ".txt") if name.endswith(end)), None)
+                if ending is None or name.startswith("."):
+                    return False
+                stems.setdefault(os.path.join(folder, name.removesuffix(ending)), set()).add(ending)  # noqa: PTH118
+        return all({".ann", ".txt"} <= endings for endings in stems.values())
+
     def carried(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
         """The sentence with the tokens that will be found where it was written, cut where mentions ask for it."""
         text = joined([_prepared(sentence)])
@@ -232,8 +246,12 @@ def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path]]:
             if f"{stem}.ann" not in files:
                 reading.notes["text without annotations (.txt without .ann) left out"] += 1
         elif f"{stem}.txt" not in files:
-            remedy = "put the text there that it speaks of, or remove it"
-            reading.fault(InputError(f"no {Path(stem).name}.txt beside it", path=str(files[name]), remedy=remedy))
+            text = files[name].with_suffix(".txt")
+            what, remedy = f"no {text.name} beside it", "put the text there that it speaks of, or remove it"
+            if text.is_symlink() or text.exists():
+                what = f"the {text.name} beside it is no regular file, or a link out of the folder"
+                remedy = "put a copy of the text there, or remove both"
+            reading.fault(InputError(what, path=str(files[name]), remedy=remedy))
         elif not sound(stem):
             told = "a file name that is not UTF-8, or holds control characters"
             reading.fault(InputError(told, path=ascii(str(files[name])), remedy="rename it"))
@@ -265,7 +283,7 @@ def _document(name: str, ann: Path, dialect: BratDialect, reading: Reading) -> l
         starts = None if made is None else [start for start, _ in made]
         sentences = cut(Text(text, mentions, name, starts=starts, lines=lines), dialect, reading)
     except InputError as error:
-        error.path = error.path or str(ann)
+        error.stands(str(ann))
         reading.fault(error)
         return []
     if not sentences:

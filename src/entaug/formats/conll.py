@@ -141,7 +141,12 @@ class Conll:
             width = len(cells)
             rows = [separator.join(row) for row in zip(*cells, strict=True)]
         body = "\n".join(rows)
-        if body.count(separator) != (width - 1) * len(rows) or body.count("\n") != len(rows) - 1 or "\r" in body:
+        if (
+            body.count(separator) != (width - 1) * len(rows)
+            or body.count("\n") != len(rows) - 1
+            or "\r" in body
+            or "\0" in body
+        ):
             _refuse_token(sentence, separator)
         if rows[0][0] == "#" or DOCSTART in body:
             _refuse_asides(sentence, rows, dialect)
@@ -213,13 +218,18 @@ def _cells(sentence: Sentence, tags: list[list[str]], dialect: ConllDialect) -> 
 
 def _refuse_token(sentence: Sentence, separator: str) -> None:
     for token in sentence.tokens:
-        if separator in token or "\n" in token or "\r" in token:
+        if separator in token or any(sign in token for sign in "\n\r\0"):
+            what = "column separator" if separator in token else "NUL character" if "\0" in token else "line end"
             raise LossError(
-                f"token {token!r} holds a {'column separator' if separator in token else 'line end'}",
+                f"token {token!r} holds a {what}",
                 path=sentence.id,
                 remedy="write JSON lines, or choose another --separator",
             )
-    raise LossError("a tag or a further column holds a separator", path=sentence.id, remedy="write JSON lines")
+    raise LossError(
+        "a tag or a further column holds a separator, or what cannot be written",
+        path=sentence.id,
+        remedy="write JSON lines",
+    )
 
 
 def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -> None:

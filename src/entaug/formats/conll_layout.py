@@ -24,6 +24,8 @@ _TOKEN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
 _PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
+_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])|\s*[\[{]\s*$")
+_CSV = re.compile(r"[,;]")
 _SIGNS = ("_", "*", "-")  # what files have for O where an unnamed thing has a sign
 _FEW = 10  # tokens that are too few to tell characters from words
 Rows = list[list[str]]
@@ -209,11 +211,20 @@ class _Columns:
                 self.free = False
                 return (column,)
         raise InputError(
-            f"no column holds tags (first row: {first_row[1]!r})",
+            f"no column holds tags (first row: {first_row[1][:100]!r})",
             path=path,
             line=first_row[0],
-            remedy="name it with --tag-column, counted from 0",
+            remedy=self._remedy(first_row[1]),
         )
+
+    def _remedy(self, first: str) -> str:
+        """What to do about a file in which no column holds tags."""
+        if _JSON.match(first):
+            return "it looks like JSON: let its name end in .json, or name its format with --from"
+        rows = [" ".join(row) for row in self._cells]
+        if sum(_CSV.search(row) is not None and is_tag(_CSV.split(row)[-1].strip()) for row in rows) >= len(rows) / 2:
+            return "put tabs between columns, not commas; no heading, and an empty line between sentences"
+        return "name it with --tag-column, counted from 0"
 
     def _named(self, column: int) -> bool:
         """Whether a column that is named for tags holds some; finds its sign for O."""

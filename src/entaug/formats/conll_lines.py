@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from entaug.formats.files import line_chunks
+from entaug.formats.files import line_chunks, refuse_nul
 from entaug.tags import is_tag
 
 __all__ = [
@@ -114,7 +114,10 @@ def blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Bloc
     for first, lines in line_chunks(path, start, stop):
         begin = 0
         breaks = [i for i, line in enumerate(lines) if not line or line.isspace()]
-        if DOCSTART in "\n".join(lines):  # it ends a sentence with or without empty lines around it
+        joined = "\n".join(lines)
+        if "\0" in joined:
+            refuse_nul(lines, first, path)
+        if DOCSTART in joined:  # it ends a sentence with or without empty lines around it
             breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_document(line)])
         for blank in breaks:
             if held:
@@ -178,7 +181,7 @@ def set_asides_apart(first: int, lines: list[str], lead: list[str], dialect: Con
 
 def fits(line: str, dialect: ConllDialect) -> bool:
     """Whether a line can be written as a comment and will be read as one."""
-    return "\n" not in line and "\r" not in line and is_aside(line, dialect)
+    return not any(sign in line for sign in "\n\r\0") and is_aside(line, dialect)
 
 
 def what(line: str) -> str:

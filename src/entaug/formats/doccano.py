@@ -110,7 +110,6 @@ class Doccano(TextLines):
 
     def text_in(self, record: dict[str, Any], dialect: DoccanoDialect, reading: Reading) -> Text:
         """See `entaug.formats.records.TextLines`."""
-        del reading
         key = dialect.text if dialect.text in record else "data" if "data" in record else "text"
         text = record.get(key)
         if type(text) is not str:
@@ -120,7 +119,7 @@ class Doccano(TextLines):
         places = record.get(field, [])
         if type(places) is not list:
             raise InputError(f"{field!r} is not a list", remedy="write [[start, end, label], ...]")
-        tokens = tokens_beside(record.get("tokens"), text)
+        tokens = tokens_beside(record.get("tokens"), text, reading)
         known = (key, field) if tokens is None else (key, field, "tokens")
         mentions = [_mention(place) for place in places]
         return Text(text, mentions, name_of(record), fields_of(record, known), places=tokens)

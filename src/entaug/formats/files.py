@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from entaug.errors import InputError, OutputError
+from entaug.errors import InputError, OutputError, ParameterError
 
 __all__ = [
     "STDIN",
+    "as_path",
     "atomic",
     "beginning",
     "decoded",
@@ -28,6 +29,7 @@ __all__ = [
     "open_bytes",
     "output_error",
     "read_bytes",
+    "refuse_nul",
     "rereadable",
 ]
 
@@ -43,6 +45,17 @@ _FILE = 1 << 30  # bytes of a file that is read at once at most, unpacked
 _BOM = b"\xef\xbb\xbf"
 
 
+def as_path(given: object) -> Path:
+    """What was given as a path.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        raise ParameterError(f"a path must be a string or a Path, not {given!r:.40}", remedy="name a file or a folder")
+    return Path(given)
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes, through gzip when its name ends in ``.gz``.
 
@@ -54,6 +67,9 @@ def open_bytes(path: Path) -> BinaryIO:
             raise InputError("is a directory", path=str(path), remedy="name a file in it")
         return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
     except FileNotFoundError:
+        if path.is_symlink():
+            what = f"is a link to {str(path.readlink())!r}, which is not there"
+            raise InputError(what, path=str(path), remedy="mend the link, or remove it") from None
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
@@ -113,7 +129,7 @@ def rereadable(path: str | Path) -> Iterator[Path]:
         InputError: it cannot be read.
         OutputError: there is no room to keep it.
     """
-    path = Path(path)
+    path = as_path(path)
     standard = str(path) == STDIN
     try:
         once = standard or is_special(path)
@@ -186,6 +202,23 @@ def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
                 number += len(lines)
             if not block:
                 return
+
+
+def refuse_nul(lines: list[str], first: int, path: Path) -> None:
+    """Raise where lines hold a NUL character: none is in a text, and JSON has none between its quotes either.
+
+    Args:
+        lines: the lines.
+        first: the number of the first.
+        path: their file.
+
+    Raises:
+        InputError: one does.
+    """
+    for number, line in enumerate(lines, start=first):
+        if "\0" in line:
+            remedy = "see whether it is text, and remove it: tr -d '\\0'"
+            raise InputError("holds a NUL character", path=str(path), line=number, remedy=remedy)
 
 
 def encoded(text: str, *, first: bool) -> bytes:

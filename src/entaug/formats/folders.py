@@ -47,6 +47,7 @@ def files_in(root: Path, reading: Reading) -> Iterator[tuple[str, Path]]:
                 waiting.append((file, f"{before}{entry.name}/"))
                 continue
             elif not entry.is_file():
+                reading.notes["what is neither a file nor a folder (a pipe, a socket) left out"] += 1
                 continue
             yield before + entry.name, file
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -27,6 +28,7 @@ __all__ = ["DatasetFolder", "HfDialect", "Parquet", "from_datasets", "to_dataset
 _MENTIONS = ("auto", "tags", "entities")
 _ROWS = 10_000  # of a row group
 _DICT, _INFO, _STATE = "dataset_dict.json", "dataset_info.json", "state.json"
+_DATA = re.compile(r"data-[0-9]{5}-of-[0-9]{5}\.arrow")
 _REMEDY = "fetch it anew, or write it again"
 
 
@@ -185,6 +187,12 @@ class DatasetFolder(_Tables):
     def recognises(self, path: Path) -> bool:
         """Whether the files are in it that tell of such a folder."""
         return (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file())
+
+    def replaceable(self, path: Path) -> bool:
+        """Whether a folder holds what tells of a dataset, and its data, alone: several parts are more than we write."""
+        names = {file.name for file in path.iterdir() if file.is_file() and not file.is_symlink()}
+        ours = {_INFO, _STATE} <= names and all(name in (_INFO, _STATE) or _DATA.fullmatch(name) for name in names)
+        return ours and len(names) == sum(1 for _ in path.iterdir())
 
     def _source(self, path: Path, dialect: HfDialect) -> Source:
         pa = pyarrow()

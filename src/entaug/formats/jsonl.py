@@ -21,6 +21,7 @@ from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading, are_columns
 from entaug.formats.files import beginning, line_chunks
+from entaug.formats.records import nothing_in_it, parsed
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
@@ -206,20 +207,18 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
 def _sentence(line: str) -> Sentence:
     try:
         record = orjson.loads(line)
-    except json.JSONDecodeError as error:
+    except json.JSONDecodeError:
         array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
-        raise InputError(f"not JSON ({error.args[0].split(':')[0]})", remedy=array or "mend the line") from None
+        record = parsed(line, array or "mend the line")
+    if record == [] and type(record) is list:
+        raise nothing_in_it()
     if type(record) is not dict:
         raise InputError(
             f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
             remedy='write {"tokens": [...], "entities": [...]}',
         )
     if len(record) > 2 and _LONG_NUMBER.search(line):
-        try:  # orjson makes a float of a number of more than 64 bits, and loses its last digits
-            record = json.loads(line)
-        except (RecursionError, ValueError):
-            what = "JSON that is nested too deep, or a number of too many digits"
-            raise InputError(what, remedy="mend the line") from None
+        record = parsed(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
     tokens = record.get("tokens")
     if type(tokens) is not list:
         raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')

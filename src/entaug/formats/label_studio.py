@@ -43,6 +43,7 @@ __all__ = ["LabelStudio", "LabelStudioDialect"]
 
 TASK = "_label_studio"
 """Field of a sentence: what its task holds besides: ``task``, ``annotation``, ``annotations``, ``results``."""
+_UNLABELLED = "region without a label is no mention"
 _LAYOUTS = ("tasks", "min")
 _MADE = re.compile(r"entaug-[0-9]+")  # ids that we gave, since Label Studio's converter asks for one
 _ANNOTATIONS = ("annotations", "completions")
@@ -136,7 +137,7 @@ class LabelStudio(Whole):
                     yield sentence.with_(id=None) if twice else sentence
             except InputError as error:
                 empty = False
-                error.path, error.message = str(path), f"task {number}: {error.message}"
+                error.stands(str(path), record=f"task {number}")
                 reading.fault(error)
         if empty:
             left = "; ".join(f"{what}: {count}" for what, count in reading.notes.items())
@@ -196,6 +197,11 @@ def _layout(task: Any) -> str | None:
 
 def _is_region_value(value: Any) -> bool:
     return type(value) is dict and "start" in value and "end" in value and type(value.get("labels")) is list
+
+
+def _is_unlabelled(value: Any) -> bool:
+    """Whether it is a region that was marked and given no label, as <Labels allowEmpty> lets people do."""
+    return _is_region_value(value) and not value["labels"]
 
 
 def _is_region(result: Any) -> bool:
@@ -258,6 +264,9 @@ def _of_task(task: Any, dialect: LabelStudioDialect, reading: Reading) -> Text |
     others = sum(not _cancelled(one) for one in annotations) - 1
     if others:
         reading.notes["further annotation of a task not read"] += others
+    unlabelled = sum(_is_unlabelled(result.get("value")) for result in results)
+    if unlabelled:
+        reading.notes[_UNLABELLED] += unlabelled
     kept: dict[str, Any] = {
         "task": {k: v for k, v in task.items() if k not in ("id", "data", dialect.annotations)},
         "annotation": {k: v for k, v in annotation.items() if k != "result"},
@@ -277,6 +286,8 @@ def _of_min(task: Any, dialect: LabelStudioDialect, reading: Reading) -> Text:
     if type(values) is not list or not all(_is_region_value(value) for value in values):
         raise InputError(f"{dialect.from_name!r} is not a list of regions", remedy="export the project anew")
     data = fields_of(task, (dialect.from_name,))
+    if unlabelled := sum(map(_is_unlabelled, values)):
+        reading.notes[_UNLABELLED] += unlabelled
     return _text(data, [{"value": value} for value in values], name_of(task), {}, dialect, reading)
 
 
@@ -306,7 +317,7 @@ def _text(
         if len(value["labels"]) > 1:
             fields["labels"] = value["labels"]
         mentions += [char_mention(label, start, end, fields) for label in value["labels"]]
-    tokens = tokens_beside(data.get("tokens"), text)
+    tokens = tokens_beside(data.get("tokens"), text, reading)
     about = {k: v for k, v in data.items() if k != key and (k != "tokens" or tokens is None)}
     if any(kept.values()):
         about[TASK] = {k: v for k, v in kept.items() if v}
@@ -340,9 +351,14 @@ def _places(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> l
             reading.notes["text whose offsets count units of UTF-16, as in old Label Studio"] += 1
             return older
     if not reading.repair:
-        (start, end), said = places[amiss[0]], words[amiss[0]]
-        what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {said!r:.60}"
-        raise InputError(what, remedy="name what holds the text: text_key; or pass --repair to believe the offsets")
+        remedy = "name what holds the text: text_key; or pass --repair to believe the offsets"
+        faults = []
+        for i in amiss:
+            start, end = places[i]
+            what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {words[i]!r:.60}"
+            faults.append(InputError(what, remedy=remedy))
+        faults[0].also = faults[1:]
+        raise faults[0]
     reading.repaired["region with other words than those of its place"] += len(amiss)
     return places
 

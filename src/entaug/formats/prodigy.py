@@ -18,6 +18,7 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats.base import Reading
 from entaug.formats.records import (
+    OTHER_TOKENS,
     TextLines,
     beginnings,
     char_mention,
@@ -119,7 +120,7 @@ class Prodigy(TextLines):
             return Text(text, mentions, name_of(record), fields)
         words, places = _words(tokens, text)
         if places is None:
-            reading.notes["tokens that are not those of the text: tokenised anew"] += 1
+            reading.notes[OTHER_TOKENS] += 1
         elif not all(word.keys() <= _TOKEN for word in words):
             fields[OF_TOKENS] = [{k: v for k, v in word.items() if k not in _TOKEN} for word in words]
         return Text(text, mentions, name_of(record), fields, places=places)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import gc
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,12 @@ import orjson
 from entaug.align import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, Carries, Reading, before_of
 from entaug.formats.files import atomic, beginning, line_chunks, read_bytes
 from entaug.formats.texts import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
 
 __all__ = [
+    "OTHER_TOKENS",
     "TextLines",
     "as_json",
     "beginnings",
@@ -36,6 +38,7 @@ __all__ = [
     "laid_out",
     "left_over",
     "name_of",
+    "nothing_in_it",
     "number_or_name",
     "parsed",
     "record_in",
@@ -46,6 +49,9 @@ __all__ = [
     "written",
 ]
 
+OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
+"""Note of a record whose tokens are of another text."""
+_LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
 _BETWEEN = frozenset(" \t\r\n,")
@@ -57,29 +63,54 @@ _KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "t
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def parsed(text: str, remedy: str = "mend the line") -> Any:
+def parsed(data: str | bytes, remedy: str = "mend the line", *, exact: bool = True) -> Any:
     """The value of a JSON text.
 
+    Args:
+        data: the text.
+        remedy: what to do where it is no JSON.
+        exact: whether numbers of more than 64 bits are to keep their last digits.
+
     Raises:
-        InputError: it is no JSON, or nested too deep.
+        InputError: it is no JSON, nested too deep, has too large a number, or holds nothing.
     """
+    collects = gc.isenabled() and len(data) > _LARGE
+    if collects:
+        gc.disable()  # it would look for cycles again and again among what grows and has none
     try:
-        value = orjson.loads(text)
-        # orjson makes a float of a number of more than 64 bits, and loses its last digits.
-        return json.loads(text) if _LONG_NUMBER in text.encode().translate(_DIGITS) else value
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON ({error.args[0].split(':')[0]})", remedy=remedy) from None
-    except (RecursionError, ValueError):
-        raise InputError("JSON that is nested too deep, or a number of too many digits", remedy=remedy) from None
+        value = orjson.loads(data)
+        if exact:
+            raw = data.encode() if isinstance(data, str) else data
+            # orjson makes a float of a number of more than 64 bits, and loses its last digits.
+            return json.loads(data) if _LONG_NUMBER in raw.translate(_DIGITS) else value
+    except (RecursionError, ValueError) as error:
+        if not data.strip():
+            raise nothing_in_it() from None
+        deep = isinstance(error, RecursionError) or "depth limit" in str(error)
+        if deep or "infinity" in str(error) or not isinstance(error, json.JSONDecodeError):
+            what = "nested too deep" if deep else "too large a number"
+            raise InputError(f"not JSON that can be read ({what})", remedy="see whether it is the right file") from None
+        raise InputError(f"not JSON ({error.msg.split(':')[0]})", remedy=remedy) from None
+    finally:
+        if collects:
+            gc.enable()
+    return value
+
+
+def nothing_in_it() -> InputError:
+    """What is said of a file that holds no sentence."""
+    return InputError("no sentence in it", remedy="give a file with labelled sentences")
 
 
 def record_in(value: Any) -> dict[str, Any]:
     """The value, which must be an object.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none; an empty array is what an empty corpus is written as.
     """
     if type(value) is not dict:
+        if value == [] and type(value) is list:
+            raise nothing_in_it()
         raise InputError(f"a JSON {_KINDS[type(value)]} where an object is expected", remedy="mend the line")
     return value
 
@@ -190,11 +221,14 @@ def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) ->
     return CharMention(label, ((start, end),), fields)
 
 
-def tokens_beside(value: Any, text: str) -> list[Span] | None:
+def tokens_beside(value: Any, text: str, reading: Reading) -> list[Span] | None:
     """Where the tokens stand that a field gives; None where it is no list of the tokens of the text."""
     if type(value) is not list or not value or set(map(type, value)) != {str} or "" in value:
         return None
-    return placed_tokens(value, text)
+    places = placed_tokens(value, text)
+    if places is None:
+        reading.notes[OTHER_TOKENS] += 1
+    return places
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -211,7 +245,7 @@ def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
     Raises:
         LossError: the tokens could not be found again, since they begin or end with white space.
     """
-    before = sentence.meta.get(BEFORE, "")
+    before = before_of(sentence)
     tokens = sentence.tokens
     spaces = spacing(tokens) if sentence.spaces is None else sentence.spaces
     parts = [before] if before else []
@@ -354,7 +388,7 @@ class TextLines(abc.ABC):
                         yield sentence.with_(id=None) if twice else sentence
                 except InputError as error:
                     empty = False
-                    error.path, error.line = str(path), number
+                    error.stands(str(path), number)
                     reading.fault(error)
         if empty and stop is None:
             left = "; ".join(f"{what}: {count}" for what, count in reading.notes.items())

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from entaug.data import FILL, Sentence
 from entaug.errors import InputError
-from entaug.formats.texts import BEFORE
+from entaug.formats.base import before_of
 
 __all__ = ["COLUMNS", "Annotation", "Tokens", "Words", "annotation_of", "columns_of", "spread", "tokens_of", "words_of"]
 
@@ -48,9 +48,7 @@ def words_of(sentence: Sentence) -> Words:
     tokens, spaces = sentence.tokens, sentence.spaces
     if spaces is None:
         return Words(tokens, None, range(len(tokens)))
-    before = sentence.meta.get(BEFORE)
-    if not (isinstance(before, str) and before.isspace()):
-        before = ""
+    before = before_of(sentence)
     if not before and {*spaces} <= {"", " "}:
         return Words(tokens, [space == " " for space in spaces], range(len(tokens)))
     words = [before] if before else []

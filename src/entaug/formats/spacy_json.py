@@ -7,7 +7,6 @@ They are an array, or one record a line; which, and of what form, is told by loo
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import re
 from collections import Counter
@@ -22,6 +21,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats.base import Carries, Reading
 from entaug.formats.files import atomic, beginning, line_chunks, read_bytes
+from entaug.formats.records import parsed
 from entaug.formats.spacy_doc import annotation_of
 from entaug.formats.spacy_records import FORMS, Layout, form_of, records, sentences_in, unknown_in
 from entaug.formats.texts import Cutting, cut, joined
@@ -31,8 +31,6 @@ from entaug.tags import OVERLAP, Evidence, flatten, scheme_name
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
 _MENTIONS = ("auto", "ents", "spans")
-_LONG_NUMBER = re.compile(rb"\d{19}")
-_LARGE = 1 << 20  # bytes
 _SOLID = re.compile(r"[\s,]*")
 _LOOKED_AT = 1 << 21  # bytes in which the first record must end to be recognised
 
@@ -167,11 +165,7 @@ class SpacyJson(Whole):
                     if reading.repeats(sentence.id, count, seen):
                         found[k] = sentence.with_(id=None)
             except InputError as error:
-                error.path = str(path)
-                if lines:
-                    error.line = number
-                else:
-                    error.message = f"record {number}: {error.message}"
+                error.stands(str(path), number if lines else None, "" if lines else f"record {number}")
                 reading.fault(error)
                 empty = False
                 continue
@@ -269,25 +263,6 @@ def _json(record: Any) -> bytes:
             raise LossError(f"a field cannot be written as JSON ({error})") from None
 
 
-def _loaded(data: bytes, *, exact: bool = True) -> Any:
-    """What JSON stands for.
-
-    Raises:
-        InputError: it is none.
-    """
-    collects = gc.isenabled() and len(data) > _LARGE
-    if collects:
-        gc.disable()  # it would look for cycles again and again among what grows and has none
-    try:
-        # orjson makes a float of a number of more than 64 bits, and loses its last digits
-        return json.loads(data) if exact and _LONG_NUMBER.search(data) else orjson.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON ({str(error).split(': line')[0]})", remedy="mend it, or write it anew") from None
-    finally:
-        if collects:
-            gc.enable()
-
-
 def _tags(sentences: Any, evidence: Evidence) -> None:
     for sentence in sentences if isinstance(sentences, list) else ():
         tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
@@ -334,7 +309,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
                 if not line or line.isspace():
                     continue
                 try:
-                    record = _loaded(line.encode(), exact=exact)
+                    record = parsed(line, exact=exact)
                 except InputError as error:
                     error.path, error.line = str(path), number
                     reading.fault(error)
@@ -342,7 +317,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
                 yield number, record
         return
     try:
-        whole = _loaded(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), exact=exact)
+        whole = parsed(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), "mend it, or write it anew", exact=exact)
         if isinstance(whole, dict) or form_of(whole) is not None:
             whole = [whole]
         if not isinstance(whole, list):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from entaug.align import spacing
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading, before_of
 
 __all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
 
@@ -29,6 +29,7 @@ RANGES = "_ranges"
 """Field of a mention whose ranges of characters are more than those of tokens: they, from where the sentence begins."""
 SPLITS = ("none", "lines", "sentences")
 MISALIGNED = ("error", "skip", "cut")
+_REMEMBERED = 1 << 18  # words that a tokeniser remembers
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -107,15 +108,9 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
     tokens, ends = _tokens(text, how)
     if how.split == "none" and text.starts is None and tokens and (whole := _whole(text, tokens)) is not None:
         return [whole]
-    firsts, stops = {a for a, _ in tokens}, {b for _, b in tokens}
-    mentions = [
-        # What begins and ends with tokens is right as it is, whatever white space the tokens hold.
-        mention if _fits(mention, firsts, stops) else _trimmed(text, number, reading)
-        for number, mention in enumerate(text.mentions)
-    ]
+    tokens, placed = _placed(tokens, text, how.misaligned, reading)
     if not tokens:
         return []
-    tokens, placed = _placed(tokens, mentions, text, how.misaligned, reading)
     if text.starts is not None:
         starts = sorted({0, *(bisect_left(tokens, (place, place)) for place in text.starts)} - {len(tokens)})
     else:
@@ -170,10 +165,8 @@ def _fits(mention: CharMention, starts: set[int], stops: set[int]) -> bool:
     return start in starts and end in stops and start < end
 
 
-def _trimmed(whole: Text, number: int, reading: Reading) -> CharMention:
+def _trimmed(text: str, mention: CharMention, line: int | None, reading: Reading) -> CharMention:
     """A mention without the white space at its edges, and checked."""
-    text, mention = whole.text, whole.mentions[number]
-    line = whole.lines[number] if whole.lines else None
     spans = []
     for start, end in mention.spans:
         if not 0 <= start < end <= len(text):
@@ -220,6 +213,8 @@ def _tokens(text: Text, how: Cutting) -> tuple[list[Span], Callable[[Sequence[Sp
     def ends(tokens: Sequence[Span]) -> Iterable[int]:
         nlp, sentencizer, doc_class = _pipeline(language)
         words = [text.text[a:b] for a, b in tokens]
+        if sentencizer.punct_chars.isdisjoint(words[:-1]):
+            return ()
         following = [*(a for a, _ in tokens[1:]), len(text.text)]
         spaces = [end < after for (_, end), after in zip(tokens, following, strict=True)]
         doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
@@ -242,27 +237,42 @@ def _pipeline(language: str) -> tuple[Any, Any, Any]:
     """The tokeniser of a language, its finder of sentences, and the class of what these pass around."""
     try:
         import spacy
+        from spacy.attrs import IS_PUNCT, IS_SPACE
         from spacy.tokens import Doc
     except ImportError as error:
         raise MissingExtraError(error.name or "spacy", "spacy") from None
     try:
-        nlp = spacy.blank(language)
+        nlp: Any = spacy.blank(language)
     except (ImportError, ValueError):
         remedy = "give the code of a language that it has, such as en, de or fr; xx is for any"
         raise ParameterError(f"spaCy has no rules for the language {language!r}", remedy=remedy) from None
     nlp.max_length = 2**31
+    # What spaCy finds out about each new word (its shape, whether it is a URL ...) costs as much as tokenising it: here
+    # only white space is asked for, and by its finder of sentences punctuation. Its tokeniser remembers 10,000 words;
+    # a corpus has many times that.
+    known = nlp.vocab.lex_attr_getters
+    nlp.vocab.lex_attr_getters = {name: known[name] for name in (IS_PUNCT, IS_SPACE) if name in known}
+    if hasattr(nlp.tokenizer, "max_cache_size"):
+        nlp.tokenizer.max_cache_size = _REMEMBERED
     return nlp, nlp.create_pipe("sentencizer"), Doc
 
 
 def _placed(
-    tokens: list[Span], mentions: Sequence[CharMention], whole: Text, misaligned: str, reading: Reading
+    tokens: list[Span], whole: Text, misaligned: str, reading: Reading
 ) -> tuple[list[Span], list[tuple[Mention, CharMention]]]:
-    """The tokens, and the mentions by tokens."""
+    """The tokens, and the mentions by tokens; all faults of mentions are told at once."""
     text = whole.text
-    lines: Sequence[int | None] = whole.lines or [None] * len(mentions)
+    lines: Sequence[int | None] = whole.lines or [None] * len(whole.mentions)
     starts, ends = {a for a, _ in tokens}, {b for _, b in tokens}
+    faults: list[InputError] = []
     kept, cuts = [], set()
-    for mention, line in zip(mentions, lines, strict=True):
+    for given, line in zip(whole.mentions, lines, strict=True):
+        try:
+            # What begins and ends with tokens is right as it is, whatever white space the tokens hold.
+            mention = given if _fits(given, starts, ends) else _trimmed(text, given, line, reading)
+        except InputError as error:
+            faults.append(error)
+            continue
         odd = {a for a, _ in mention.spans} - starts | {b for _, b in mention.spans} - ends
         if odd and misaligned != "cut":
             place = min(odd)
@@ -272,7 +282,8 @@ def _placed(
             told = f"mention {mention.label} {what!r} ({spans}) begins or ends within the token {token!r}"
             if misaligned == "error":
                 remedy = "pass --misaligned cut to cut the token there, or skip to leave it out"
-                raise InputError(told, line=line, remedy=remedy)
+                faults.append(InputError(told, line=line, remedy=remedy))
+                continue
             reading.notes[f"left out: {told}"] += 1
             continue
         cuts |= odd
@@ -289,10 +300,14 @@ def _placed(
                 a, b = mention.spans[0]
                 remedy = "remove one, or pass --repair"
                 told = f"mention {mention.label} {text[a:b]!r} ({a}-{b}) is given twice"
-                raise InputError(told, line=line, remedy=remedy)
+                faults.append(InputError(told, line=line, remedy=remedy))
+                continue
             reading.repaired["mention that was given twice dropped"] += 1
             continue
         placed[by_tokens] = mention
+    if faults:
+        faults[0].also = faults[1:]
+        raise faults[0]
     return tokens, sorted(placed.items(), key=_by_place)
 
 
@@ -368,7 +383,7 @@ def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
         document, start = _origin(sentence)
         if not number:
             name = sentence.id if document is None else document
-            parts.append(str(sentence.meta.get(BEFORE, "")))
+            parts.append(before_of(sentence))
             place = len(parts[0])
         elif parts[-1] and not parts[-1][-1:].isspace() and start != place:
             parts.append(between)

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from entaug.align import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, are_columns
 
-__all__ = ["extras_of", "fields", "kind_of", "parsed", "sentence_of", "tokens_of"]
+__all__ = ["extras_of", "fields", "kind_of", "sentence_of", "tokens_of"]
 
-_LONG_NUMBER = re.compile(rb"\d{19}")
 _KINDS = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
 
 
 def kind_of(value: object) -> str:
     """What a JSON value is, in words."""
     return _KINDS.get(type(value), "a number")
-
-
-def parsed(data: bytes) -> Any:
-    """A JSON value.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        value = orjson.loads(data)
-        # orjson makes a float of a number of more than 64 bits, and loses its last digits.
-        return json.loads(data) if _LONG_NUMBER.search(data) else value
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not JSON ({error.msg.split(':')[0]})", remedy="mend it, or fetch it anew") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON that can be read ({str(error).split(':')[0]})", remedy="mend it") from None
 
 
 def tokens_of(value: Any, name: str) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError
 from entaug.formats.base import Carries, Reading
 from entaug.formats.files import atomic, beginning, read_bytes
-from entaug.formats.records import as_json
-from entaug.formats.token_records import extras_of, fields, kind_of, parsed, sentence_of, tokens_of
+from entaug.formats.records import as_json, parsed
+from entaug.formats.token_records import extras_of, fields, kind_of, sentence_of, tokens_of
 from entaug.formats.whole import Whole
 
 __all__ = ["W2ner", "W2nerDialect"]
@@ -112,7 +112,7 @@ class W2ner(Whole):
 
 def _records(path: Path) -> list[Any]:
     try:
-        records = parsed(read_bytes(path).removeprefix(_BOM))
+        records = parsed(read_bytes(path).removeprefix(_BOM), "mend it, or fetch it anew")
     except InputError as error:
         error.path = str(path)
         raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from entaug.formats.files import followed, output_error
 from entaug.formats.jsonl import Jsonl, JsonlDialect
 from entaug.tags import flatten
 
-__all__ = ["Whole", "finish_whole", "flattened", "write_whole"]
+__all__ = ["Whole", "check_folder", "finish_whole", "flattened", "write_whole"]
 
 _LINES = Jsonl()
 
@@ -39,6 +38,11 @@ class Whole(abc.ABC):
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.Format`; the path may be a folder."""
+
+    def replaceable(self, path: Path) -> bool:
+        """Whether a folder holds nothing but what this format writes, so that a new one may take its place."""
+        del path
+        return False
 
     @abc.abstractmethod
     def dialect(self, **options: Any) -> Any:
@@ -102,13 +106,40 @@ def flattened(sentence: Sentence, overlap: str) -> Sentence:
     return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
 
 
-def finish_whole(format_: Whole, dialect: Any, lines: Path, target: Path) -> None:
+def finish_whole(format_: Whole, dialect: Any, lines: Path, target: Path, *, force: bool = False) -> None:
     """Write what `Whole.dump` gave for each sentence as the file that was meant."""
-    write_whole(format_, dialect, format_.read(lines, dialect, Reading(), 0, lines.stat().st_size), target)
+    sentences = format_.read(lines, dialect, Reading(), 0, lines.stat().st_size)
+    write_whole(format_, dialect, sentences, target, force=force)
 
 
-def write_whole(format_: Whole, dialect: Any, sentences: Iterable[Sentence], target: Path) -> int:
+def check_folder(format_: Whole, path: Path, *, force: bool) -> None:
+    """Raise where a folder is in the way of one that is to be written.
+
+    Raises:
+        OutputError: it holds something, and `force` is not given or it is not what the format writes.
+    """
+    if not any(path.iterdir()):
+        return
+    if not force:
+        remedy = f"name a new or empty one, or pass --force to replace what was written as {format_.title} before"
+        raise OutputError("is a folder that holds something", path=str(path), remedy=remedy)
+    if not format_.replaceable(path):
+        what = f"is a folder that holds more than {format_.title}, and is not replaced"
+        raise OutputError(what, path=str(path), remedy="name a new or empty one")
+
+
+def write_whole(
+    format_: Whole, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
+) -> int:
     """Write a file or folder that is at its place only when it is complete.
+
+    Args:
+        format_: the format.
+        dialect: how it is laid out.
+        sentences: what to write.
+        target: the file or folder.
+        force: whether to replace a folder that the format wrote; see `Whole.replaceable`. It is moved aside when the
+            new one is complete, and deleted when that is in its place.
 
     Returns:
         How many sentences were written.
@@ -131,15 +162,30 @@ def write_whole(format_: Whole, dialect: Any, sentences: Iterable[Sentence], tar
         if real.is_dir() != format_.folder and real.exists():
             what = "is a folder, and a file is to be written" if real.is_dir() else "is a file, not a folder"
             raise OutputError(what, path=str(target), remedy="name another")
-        if format_.folder and real.exists() and any(real.iterdir()):
-            raise OutputError("is a folder that holds something", path=str(target), remedy="name a new or empty one")
+        if format_.folder and real.exists():
+            check_folder(format_, real, force=force)
         with tempfile.TemporaryDirectory(prefix=f".{real.name}.{os.getpid()}.", dir=real.parent) as beside:
             made = Path(beside, real.name)
             format_.write(counted(), made, dialect)
-            if format_.folder and real.exists():
-                real.rmdir()
-            if made.exists():
-                shutil.move(made, real) if format_.folder else made.replace(real)
+            if not format_.folder:
+                if made.exists():
+                    made.replace(real)
+            elif made.exists():
+                _put_in_place(format_, made, real, Path(beside, "replaced"), force=force)
     except OSError as error:
         raise output_error(target, error) from None
     return count
+
+
+def _put_in_place(format_: Whole, made: Path, real: Path, aside: Path, *, force: bool) -> None:
+    """Move a folder to its place; what is there goes aside, and comes back where that fails."""
+    there = real.exists()
+    if there:
+        check_folder(format_, real, force=force)  # once more: writing may have taken long
+        real.rename(aside)
+    try:
+        made.rename(real)
+    except OSError:
+        if there:
+            aside.rename(real)
+        raise
