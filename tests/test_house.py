@@ -79,7 +79,7 @@ MAY: dict[str, set[str]] = {
     "commands": {"*"},
     "filter_commands": {"*"},
     "options": {"*"},
-    "filtering": TEXT | {"formats", "filters", "filework", "jobs", "pairs", "sinks"},
+    "filtering": TEXT | {"augmenters.run", "formats", "filters", "filework", "jobs", "pairs", "review", "sinks"},
     "jobs": TEXT | {"formats", "augmenters", "registry", "sinks", "filework", "review"},
     "taggers.base": TEXT,
     "taggers": TEXT | {"taggers", "backends", "models", "scoring"},

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from entaug.cli import main
+from entaug.formats import read
 from entaug.page import page as page_of
 from entaug.quality import measure_made
 from entaug.report import read_runs
@@ -188,6 +190,26 @@ def test_decisions_survive_a_reload_and_are_exported(opened: Opened, files: dict
         page.set_input_files("#file", file)
         page.wait_for_function("told => document.getElementById('message').textContent.includes(told)", arg=told)
     assert opened.decided() == "1 accepted, 1 rejected"
+
+
+def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, tmp_path: Path) -> None:
+    train = str(ROOT / "examples" / "corpus" / "train.conll")
+    first, html, review = tmp_path / "first.jsonl", tmp_path / "report.html", tmp_path / "review.json"
+    again = tmp_path / "again.jsonl"
+    augment = ["augment", train, "-m", "mr", "--only-new", "-o"]
+    assert main([*augment, str(first)]) == 0
+    assert main(["report", str(first), "--gold", train, "--no-models", "-o", str(html)]) == 0
+    one = Opened(browser, html)
+    for key in "jrjr":  # the first and the third: a decision goes on to the next
+        one.page.keyboard.press(key)
+    with one.page.expect_download() as download:
+        one.page.click("#export")
+    download.value.save_as(review)
+    one.close(html)
+    rejected = {decision["id"] for decision in json.loads(review.read_text())["decisions"]}
+    assert len(rejected) == 2
+    assert main([*augment, str(again), "--apply-review", str(review)]) == 0
+    assert list(read(again)) == [sentence for sentence in read(first) if sentence.id not in rejected]
 
 
 def test_all_of_it_goes_by_keyboard(opened: Opened) -> None:

@@ -214,3 +214,14 @@ def written(folder: Path, lines: list[bytes]) -> Path:
     path = folder / "first.jsonl"
     path.write_bytes(b"\n".join(lines) + b"\n")
     return path
+
+
+def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
+    out = tmp_path / "all.jsonl"
+    jobs.augment_file(TRAIN, out, entaug.create("sis"))
+    everything = list(entaug.read(out))
+    new = [sentence for sentence in everything if "entaug" in sentence.meta]
+    review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
+    command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
+    subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
+    assert list(entaug.read(tmp_path / "good.jsonl")) == [s for s in everything if s != new[2]]

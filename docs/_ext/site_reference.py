@@ -9,7 +9,7 @@ import inspect
 import pydoc
 import tempfile
 from collections.abc import Mapping
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find
 from entaug.formats.base import Carries, Format
 from entaug.formats.whole import Whole
+from entaug.quality.registry import MEASURES, Measure
 from entaug.registry import METHODS, method
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
@@ -112,12 +113,9 @@ def _is_folder(one: Format) -> bool:
 
 
 def registry_pages() -> dict[str, str]:
-    """The pages of filters and, where there are any, of quality measures, by path."""
+    """The pages of filters and quality measures, by path."""
     pages = listed("filters", "Filters", FILTERS, "entaug.filters")
-    if util.find_spec("entaug.quality"):
-        measures = getattr(import_module("entaug.quality"), "MEASURES", {})
-        pages |= listed("measures", "Quality measures", measures, "entaug.quality")
-    return pages
+    return pages | listed("measures", "Quality measures", MEASURES, "entaug.quality")
 
 
 def listed(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
@@ -147,6 +145,8 @@ def _loaded(entry: Any) -> Any:
 
 def _summary(one: Any) -> str:
     facts = getattr(one, "facts", one)
+    if isinstance(one, Measure):
+        return f"{one.title}: {one.meaning}"
     own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
     return next(
         (str(v) for k in ("summary", "title", "what") if (v := getattr(facts, k, None))), own
@@ -162,6 +162,8 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
         parts.append(f"```{{eval-rst}}\n.. auto{kind}:: {where}\n{index}```\n")
     else:
         parts.append(f"{_summary(one)}\n")
+    if isinstance(one, Measure):
+        parts.append(_measure_page(one))
     if not inspect.isclass(one) and dataclasses.is_dataclass(one):
         told = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
         facts = [(key, value) for key, value in told.items() if value not in ("", None, ()) and not callable(value)]
@@ -176,6 +178,15 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
             parts.append(f"Parameters go behind a colon: `{name}:NAME=VALUE,NAME=VALUE`.\n")
         parts += ["## Parameters\n", options_table(one, head="parameter")]
     return "\n".join(parts)
+
+
+def _measure_page(one: Measure) -> str:
+    unit = {"share": "a share, from 0 to 1, shown in percent", "": "none"}.get(one.unit, one.unit)
+    asked = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
+    facts = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
+    function = getattr(one.function, "func", one.function)  # of a partial one
+    where = f"{function.__module__}.{function.__qualname__}"
+    return table(("", ""), facts) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
 
 
 # ---------------------------------------------------------------------------------------------- models, measurements

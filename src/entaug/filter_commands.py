@@ -45,6 +45,9 @@ def add(commands: Any) -> None:
         "--gold", metavar="FILE", help="what was augmented, where the input lacks it or says nothing of provenance"
     )
     judge.add_argument("--rejected", metavar="FILE", help="write what is left out, with why, as JSON lines")
+    judge.add_argument(
+        "--apply-review", metavar="FILE", help="leave out what was rejected in a report; FILE is what it exported"
+    )
     judge.add_argument("--force", action="store_true", help="replace outputs that exist")
     judge.add_argument(
         "--lose",
@@ -113,6 +116,7 @@ def _filter(args: argparse.Namespace) -> int:
             filters_given(args),
             gold=args.gold,
             rejected=args.rejected,
+            review=args.apply_review,
             lose=[kind.strip() for kind in args.lose.split(",") if kind.strip()],
             force=args.force,
             **reading(args),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.augmenters.run import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.filework import (
@@ -34,6 +35,7 @@ from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
 from entaug.jobs import _check_losses, _refuse_loss
 from entaug.pairs import Pair, pair_up
+from entaug.review import read_review
 from entaug.sinks import Counts, StreamSink
 
 __all__ = ["FilterSummary", "filter_file"]
@@ -76,6 +78,7 @@ def filter_file(
     *,
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
+    review: str | Path | None = None,
     lose: Collection[str] = (),
     force: bool = False,
     repair: bool = False,
@@ -93,6 +96,7 @@ def filter_file(
         filters: what judges; see `entaug.filters.create_filters`.
         gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
         rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
+        review: what was decided in a report (see `entaug.review`): what was rejected there is left out.
         lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
         force: replace files that exist.
         repair: mend broken tag sequences.
@@ -103,7 +107,7 @@ def filter_file(
         progress: called now and then.
 
     Raises:
-        ParameterError: no filter.
+        ParameterError: neither a filter nor a review.
         InputError: the input is faulty, nothing in it was made, or a filter needs a source that is not there.
         LossError: the output's format cannot carry what the input holds.
         OutputError: an output exists or cannot be written. None appears then.
@@ -119,8 +123,9 @@ def filter_file(
         (2, 1, {'similarity: too unlike its source': 1})
     """
     begun = time.monotonic()
-    if not filters:
+    if not filters and review is None:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
+    unwanted = read_review(review).rejected if review is not None else frozenset()
     _check_losses(lose)
     check_output(output, input, force=force)
     options = read_options or {}
@@ -152,7 +157,7 @@ def filter_file(
             learned = known if known is not None else [s for s, p in zip(sentences, pairs, strict=True) if p is None]
             for one in filters:
                 one.fit(learned)
-            reasons = _judged(pairs, filters, progress)
+            reasons = _judged(pairs, filters, unwanted, progress)
             _write(sentences, reasons, to, output, aside, lose)
         except EntaugError as error:
             named(error, kept, input)
@@ -185,9 +190,14 @@ def _check_sources(pairs: Sequence[Pair | None], filters: Sequence[Filter], path
             raise InputError(told, path=path, remedy=one.without_source)
 
 
-def _judged(pairs: Sequence[Pair | None], filters: Sequence[Filter], progress: Progress) -> list[str | None]:
+def _judged(
+    pairs: Sequence[Pair | None], filters: Sequence[Filter], unwanted: Collection[int], progress: Progress
+) -> list[str | None]:
     """For each sentence why it is refused; None for gold ones and those that are kept."""
     found = [None if pair is None else pair.rejected for pair in pairs]  # what was refused before stays so
+    for i, pair in enumerate(pairs):
+        if unwanted and pair is not None and int.from_bytes(pair.made.fingerprint(), "little") in unwanted:
+            found[i] = REVIEWED.reason
     made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
     for start in range(0, len(made), _WINDOW):
         window = made[start : start + _WINDOW]
