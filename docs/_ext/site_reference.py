@@ -170,7 +170,10 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
         parts.append(table(("", ""), facts))
     if inspect.isclass(one) and dataclasses.is_dataclass(one) and dataclasses.fields(one):
         if folder == "filters":
-            usage = f"entaug augment train.conll -m mr --filters {name} -o bigger.conll"
+            given = [
+                f" {f.metadata['given'].replace('FILE', 'test.conll')}" for f in dataclasses.fields(one) if f.metadata
+            ]
+            usage = f"entaug augment train.conll -m mr --filter {name}{''.join(given)} -o bigger.conll"
             parts.append(f"## On the command line\n\n```\n{usage}\n```\n")
             parts.append(f"Parameters go behind a colon: `{name}:NAME=VALUE,NAME=VALUE`.\n")
         parts += ["## Parameters\n", options_table(one, head="parameter")]
