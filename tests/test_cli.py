@@ -123,13 +123,15 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
     options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.method(method), "p") else [])]
     facts = entaug.method(method).facts
     seeds = ["0", "1", "random"]
+    if set(facts.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
+        seeds = ["0", "random"]
     if hasattr(entaug.method(method), "epochs"):  # what learns: as little of it as shows the whole way
-        options, seeds = ["--copies", "1", "--epochs", "1", "--max-attempts", "1"], ["0", "random"]
+        options = ["--copies", "1", "--epochs", "1", "--max-attempts", "1"]
         options += ["--longest", "24"] if "generator" in facts.needs else []
-    corpus = NESTED
-    if not (facts.nested and facts.discontinuous):  # the beginning of one that it can carry
-        corpus = str(tmp_path / "flat.jsonl")
-        entaug.write(list(entaug.read(EXAMPLE / "train.conll"))[:12], corpus)
+    corpus = str(tmp_path / "gold.jsonl")
+    # Of one that it can carry, and its beginning where that takes long.
+    whole = NESTED if facts.nested and facts.discontinuous else EXAMPLE / "train.conll"
+    entaug.write(list(entaug.read(whole))[: 12 if len(seeds) == 2 else None], corpus)
     outputs = []
     for seed in seeds:
         out = tmp_path / f"{seed}.jsonl"
