@@ -54,8 +54,10 @@ lint: $(VENV)/.made
 types: $(VENV)/.made
 	$(BIN)/mypy
 
+# Two tests at a time, each on one core.
+WORKERS ?= 2
 unit: setup browser
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.made

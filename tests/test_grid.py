@@ -162,14 +162,14 @@ def test_a_hostile_grid_does_not_hang() -> None:
     n = 200
     nnw = list(itertools.combinations(range(n), 2))
     thw = [(tail, head, label) for tail in range(n) for head in range(tail + 1) for label in "ABC"]
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(decode(nnw, reversed(thw))) == MOST
     # Two steps from each word: the shortest paths are long, and there are very many.
     ladder = [(i, j) for i, j in nnw if j - i <= 2]
     assert len(decode(ladder, reversed(thw))) == MOST
     # Two ways that never meet the tail.
     assert decode([pair for pair in nnw if pair[1] < n - 1], [(n - 1, 0, "A")]) == ()
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_what_cannot_be_is_refused() -> None:
