@@ -91,6 +91,9 @@ def main() -> None:
     name, *rest = sys.argv[1:]
     atheris.instrument_all()
     find(name)
+    # What readers import late is no part of the time that an input takes.
+    for seed in sorted((Path(__file__).parent / "seeds" / name).glob("*")):
+        check(name, seed.read_bytes())
 
     def one(data: bytes) -> None:
         check(name, data)
