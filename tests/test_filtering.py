@@ -207,7 +207,7 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     argv = ["filter", str(file), "-o", str(out), "--filter", "validity", "--filter", "duplicates"]
     assert main([*argv, "--rejected", str(tmp_path / "r.jsonl")]) == 0
     said = capsys.readouterr().err
-    assert "2 gold sentences, 2 of 4 new ones kept, 4 written" in said
+    assert "2 of 4 new sentences kept, and 2 gold sentences: 4 written" in said
     assert "  refused by validity: 1 (brackets or quotes that do not pair: 1)" in said
     assert "  refused by duplicates: 1 (reads as its source: 1)" in said
     assert len(entaug.read(tmp_path / "r.jsonl")) == 2

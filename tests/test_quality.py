@@ -446,3 +446,12 @@ def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
     found = measure([Pair(s) for s in gold], (), measures=["self_bertscore"], encoder=encoder)
     assert found.values["self_bertscore"] == pytest.approx(float(f1.mean()), abs=1e-4)
+
+
+def test_sentences_alone_find_their_sources_by_provenance() -> None:
+    gold = [Sentence("a b c d e".split()), Sentence("f g h".split())]
+    new = list(entaug.create("sis", p=1.0).augment(gold))
+    found = measure([*new[:1], Pair(new[1], gold[1])], gold, measures=["length_difference", "near_gold"])
+    assert found.by_sentence["length_difference"] == [0, 0]
+    lone = measure([Sentence(["x", "y"])], gold, measures=["new_words"])
+    assert lone.by_sentence.get("new_words", [None]) == [None]

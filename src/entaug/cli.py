@@ -177,7 +177,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     add_reading(convert)
     add_writing(convert)
-    convert.set_defaults(run=_convert, provenance=False)
+    convert.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    convert.set_defaults(run=_convert)
 
     formats = commands.add_parser("formats", help="list the formats, or tell about one")
     formats.add_argument("name", nargs="?", help="a format")
@@ -476,10 +477,14 @@ def _say_notes(notes: dict[str, int]) -> None:
 
 def say_refusals(refused: Mapping[str, int]) -> None:
     """How many each filter has refused, and why, from counts by ``"FILTER: REASON"``."""
+    from entaug.augmenters.run import REVIEWED
+
     by_filter: dict[str, dict[str, int]] = {}
     for told, count in refused.items():
         name, colon, reason = told.partition(": ")
-        if not colon:
+        if told == REVIEWED.reason:
+            name, reason = "review", "rejected there"
+        elif not colon:
             name, reason = "an earlier run", told
         by_filter.setdefault(name, {})[reason] = count
     for name, reasons in by_filter.items():

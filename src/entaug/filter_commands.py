@@ -59,7 +59,8 @@ def add(commands: Any) -> None:
     add_reading(judge)
     add_writing(judge)
     add_computing(judge)
-    judge.set_defaults(run=_filter, provenance=False)
+    judge.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    judge.set_defaults(run=_filter)
 
 
 def _filters(args: argparse.Namespace) -> int:
@@ -128,8 +129,9 @@ def _filter(args: argparse.Namespace) -> int:
         return OK
     _say_repairs(summary.repaired)
     _say_notes(summary.notes)
-    kept = f"{_n(summary.gold, 'gold sentence')}, {summary.kept:,} of {summary.judged:,} new ones kept"
-    _say_line(f"{kept}, {summary.after.sentences:,} written ({summary.seconds:.1f} s)")
+    kept = f"{summary.kept:,} of {_n(summary.judged, 'new sentence')} kept"
+    gold = f", and {_n(summary.gold, 'gold sentence')}" if summary.gold else ""
+    _say_line(f"{kept}{gold}: {summary.after.sentences:,} written ({summary.seconds:.1f} s)")
     say_refusals(summary.refused)
     for file in filter(None, (args.rejected, args.output)):
         _say_line(f"wrote {'standard output' if file == '-' else file}")

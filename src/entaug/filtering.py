@@ -30,7 +30,7 @@ from entaug.filework import (
     silent,
     watched,
 )
-from entaug.filters import Filter, judge_all
+from entaug.filters import Filter, create_filters, judge_all
 from entaug.formats import Opened, find, named, open_file, read, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
@@ -75,7 +75,7 @@ class FilterSummary:
 def filter_file(
     input: str | Path,
     output: str | Path,
-    filters: Sequence[Filter],
+    filters: str | Filter | Sequence[str | Filter],
     *,
     gold: str | Path | None = None,
     rejected: str | Path | None = None,
@@ -94,7 +94,7 @@ def filter_file(
     Args:
         input: augmented sentences, with or without the gold ones; or ``"-"``.
         output: where what is kept goes, or ``"-"``.
-        filters: what judges; see `entaug.filters.create_filters`.
+        filters: what judges: filters, or what `entaug.filters.create_filters` makes some of.
         gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
         rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
         review: what was decided in a report (see `entaug.review`): what was rejected there is left out.
@@ -115,15 +115,15 @@ def filter_file(
 
     Example:
         >>> import entaug, pathlib, tempfile
-        >>> from entaug.filters import create_filters
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
         >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "all.jsonl")
-        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", create_filters("similarity:low=0.55"))
+        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:low=0.55")
         >>> summary.gold, summary.kept, dict(summary.refused)
         (2, 1, {'similarity: too unlike its source': 1})
     """
     begun = time.monotonic()
+    filters = create_filters(filters)
     if not filters and review is None:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
     unwanted = read_review(review).rejected if review is not None else frozenset()

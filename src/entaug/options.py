@@ -121,11 +121,16 @@ def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
 
 def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     """The fields of the chosen method become options, so no method has code here."""
-    cls = _method_class(argv)
-    if cls is None:
-        return
+    chosen = _method_class(argv)
+    if chosen is None:  # those of every method, for the help
+        from entaug.augmenters.base import Augmenter
+
+        cls: type[Augmenter] = Augmenter
+        name = "options of every method; those of one: entaug augment --method NAME --help"
+    else:
+        cls, name = chosen, f"options of {chosen.facts.name} ({chosen.facts.long_name})"
     told = field_texts(cls)
-    group = parser.add_argument_group(f"options of {cls.facts.name} ({cls.facts.long_name})")
+    group = parser.add_argument_group(name)
     for field in dataclasses.fields(cls):
         if field.name == "filters":  # several times if need be, so with an option of its own
             continue

@@ -1,7 +1,7 @@
 """A report as one page of HTML: what was made of what, how good it is, whether it helped, and examples to look through.
 
 The page is one file without a reference to any other: it can be opened from a disk, mailed and archived. Decisions that
-are made in it (accept, reject) can be exported for ``entaug augment --apply-review``.
+are made in it (accept, reject) can be exported for the option ``--apply-review`` of ``entaug filter`` and ``augment``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.evaluation import write_text
 from entaug.filework import Progress, check_output
 from entaug.formats.files import STDIN, beginning
@@ -144,7 +144,7 @@ def page(
 
 
 def report_page(
-    inputs: Iterable[str | Path],
+    inputs: str | Path | Iterable[str | Path],
     output: str | Path,
     *,
     gold: str | Path | None = None,
@@ -158,8 +158,8 @@ def report_page(
     """Write a page about augmented files and experiments.
 
     Args:
-        inputs: files of augmented sentences in any format, those of rejected drafts too; folders of experiments or
-            their ``runs.jsonl``. Which is which is told by their content.
+        inputs: one or more files of augmented sentences in any format, those of rejected drafts too; folders of
+            experiments or their ``runs.jsonl``. Which is which is told by their content.
         output: the file to write.
         gold: the file that was augmented; wanted where the augmented files hold new sentences alone.
         models: measure with language models and encoders too (perplexity, similarity ...).
@@ -186,7 +186,10 @@ def report_page(
         >>> report_page([folder / "new.jsonl"], folder / "report.html", models=False).methods
         {'sis': 1}
     """
-    given = sort_inputs(inputs)
+    files = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not all(isinstance(one, str | Path) for one in files):
+        raise ParameterError("a page is made of files", remedy="write the sentences to one first: entaug.write")
+    given = sort_inputs(files)
     # Before minutes of measuring. A page may stand in the folder of its experiment, but not in one of a corpus.
     check_output(output, STDIN, force=force)
     records = [path for path in given.runs if not Path(path).is_dir()]

@@ -41,6 +41,9 @@ class Plot:
     rows: tuple[tuple[str, ...], ...]
 
 
+_SHAPES = "os^Dxv+P*"
+
+
 def _kept(made: Made) -> dict[str, list[Sentence]]:
     """What each method made that was kept."""
     found = {name: [p.made for p in pairs if p.rejected is None] for name, pairs in made.methods.items()}
@@ -62,27 +65,30 @@ def types(made: Made) -> Plot | None:
         return 100 * counts[label] / counts.total() if counts else 0.0
 
     def draw(axes: Axes) -> None:
-        for row, label in enumerate(shown):
-            xs = [share(counts, label) for counts in groups.values() if counts]
-            axes.plot(xs, [row] * len(xs), "o", ms=7, color=COLOURS["made"], alpha=0.65, mew=0)
-            if gold:
-                axes.plot([share(gold, label)], [row], "|", ms=17, mew=2.5, color=COLOURS["gold"])
-        axes.plot([], [], "o", ms=7, color=COLOURS["made"], mew=0, label="a method")
+        rows = range(len(shown))
         if gold:
-            axes.plot([], [], "|", ms=12, mew=2.5, color=COLOURS["gold"], label="gold")
+            xs = [share(gold, label) for label in shown]
+            axes.plot(xs, rows, "|", ms=17, mew=2.5, color=COLOURS["gold"], label="gold")
+        # Methods are told apart by shape, which needs no eye for colours; where there are too many they are not.
+        for (name, counts), shape in zip(groups.items(), _SHAPES if apart else "o" * len(groups), strict=False):
+            xs = [share(counts, label) for label in shown] if counts else []
+            told = name if apart else "a method" if name == next(iter(groups)) else None
+            drawn_as = {"ms": 7, "alpha": 0.65, "mew": 0} if shape not in "x+" else {"ms": 7, "mew": 2}
+            axes.plot(xs, rows[: len(xs)], shape, color=COLOURS["made"], label=told, **drawn_as)
         axes.set_yticks(range(len(shown)), [_short(label) for label in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         axes.set_xlabel("share of the mentions, %")
         axes.grid(axis="x")
         axes.tick_params(length=0)
-        axes.legend(loc="lower right")
+        axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(groups)))
 
+    apart = len(groups) <= len(_SHAPES)
     title = "Entity types before and after"
     rest = f" The {len(shown)} most frequent of {len(order)} types are drawn." if len(shown) < len(order) else ""
     return Plot(
         title,
-        f"A bar marks the share of the mentions that a type has in the gold sentences, a dot that of a method.{rest}",
+        f"A bar marks the share of the mentions that a type has in gold sentences, the others those of methods.{rest}",
         drawn(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
         ("type", "gold", *groups),
         tuple(

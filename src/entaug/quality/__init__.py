@@ -24,7 +24,7 @@ from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingExtraError, MissingModelError, ParameterError, UnknownNameError
-from entaug.pairs import Made, Pair
+from entaug.pairs import Made, Pair, pair_up
 from entaug.quality.material import Material, Models, Progress, UndefinedError, silent
 from entaug.quality.registry import MEASURES, Measure
 
@@ -65,7 +65,7 @@ class Quality:
 
 
 def measure(
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair | Sentence],
     gold: Sequence[Sentence],
     *,
     name: str = "",
@@ -81,7 +81,8 @@ def measure(
     without a source, and no gold.
 
     Args:
-        pairs: augmented sentences with their sources, as `entaug.pairs.read_made` gives them.
+        pairs: augmented sentences with their sources, as `entaug.pairs.read_made` gives them; or alone, where their
+            provenance leads to those in `gold`.
         gold: all gold sentences.
         name: for the result.
         measures: which; None for all that the models allow.
@@ -100,7 +101,9 @@ def measure(
         Values and notes. The order of the pairs changes nothing but `near_others`, which looks at earlier ones.
     """
     chosen, models, notes = _prepared(measures, causal_lm, masked_lm, encoder, progress)
-    return _measured(name, pairs, gold, chosen, models, notes)
+    found = iter(pair_up([one for one in pairs if isinstance(one, Sentence)], gold))
+    known = [one if isinstance(one, Pair) else next(found) or Pair(one) for one in pairs]
+    return _measured(name, known, gold, chosen, models, notes)
 
 
 measure_quality = measure
