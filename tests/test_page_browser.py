@@ -179,17 +179,28 @@ def test_decisions_survive_a_reload_and_are_exported(opened: Opened, files: dict
     page.reload()
     assert opened.decided() == "0 accepted, 0 rejected"
     changed = {**json.loads(file.read_text())}
-    changed["decisions"].append({"fingerprint": "00", "method": "mr", "id": None, "decision": "accept"})
+    changed["decisions"].append({"fingerprint": "00" * 8, "method": "mr", "id": None, "decision": "accept"})
     file.write_text(json.dumps(changed))
     page.set_input_files("#file", file)
     page.wait_for_function("document.getElementById('message').textContent")
     assert opened.decided() == "1 accepted, 1 rejected"
     assert "2 decisions taken from the file; 1 concern no sentence of this page" in page.inner_text("#message")
+    # Of a file with a fault nothing is taken.
+    first = {**changed["decisions"][1], "fingerprint": changed["decisions"][1]["fingerprint"].upper(), "method": None}
+    for amiss, told in ((None, "is no object"), ({**first, "decision": "no"}, "is neither accept nor reject")):
+        file.write_text(json.dumps({**changed, "decisions": [{**first, "decision": "accept"}, amiss]}))
+        page.set_input_files("#file", file)
+        page.wait_for_function(f"document.getElementById('message').textContent.includes('Decision 2 {told}')")
+        assert opened.decided() == "1 accepted, 1 rejected"
+    file.write_text(json.dumps({**changed, "decisions": [{**first, "decision": "accept"}]}))
+    page.set_input_files("#file", file)
+    page.wait_for_function("document.getElementById('message').textContent.startsWith('1 decision taken')")
+    assert opened.decided() == "2 accepted, 0 rejected"
     for bad, told in (("{", "This is no JSON"), ("[]", "no file of decisions"), ('{"entaug":"review"}', "no file of")):
         file.write_text(bad)
         page.set_input_files("#file", file)
         page.wait_for_function("told => document.getElementById('message').textContent.includes(told)", arg=told)
-    assert opened.decided() == "1 accepted, 1 rejected"
+    assert opened.decided() == "2 accepted, 0 rejected"
 
 
 def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import entaug
 from entaug.data import Mention, Sentence
-from entaug.pairs import read_made
+from entaug.pairs import pair_up, read_made
 
 GOLD = [
     Sentence(
@@ -77,3 +77,25 @@ def test_rejected_drafts_say_why(tmp_path: Path) -> None:
 def test_odd_provenance_breaks_nothing(tmp_path: Path, provenance: object) -> None:
     sentence = Sentence(["Rome"], meta={"entaug": provenance})
     read_made([written(tmp_path, "odd.jsonl", [sentence])])
+
+
+def test_ids_that_sentences_got_since_do_not_hide_what_was_made_of_them(tmp_path: Path) -> None:
+    new = made_by("sis")
+    named = [s.with_(id=f"s{i}") for i, s in enumerate(GOLD)]  # as formats do that name what has no name
+    found = read_made([written(tmp_path, "all.jsonl", [*named, *new])])
+    assert all(pair.source is not None for pair in found.methods["sis"])
+    assert [pair and pair.source is not None for pair in pair_up([*named, *new])] == [None] * 3 + [True] * 3
+
+
+def test_gold_of_a_file_with_provenance_is_gold_even_where_its_tokens_are_others_now(tmp_path: Path) -> None:
+    gold = written(tmp_path, "gold.conll", GOLD)
+    cut = Sentence("Paris is far-from Rome .".split(), GOLD[1].mentions[:1])
+    found = read_made([written(tmp_path, "all.jsonl", [cut, *made_by("sis")])], gold)
+    assert {name: len(pairs) for name, pairs in found.methods.items()} == {"sis": 3}
+
+
+def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    path = written(tmp_path, "all.jsonl", [*GOLD, *made_by("sis")])
+    found = read_made([path, tmp_path / "." / "all.jsonl"])
+    assert len(found.methods["sis"]) == 3
+    assert "is named more than once" in found.notes[0]

@@ -17,6 +17,7 @@ import entaug
 from conftest import ROOT
 from entaug import jobs
 from entaug.augmenters.base import Augmenter
+from entaug.cli import main
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.filters import Filter
@@ -147,7 +148,7 @@ def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
     assert any(note.startswith("1 of 1 sentences that the review rejects were not made here") for note in summary.notes)
     mixed = decisions(tmp_path / "m.json", (Sentence(["never", "made"]), "reject"), method="mr")
     summary = jobs.augment_file(TRAIN, tmp_path / "out2.conll", entaug.create("sis"), review=mixed)
-    assert not any("review" in note for note in summary.notes), "those of other methods are none of ours"
+    assert not any("not made here" in note for note in summary.notes), "those of other methods are none of ours"
 
 
 def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -195,9 +196,11 @@ def test_faulty_reviews_are_told_in_one_line(tmp_path: Path, content: str | None
 
 def test_of_two_decisions_the_later_holds(tmp_path: Path) -> None:
     one = Sentence(["a"])
+    number = int.from_bytes(one.fingerprint(), "little")
     review = read_review(decisions(tmp_path / "r.json", (one, "reject"), (one, "accept")))
     assert not review.rejected
-    assert len(review.accepted) == 1
+    assert not review.refuses(number, None)
+    assert read_review(decisions(tmp_path / "r.json", (one, "accept"), (one, "reject"))).refuses(number, "any")
 
 
 def test_the_command_line_obeys_a_review(tmp_path: Path) -> None:
@@ -225,3 +228,64 @@ def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
     subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
     assert list(entaug.read(tmp_path / "good.jsonl")) == [s for s in everything if s != new[2]]
+
+
+def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    one = Sentence(["a"])
+    found = [
+        {"fingerprint": one.fingerprint().hex().upper(), "method": "sis", "id": name, "decision": decision}
+        for name, decision in (("a/sis-0-1", "accept"), ("a/sis-1-1", "reject"))
+    ]
+    path = tmp_path / "r.json"
+    path.write_bytes(b"\xef\xbb\xbf" + orjson.dumps({"entaug": "review", "version": 1, "decisions": found}))
+    review, number = read_review(path), int.from_bytes(one.fingerprint(), "little")
+    assert [review.refuses(number, name) for name in ("a/sis-0-1", "a/sis-1-1", None)] == [False, True, True]
+
+
+def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
+    summary = jobs.augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create("sis"), review=mr)
+    assert "the review decides about other methods alone, and leaves all of sis as it is" in summary.notes
+    told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
+    assert "1 of 1 sentences that the review rejects are not here" in told.notes
+
+
+# ------------------------------------------------------------------------------------------------ what is read is kept
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("filter new.jsonl --gold G --filter validity -o G", "G"),
+        ("filter new.jsonl --gold G --filter validity -o x.jsonl --rejected G", "G"),
+        ("filter new.jsonl --gold g.conll --filter leakage --held-out G -o G", "G"),
+        ("quality new.jsonl --gold G --no-models -o G", "G"),
+        ("augment g.conll -m sis --filter leakage --held-out G -o G", "G"),
+        ("augment g.conll -m sis --filter leakage --held-out G -o x.jsonl --rejected G", "G"),
+        ("augment g.conll -m sis --apply-review R -o R --to jsonl", "R"),
+        ("augment g.conll -m sis --apply-review R -o x.jsonl --rejected R", "R"),
+        ("filter new.jsonl --apply-review R -o R --to jsonl", "R"),
+        ("report RUNS -o RUNS/runs.jsonl", "RUNS/runs.jsonl"),
+    ],
+)
+def test_nothing_that_is_read_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, wanted: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("g.conll", "G"):
+        Path(name).write_bytes(TRAIN.read_bytes())
+    jobs.augment_file("g.conll", "new.jsonl", entaug.create("sis"), only_new=True)
+    decisions(Path("R"), (Sentence(["a"]), "accept"))
+    Path("RUNS").mkdir()
+    Path("RUNS/runs.jsonl").write_text("")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert main([*command.split(), "--force"]) == 3
+    assert f"{wanted}: is read too" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_has_one_value_is_not_silently_given_another(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["augment", str(TRAIN), "-m", "sis", "--apply-review", "a", "--apply-review", "b"])
+    assert stopped.value.code == 2
+    assert "--apply-review is given twice" in capsys.readouterr().err

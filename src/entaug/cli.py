@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from entaug._version import __version__
 from entaug.errors import EntaugError, OutputError, ParameterError
 from entaug.options import (
+    Once,
     add_computing,
     add_method_options,
     add_reading,
@@ -142,7 +143,10 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     augment.add_argument("--rejected", metavar="FILE", help="where drafts that filters refused go, as JSON lines")
     augment.add_argument(
-        "--apply-review", metavar="FILE", help="leave out what was rejected in a report; FILE is what it exported"
+        "--apply-review",
+        action=Once,
+        metavar="FILE",
+        help="leave out what was rejected in a report; FILE is what it exported",
     )
     add_reading(augment)
     add_writing(augment)
@@ -205,10 +209,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _augment(args: argparse.Namespace) -> int:
     from entaug.augmenters.base import build
-    from entaug.filework import STDOUT
+    from entaug.filework import STDOUT, check_apart
     from entaug.jobs import augment_file
 
     use(args)
+    check_apart([args.output, args.rejected], args.held_out)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     params["filters"] = filters_given(args) or None
     augmenter = build(args.method_class, params)

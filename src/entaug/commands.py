@@ -22,7 +22,7 @@ from entaug.cli import (
     print_json,
 )
 from entaug.errors import InputError, ParameterError
-from entaug.options import add_computing, add_reading, reading, use
+from entaug.options import Once, add_computing, add_reading, reading, use
 
 if TYPE_CHECKING:
     from entaug.experiment import State
@@ -114,7 +114,9 @@ def add(commands: Any) -> None:
     report.add_argument("-o", "--output", default="-", help="where to write (default: - for standard output)")
     report.add_argument("--force", action="store_true", help="replace an output that exists")
     report.add_argument("--by-type", action="store_true", help="Markdown: tables of F1 by entity type too")
-    report.add_argument("--gold", metavar="FILE", help="page: the file that was augmented, where the others lack it")
+    report.add_argument(
+        "--gold", action=Once, metavar="FILE", help="page: the file that was augmented, where the others lack it"
+    )
     report.add_argument(
         "--no-models", dest="models", action="store_false", help="page: only measures that need no model"
     )
@@ -134,7 +136,9 @@ def _add_quality(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     quality.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
-    quality.add_argument("--gold", help="the file that was augmented, where FILE holds new sentences alone")
+    quality.add_argument(
+        "--gold", action=Once, help="the file that was augmented, where FILE holds new sentences alone"
+    )
     quality.add_argument("--measures", metavar="NAMES", help="which, with commas (default: all that the models allow)")
     quality.add_argument("--list", action="store_true", help="say what each measure means, and measure nothing")
     for option, usual in _ASKED.items():
@@ -213,7 +217,7 @@ _ASKED = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 def _quality(args: argparse.Namespace) -> int:
     from entaug.backends.resolve import resolve
     from entaug.evaluation import write_text
-    from entaug.filework import check_output
+    from entaug.filework import check_apart, check_output
     from entaug.pairs import read_made
     from entaug.quality import measure_made
     from entaug.quality.tables import glossary, markdown, table
@@ -228,6 +232,7 @@ def _quality(args: argparse.Namespace) -> int:
     if named and args.no_models:
         raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
     check_output(args.output, args.files[0], force=args.force)  # before the work, not after it
+    check_apart([args.output], [args.gold, *args.files])
     # What is named here must be there; what is only usual may be missing.
     models = {k: None if args.no_models else usual for k, usual in _ASKED.items()}
     models |= {kind: resolve(kind, name) for kind, name in named.items()}
@@ -248,12 +253,15 @@ def _quality(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     from entaug.evaluation import write_text
+    from entaug.filework import check_apart
     from entaug.page import report_page, sort_inputs
     from entaug.report import read_runs, report_on
 
     use(args)
     if not args.output.lower().endswith((".html", ".htm")):
         _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
+        records = (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in args.inputs)
+        check_apart([args.output], records)
         write_text(report_on(read_runs(args.inputs), by_type=args.by_type), args.output, force=args.force)
         if args.json and args.output != "-":
             print_json({"output": args.output})

@@ -21,6 +21,7 @@ __all__ = [
     "STDOUT",
     "Progress",
     "aside_path",
+    "check_apart",
     "check_kind",
     "check_losses",
     "check_output",
@@ -113,6 +114,25 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
             pass
     except OSError as error:
         raise output_error(path, error) from None
+
+
+def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Fail early where something would be written over what is read.
+
+    Args:
+        outputs: files or folders that will be written, or none.
+        inputs: all that is read besides the main input, which `check_output` looks at.
+
+    Raises:
+        OutputError: an output is an input, or lies in one that is a folder.
+    """
+    for read in (Path(one) for one in inputs if one is not None and str(one) != STDIN):
+        for written in (Path(one) for one in outputs if one is not None and str(one) not in STDOUT):
+            for path in (written, *left_by(written)):
+                same = path.exists() and read.exists() and path.samefile(read)
+                if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):
+                    what = "is read too, and what is read is never changed"
+                    raise OutputError(what, path=str(path), remedy="name another output")
 
 
 def aside_path(rejected: str | Path | None, input: str | Path, output: str | Path, *, force: bool) -> Path | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.cli import OK, _n, _progress, _say_line, _say_notes, _say_repairs, print_json, say_refusals
 from entaug.options import (
+    Once,
     add_computing,
     add_filters,
     add_reading,
@@ -42,11 +43,17 @@ def add(commands: Any) -> None:
     judge.add_argument("input", help="augmented sentences, or - for standard input")
     judge.add_argument("-o", "--output", default="-", help="where to write (default: - for standard output)")
     judge.add_argument(
-        "--gold", metavar="FILE", help="what was augmented, where the input lacks it or says nothing of provenance"
+        "--gold",
+        action=Once,
+        metavar="FILE",
+        help="what was augmented, where the input lacks it or says nothing of provenance",
     )
     judge.add_argument("--rejected", metavar="FILE", help="write what is left out, with why, as JSON lines")
     judge.add_argument(
-        "--apply-review", metavar="FILE", help="leave out what was rejected in a report; FILE is what it exported"
+        "--apply-review",
+        action=Once,
+        metavar="FILE",
+        help="leave out what was rejected in a report; FILE is what it exported",
     )
     judge.add_argument("--force", action="store_true", help="replace outputs that exist")
     judge.add_argument(
@@ -106,10 +113,11 @@ def _usual(cls: type[Filter]) -> str:
 
 
 def _filter(args: argparse.Namespace) -> int:
-    from entaug.filework import STDOUT
+    from entaug.filework import STDOUT, check_apart
     from entaug.filtering import filter_file
 
     use(args)
+    check_apart([args.output, args.rejected], args.held_out)
     with _progress() as progress:
         summary = filter_file(
             args.input,

@@ -21,6 +21,7 @@ from entaug.filework import (
     STDOUT,
     Progress,
     aside_path,
+    check_apart,
     check_kind,
     check_losses,
     check_output,
@@ -36,7 +37,7 @@ from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
 from entaug.pairs import Pair, pair_up
-from entaug.review import read_review
+from entaug.review import Review, read_review
 from entaug.sinks import Counts, StreamSink
 
 __all__ = ["FilterSummary", "filter_file"]
@@ -126,8 +127,9 @@ def filter_file(
     filters = create_filters(filters)
     if not filters and review is None:
         raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
-    unwanted = read_review(review).rejected if review is not None else frozenset()
+    decided = read_review(review) if review is not None else Review()
     check_losses(lose)
+    check_apart([output, rejected], [gold, review])
     check_output(output, input, force=force, folders=True)
     options = read_options or {}
     aside = aside_path(rejected, input, output, force=force)
@@ -158,11 +160,14 @@ def filter_file(
             learned = known if known is not None else [s for s, p in zip(sentences, pairs, strict=True) if p is None]
             for one in filters:
                 one.fit(learned)
-            reasons = _judged(pairs, filters, unwanted, progress)
+            reasons = _judged(pairs, filters, decided, progress)
             _write(sentences, reasons, to, output, aside, lose, force=force)
         except EntaugError as error:
             named(error, kept, input)
             raise
+    unknown = len(decided.rejected) - sum(reason == REVIEWED.reason for reason in reasons)
+    if unknown > 0:
+        summary.notes[f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects are not here"] += 1
     summary.gold = pairs.count(None)
     summary.judged = len(pairs) - summary.gold
     summary.refused.update(reason for reason in reasons if reason is not None)
@@ -192,13 +197,15 @@ def _check_sources(pairs: Sequence[Pair | None], filters: Sequence[Filter], path
 
 
 def _judged(
-    pairs: Sequence[Pair | None], filters: Sequence[Filter], unwanted: Collection[int], progress: Progress
+    pairs: Sequence[Pair | None], filters: Sequence[Filter], decided: Review, progress: Progress
 ) -> list[str | None]:
     """For each sentence why it is refused; None for gold ones and those that are kept."""
     found = [None if pair is None else pair.rejected for pair in pairs]  # what was refused before stays so
     for i, pair in enumerate(pairs):
-        if unwanted and pair is not None and int.from_bytes(pair.made.fingerprint(), "little") in unwanted:
-            found[i] = REVIEWED.reason
+        if decided.decisions and pair is not None:
+            number = int.from_bytes(pair.made.fingerprint(), "little")
+            if decided.refuses(number, pair.made.id):
+                found[i] = REVIEWED.reason
     made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
     for start in range(0, len(made), _WINDOW):
         window = made[start : start + _WINDOW]

@@ -28,6 +28,7 @@ from entaug.filework import (
     STDOUT,
     Progress,
     aside_path,
+    check_apart,
     check_kind,
     check_losses,
     check_output,
@@ -144,6 +145,7 @@ def augment_file(
     augmenter.load()
     check_output(output, input, force=force, folders=True)
     aside = aside_path(rejected, input, output, force=force)
+    check_apart([output, rejected], [review])
     decided = read_review(review, augmenter.facts.name) if review is not None else Review()
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
@@ -158,7 +160,16 @@ def augment_file(
                 stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
                 sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic(aside)) if aside else None)
             else:
-                job = _job_key(kept, augmenter, only_new, repair, source, to, bool(aside), sorted(decided.rejected))
+                job = _job_key(
+                    kept,
+                    augmenter,
+                    only_new,
+                    repair,
+                    source,
+                    to,
+                    bool(aside),
+                    sorted(map(repr, decided.decisions.items())),
+                )
                 sink = PartialSink(Path(output), job, force=force, finish=finish, heading=to.heading, aside=aside)
             summary = AugmentSummary(
                 augmenter.facts.name,
@@ -218,7 +229,7 @@ def _augment(
         carried=lambda sentence: to.format.carried(sentence, to.dialect),
         put=_putting(to, lines, summary, filled),
         put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
-        reviewed=decided.rejected,
+        reviewed=decided.refuses if decided.decisions else None,
     )
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
@@ -235,6 +246,10 @@ def _augment(
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
     _pour(run, sentences, lines, refused, sink, summary, total, progress)
+    if decided.others and not decided.decisions:
+        summary.notes.append(
+            f"the review decides about other methods alone, and leaves all of {summary.method} as it is"
+        )
     if (unknown := len(decided.rejected) - run.tally.missing[REVIEWED.reason]) > 0:
         summary.notes.append(
             f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects were not made here: "

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from entaug.filters import Filter
 
 __all__ = [
+    "Once",
     "add_computing",
     "add_filters",
     "add_method_options",
@@ -97,6 +98,16 @@ def _pair(text: str) -> tuple[str, bool | int | str]:
     if value in ("true", "false"):
         return name, value == "true"
     return name, int(value) if value.isdecimal() else value
+
+
+class Once(argparse.Action):
+    """An option that has one value, and is not silently given another."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
+        """Take the value."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is given twice, and takes one file")
+        setattr(namespace, self.dest, values)
 
 
 def add_computing(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,13 @@ def pair_up(sentences: Iterable[Sentence], gold: Sequence[Sentence] | None = Non
     """
     given = list(sentences)
     contents = {sentence.fingerprint() for sentence in gold or ()}
-    made = [_is_made(sentence, contents if gold is not None else None) for sentence in given]
-    keys = Keys()
+    told = contents if gold is not None and not any("method" in _provenance(s) for s in given) else None
+    made = [_is_made(sentence, told) for sentence in given]
     by_key: dict[str, Sentence] = {}
-    for sentence in gold if gold is not None else (s for s, own in zip(given, made, strict=True) if not own):
-        by_key.setdefault(keys.of(sentence), sentence)
+    own_gold = gold if gold is not None else [s for s, own in zip(given, made, strict=True) if not own]
+    for key, sentence in _named(own_gold):
+        by_key.setdefault(key, sentence)
+    _by_content(by_key)
     return [_pair(sentence, by_key) if own else None for sentence, own in zip(given, made, strict=True)]
 
 
@@ -97,29 +100,53 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
         >>> pair.source == gold[0], sorted(pair.made.tokens)
         (True, ['a', 'b', 'c', 'd', 'e'])
     """
-    files = [(str(path), list(read(path, **options))) for path in paths]
     found = Made()
+    once: dict[Path, str | Path] = {}
+    for path in paths:
+        if once.setdefault(Path(path).resolve(), path) is not path:
+            found.notes.append(f"{path} is named more than once, and counts once")
+    files = [(str(path), list(read(path, **options))) for path in once.values()]
     given = list(read(gold, **options)) if gold is not None else None
     contents = {sentence.fingerprint() for sentence in given} if given is not None else None
     by_key: dict[str, Sentence] = {}
     for sentences in [given] if given is not None else [sentences for _, sentences in files]:
-        keys = Keys()  # of a file of its own: the same sentence has the same name in each
-        for sentence in sentences:
-            if not _is_made(sentence, contents) or sentences is given:
-                key = keys.of(sentence)
-                if key not in by_key:
-                    by_key[key] = sentence
-                    found.gold.append(sentence)
+        own_gold = [s for s in sentences if sentences is given or not _is_made(s, contents)]
+        for key, sentence in _named(own_gold):
+            if key not in by_key:
+                found.gold.append(sentence)
+            by_key.setdefault(key, sentence)
+    _by_content(by_key)
     named: dict[tuple[str, str], list[tuple[str, Sentence]]] = defaultdict(list)
     for path, sentences in files:
+        # A file that says of some that they were made says so of all; its gold may be cut into other tokens by now.
+        told = contents if not any("method" in _provenance(s) for s in sentences) else None
         for sentence in sentences:
-            if _is_made(sentence, contents):
+            if _is_made(sentence, told):
                 own = _provenance(sentence)
                 named[str(own.get("method", "")), str(own.get("signature", path))].append((path, sentence))
     if not named and given is None and found.gold and not any("entaug" in s.meta for _, some in files for s in some):
         found.notes.append("no sentence says that it was made; if some were, name the gold file too")
     _name_all(found, named, by_key)
     return found
+
+
+def _named(sentences: Iterable[Sentence]) -> Iterator[tuple[str, Sentence]]:
+    """The sentences of one file with their names: the same one has the same name in each."""
+    keys = Keys()
+    for sentence in sentences:
+        yield keys.of(sentence), sentence
+
+
+def _by_content(by_key: dict[str, Sentence]) -> None:
+    """Add names by content, for sentences that had no id when something was made of them, and got one since."""
+    for sentence in list(by_key.values()):
+        by_key.setdefault(sentence.fingerprint().hex(), sentence)
+
+
+def _source(key: object, by_key: Mapping[str, Sentence]) -> Sentence | None:
+    """What a name means; of equal sentences that were told apart by a number one is as good as the other."""
+    found = by_key.get(str(key))
+    return found if found is not None else by_key.get(re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", str(key)))
 
 
 def _is_made(sentence: Sentence, gold: Collection[bytes] | None = None) -> bool:
@@ -155,7 +182,7 @@ def _name_all(
 def _pair(sentence: Sentence, by_key: dict[str, Sentence]) -> Pair:
     own = _provenance(sentence)
     keys = own.get("sources", ())
-    sources = [by_key.get(str(key)) for key in keys] if isinstance(keys, list | tuple) else []
+    sources = [_source(key, by_key) for key in keys] if isinstance(keys, list | tuple) else []
     rejected = own.get("rejected")
     first, others = (sources[0], sources[1:]) if sources else (None, [])
     return Pair(sentence, first, tuple(s for s in others if s is not None), str(rejected) if rejected else None)

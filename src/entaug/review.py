@@ -8,7 +8,8 @@ format carries ids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,33 @@ _REMEDY = "export the decisions from a report anew"
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions about sentences, by the numbers of their fingerprints.
+    """Decisions about sentences.
 
     Args:
-        rejected: those that are not wanted.
-        accepted: those that were looked at and are.
+        decisions: by the number of a sentence's fingerprint the last decision about it, and by its id too: whether it
+            is wanted.
+        others: how many decisions are about sentences of other methods.
     """
 
-    rejected: frozenset[int] = frozenset()
-    accepted: frozenset[int] = frozenset()
+    decisions: Mapping[tuple[int, str | None], bool] = field(default_factory=dict)
+    others: int = 0
+
+    @property
+    def rejected(self) -> frozenset[int]:
+        """The fingerprints of what is not wanted."""
+        return frozenset(number for (number, _), wanted in self.decisions.items() if not wanted)
+
+    def refuses(self, number: int, name: str | None) -> bool:
+        """Whether a sentence is not wanted.
+
+        Where two sentences with one content were decided on in two ways, the id tells which is which.
+
+        Args:
+            number: of its fingerprint.
+            name: its id.
+        """
+        wanted = self.decisions.get((number, name))
+        return not (self.decisions.get((number, None), True) if wanted is None else wanted)
 
 
 def read_review(path: str | Path, method: str | None = None) -> Review:
@@ -49,12 +68,12 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
         >>> file = pathlib.Path(tempfile.mkdtemp(), "review.json")
         >>> _ = file.write_text('''{"entaug": "review", "version": 1, "decisions": [
         ...     {"fingerprint": "00000000000000ff", "method": "mr", "decision": "reject"}]}''')
-        >>> read_review(file).rejected, read_review(file, method="sr").rejected
-        (frozenset({18374686479671623680}), frozenset())
+        >>> read_review(file).refuses(0xFF << 56, None), read_review(file, method="sr").others
+        (True, 1)
     """
     name = str(path)
     try:
-        data = orjson.loads(Path(path).read_bytes())
+        data = orjson.loads(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=name, remedy=_REMEDY) from None
     except orjson.JSONDecodeError as error:
@@ -64,15 +83,17 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
     if data.get("version") != 1:
         version = data.get("version")
         raise InputError(f"is a review of version {version!r}, and this entaug reads 1", path=name, remedy=_REMEDY)
-    decided: dict[int, bool] = {}
-    for number, one in enumerate(data["decisions"], start=1):
-        key, rejected = _decision(one, number, name)
-        if method is None or one.get("method") in (None, "", method):
-            decided[key] = rejected
-    return Review(
-        frozenset(key for key, rejected in decided.items() if rejected),
-        frozenset(key for key, rejected in decided.items() if not rejected),
-    )
+    decided: dict[tuple[int, str | None], bool] = {}
+    others = 0
+    for count, one in enumerate(data["decisions"], start=1):
+        number, wanted = _decision(one, count, name)
+        if method is not None and one.get("method") not in (None, "", method):
+            others += 1
+            continue
+        decided[number, None] = wanted
+        if isinstance(one.get("id"), str):
+            decided[number, one["id"]] = wanted
+    return Review(decided, others)
 
 
 def _decision(one: Any, number: int, name: str) -> tuple[int, bool]:
@@ -90,4 +111,4 @@ def _decision(one: Any, number: int, name: str) -> tuple[int, bool]:
         raise fault("has no fingerprint of 16 hexadecimal digits")
     if decision not in ("accept", "reject"):
         raise fault(f"is neither accept nor reject but {decision!r}")
-    return int.from_bytes(digest, "little"), decision == "reject"
+    return int.from_bytes(digest, "little"), decision == "accept"

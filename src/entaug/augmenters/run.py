@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -73,7 +73,8 @@ class Run:
         carried: what is left of a sentence where it goes; two that are equal there are duplicates.
         put: called with each finished sentence and its source; returns whether the sentence could be put where it goes.
         put_refused: called with each draft that a filter refused; why stands in its provenance as ``rejected``.
-        reviewed: numbers of the sentences that somebody has looked at and does not want: `entaug.review`.
+        reviewed: called with the number of a finished sentence's fingerprint and its id; whether somebody has looked at
+            it and does not want it: `entaug.review`.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Run:
         carried: Carried | None = None,
         put: Put | None = None,
         put_refused: Callable[[Sentence], None] | None = None,
-        reviewed: Collection[int] = (),
+        reviewed: Callable[[int, str | None], bool] | None = None,
     ) -> None:
         self.tally = Tally()
         self._carried = carried
@@ -187,7 +188,8 @@ class Run:
                 continue
             carried = self._carried(result) if self._carried else result
             number = int.from_bytes(carried.fingerprint(), "little")
-            refusal = REVIEWED if number in self._reviewed else DUPLICATE if number in self._made else None
+            unwanted = self._reviewed is not None and self._reviewed(number, self._name(draft))
+            refusal = REVIEWED if unwanted else DUPLICATE if number in self._made else None
             if refusal is None:
                 signed = self._signed(result, draft)
                 if self._put and not self._put(signed, draft.source):

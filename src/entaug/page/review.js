@@ -84,16 +84,24 @@ class Review {
     const places = new Map();
     this.pairs.forEach((pair, i) => {
       if (!this.may(pair)) return;
-      const name = JSON.stringify([pair.f, pair.n]);
-      if (!places.has(name)) places.set(name, []);
-      places.get(name).push(i);
+      for (const method of [pair.n, null]) {
+        const name = JSON.stringify([pair.f, method]);
+        if (!places.has(name)) places.set(name, []);
+        places.get(name).push(i);
+      }
+    });
+    read.decisions.forEach((one, i) => {  // all of it, before any is taken
+      const amiss = (what) => new Error(`Decision ${i + 1} ${what}.`);
+      if (one === null || typeof one !== "object" || Array.isArray(one)) throw amiss("is no object");
+      if (!/^[0-9a-f]{16}$/i.test(one.fingerprint)) throw amiss("has no fingerprint of 16 hexadecimal digits");
+      if (!Review.known(one.decision)) throw amiss("is neither accept nor reject");
     });
     let taken = 0;
     let lost = 0;
     for (const one of read.decisions) {
-      const all = places.get(JSON.stringify([one.fingerprint, one.method])) || [];
+      const all = places.get(JSON.stringify([one.fingerprint.toLowerCase(), one.method || null])) || [];
       const same = all.filter((i) => this.pairs[i].i === one.id);
-      const found = Review.known(one.decision) ? (same.length ? same : all) : [];
+      const found = same.length ? same : all;
       if (!found.length) lost += 1;
       for (const i of found) {
         this.past.push([i, this.of(i)]);
