@@ -8,6 +8,7 @@ import pytest
 
 import entaug
 from entaug.data import Mention, Sentence
+from entaug.errors import ParameterError
 from entaug.pairs import pair_up, read_made
 
 GOLD = [
@@ -99,3 +100,17 @@ def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     found = read_made([path, tmp_path / "." / "all.jsonl"])
     assert len(found.methods["sis"]) == 3
     assert "is named more than once" in found.notes[0]
+
+
+def test_a_layout_is_of_the_files_whose_format_has_it(tmp_path: Path) -> None:
+    gold = tmp_path / "gold.tsv"
+    rows = (f"{t}\t{a}\t{b}" for t, a, b in zip(GOLD[0].tokens, GOLD[0].iob(), ["O"] * 8, strict=True))
+    gold.write_text("\n".join(rows) + "\n")
+    new = written(tmp_path, "new.jsonl", list(entaug.create("sis").augment(entaug.read(gold, tag_columns="1,2"))))
+    [pair] = read_made([new], gold, tag_columns="1,2").methods["sis"]
+    assert pair.source is not None
+    assert pair.source.mentions == GOLD[0].mentions
+    [pair] = read_made([new], gold, format="jsonl", tag_columns="1,2").methods["sis"]
+    assert pair.source is not None
+    with pytest.raises(ParameterError, match="no file given here is of a format with an option 'tag_columns'"):
+        read_made([new], tag_columns="1,2")

@@ -32,7 +32,7 @@ from entaug.filework import (
     watched,
 )
 from entaug.filters import Filter, create_filters, judge_all
-from entaug.formats import Opened, find, named, open_file, read, target
+from entaug.formats import Opened, find, named, open_file, read_each, target
 from entaug.formats.base import Reading
 from entaug.formats.files import atomic, encoded, rereadable
 from entaug.formats.whole import Whole, write_whole
@@ -145,7 +145,9 @@ def filter_file(
             met = Reading(repair=repair)
             sentences = list(watched(source.sentences(met), "reading", progress, guess(source, progress)))
             summary.repaired, summary.notes = met.repaired, met.notes
-            known = None if gold is None else list(read(gold, from_format, repair=repair, **options))
+            known = None
+            if gold is not None:
+                known = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
             if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
                 # Comments of a CoNLL file that the input has, so that the output has them too.
                 to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})

@@ -188,13 +188,13 @@ def filters_given(args: argparse.Namespace) -> list[Filter]:
         InputError: a held-out file is faulty.
     """
     from entaug.filters import Leakage, create_filters
-    from entaug.formats import read
+    from entaug.formats import read_each
 
     held_out = None
     if args.held_out:
         told = reading(args)
-        options = {"repair": told["repair"], **told["read_options"]}
-        held_out = [sentence for file in args.held_out for sentence in read(file, told["from_format"], **options)]
+        options = {"repair": told["repair"], "beside": True, **told["read_options"]}
+        held_out = [s for corpus in read_each(args.held_out, told["from_format"], **options) for s in corpus]
     found = create_filters(args.filters, held_out)
     if held_out is not None and not any(isinstance(one, Leakage) for one in found):
         raise ParameterError("--held-out goes with the leakage filter alone", remedy="add --filter leakage")

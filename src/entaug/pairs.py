@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Keys, Sentence
-from entaug.formats import read
+from entaug.formats import read_each
 
 __all__ = ["Made", "Pair", "pair_up", "read_made"]
 
@@ -86,7 +86,8 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
     Args:
         paths: the files, in any format; those of rejected drafts too.
         gold: the file that was augmented; wanted where the files hold augmented sentences alone.
-        options: as `entaug.read` takes them.
+        options: as `entaug.read` takes them; a layout is of the files whose format has such an option, and ``format``
+            of those whose name does not say another.
 
     Raises:
         InputError: a file is faulty.
@@ -105,8 +106,9 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
     for path in paths:
         if once.setdefault(Path(path).resolve(), path) is not path:
             found.notes.append(f"{path} is named more than once, and counts once")
-    files = [(str(path), list(read(path, **options))) for path in once.values()]
-    given = list(read(gold, **options)) if gold is not None else None
+    corpora = read_each([*once.values(), *([gold] if gold is not None else [])], **options)
+    given = list(corpora.pop()) if gold is not None else None
+    files = [(str(path), list(corpus)) for path, corpus in zip(once.values(), corpora, strict=True)]
     contents = {sentence.fingerprint() for sentence in given} if given is not None else None
     by_key: dict[str, Sentence] = {}
     for sentences in [given] if given is not None else [sentences for _, sentences in files]:

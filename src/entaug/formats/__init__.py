@@ -14,7 +14,7 @@ from entaug.formats.base import Dialect, Format, Reading
 from entaug.formats.files import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.whole import Whole, write_whole
 
-__all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "stream", "target", "write"]
+__all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "read_each", "stream", "target", "write"]
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
@@ -198,6 +198,49 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         except EntaugError as error:
             named(error, kept, path)
             raise
+
+
+def read_each(
+    paths: Iterable[str | Path],
+    format: str | None = None,
+    *,
+    repair: bool = False,
+    beside: bool = False,
+    **options: Any,
+) -> list[Corpus]:
+    """Read files that need not be of one format, as one augmented file beside the gold one.
+
+    Args:
+        paths: the files.
+        format: of those whose name does not say another.
+        repair: see `read`.
+        beside: whether the options were given for another file, and need fit none of these.
+        options: layout given by hand, for the files whose format has such an option.
+
+    Raises:
+        InputError: a file is faulty.
+        ParameterError: an option that no file's format has.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    used: set[str] = set()
+    found = []
+    for path in paths:
+        with rereadable(path) as kept:
+            try:
+                by_name = _by_extension(kept)
+                own = find(format) if format and (not by_name or format in {o.name for o in by_name}) else None
+                own = own or _looked_for(kept)
+                fitting = {n: v for n, v in given.items() if n in type(own.dialect()).__dataclass_fields__}
+                used |= fitting.keys()
+                opened = open_file(kept, own.name, **fitting)
+                found.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
+            except EntaugError as error:
+                named(error, kept, path)
+                raise
+    if found and not beside:
+        for name in given.keys() - used:
+            raise ParameterError(f"no file given here is of a format with an option {name!r}")
+    return found
 
 
 def named(error: EntaugError, kept: Path, name: str | Path) -> None:
