@@ -62,7 +62,10 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
 
-OTHERS = {"brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config"], "datasets": ["train.csv", "sub/data.arrow"]}
+OTHERS = {
+    "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
+    "datasets": ["train.csv", "sub/data.arrow"],
+}
 
 
 @pytest.mark.parametrize(("name", "other"), [(name, other) for name, found in OTHERS.items() for other in found])
@@ -71,7 +74,10 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
     out = tmp_path / "out"
     convert_file(pair[0], out, to_format=name, lose=["all"])
     (out / other).parent.mkdir(exist_ok=True)
-    (out / other).write_text("mine")
+    if other.endswith("/"):
+        (out / other).mkdir()
+    else:
+        (out / other).write_text("mine")
     old = files(out)
     for run in (
         lambda: convert_file(pair[1], out, to_format=name, lose=["all"], force=True),
@@ -81,6 +87,7 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
         with pytest.raises(OutputError, match=r"holds more than .* and is not replaced; name a new or empty one"):
             run()
     assert files(out) == old
+    assert (out / other).exists()
 
 
 def whole(name: str) -> Whole:

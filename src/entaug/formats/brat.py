@@ -138,6 +138,8 @@ class Brat(Whole):
         for folder, folders, names in os.walk(path):
             if any(Path(folder, one).is_symlink() for one in (*folders, *names)):
                 return False
+            if not (folders or names) or any(one.startswith(".") for one in folders):  # nothing that we ever write
+                return False
             for name in names:
                 ending = next((end for end in (_BESIDE, ".ann", ".txt") if name.endswith(end)), None)
                 if ending is None or name.startswith("."):
