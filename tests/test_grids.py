@@ -125,7 +125,7 @@ W2NER_FAULTS: dict[str, tuple[str | bytes, str]] = {
     "id": ('[{"sentence": ["a"], "ner": [], "id": [1]}]', "'id' must be a string"),
     "same id": ('[{"sentence": ["a"], "id": "x"}, {"sentence": ["a"], "id": "x"}]', "sentence 2: id 'x' is that of"),
     "nothing": ("[]", "no sentence in it"),
-    "empty": ("", "not JSON"),
+    "empty": ("", "no sentence in it"),
 }
 
 
@@ -212,8 +212,12 @@ def test_bartner_round_trip(tmp_path: Path, corpus: list[Sentence]) -> None:
     try:
         entaug.write(corpus, path, "bartner")
     except LossError as error:
-        assert "holds white space" in str(error)  # noqa: PT017
-        assert any(t != t.strip() or set(t) & set(" \n\r") for s in corpus for t in s.tokens)
+        tokens = [t for s in corpus for t in s.tokens]
+        if "holds a NUL character" in str(error):  # noqa: PT017
+            assert any("\0" in t for t in tokens)
+        else:
+            assert "holds white space" in str(error)  # noqa: PT017
+            assert any(t != t.strip() or set(t) & set(" \n\r") for t in tokens)
         return
     assert plain(entaug.read(path, "bartner")) == plain(corpus)
     if any(s.mentions for s in corpus):
