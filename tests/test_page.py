@@ -386,3 +386,24 @@ def test_the_parts_of_the_page_are_package_data() -> None:
     for name in ("page.css", "page.html", *assembly._SCRIPTS):
         lines = (ROOT / "src/entaug/page" / name).read_text().splitlines()
         assert len(lines) <= 600
+
+
+def test_a_mention_in_the_place_of_another_is_marked_as_a_whole() -> None:
+    source = Sentence(
+        "the Liberal Democratic Party of Russia and Ada won".split(),
+        [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
+    )
+    made = Sentence(
+        "the Social Democratic Party of Poland and Ada won".split(),
+        [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
+    )
+    found = changes(Pair(made, source))
+    assert found.sides[0].marks == ((1, 6, "gone"),)
+    assert found.made == ((1, 6, "new"),)
+    assert found.changed == pytest.approx(5 / 9)
+    # Not where anything else is different, nor where words of a mention only changed places.
+    other = Sentence("a Social Democratic Party of Poland and Ada won".split(), made.mentions)
+    assert (2, 5, "new") not in changes(Pair(other, source)).made
+    assert changes(Pair(other, source)).made[0] == (0, 2, "new")
+    turned = Sentence("the Democratic Liberal Party of Russia and Ada won".split(), made.mentions)
+    assert {kind for _, _, kind in changes(Pair(turned, source)).made} == {"moved"}

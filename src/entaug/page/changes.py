@@ -67,7 +67,11 @@ def changes(pair: Pair) -> Changes:
     """
     if pair.source is None:
         return Changes()
-    return _exchange(pair, pair.source) or _phrases(pair, pair.source) or _compared(pair, pair.source)
+    for told in (_exchange, _phrases, _mentions):
+        found = told(pair, pair.source)
+        if found is not None:
+            return found
+    return _compared(pair, pair.source)
 
 
 def _provenance(pair: Pair) -> Mapping[str, Any]:
@@ -141,6 +145,37 @@ def _fits(made: Sentence, keeps: Sentence, places: Sequence[tuple[Span, Span]]) 
         around += made.tokens[at : came[0]]
         done, at = out[1], came[1]
     return [*stayed, *keeps.tokens[done:]] == [*around, *made.tokens[at:]]
+
+
+def _mentions(pair: Pair, source: Sentence) -> Changes | None:
+    """Other mentions in the places of mentions, each as a whole, where nothing else is different."""
+    made = pair.made
+    if not (source.flat and made.flat) or _frame(source) != _frame(made):
+        return None
+    both = [
+        (old, new)
+        for old, new in zip(source.mentions, made.mentions, strict=True)
+        if source.words(old) != made.words(new)
+    ]
+    # Words that only changed places within a mention are told one by one.
+    if not both or any(Counter(source.words(old)) == Counter(made.words(new)) for old, new in both):
+        return None
+    gone = tuple((old.start, old.end, "gone") for old, _ in both)
+    came = tuple((new.start, new.end, "new") for _, new in both)
+    sides = Side(source, "source", gone), *(Side(other, "also") for other in pair.others)
+    return Changes(sides, came, sum(end - start for start, end, _ in came) / len(made))
+
+
+def _frame(sentence: Sentence) -> list[tuple[str, bool]]:
+    """The words outside flat mentions, and the labels in the places of these."""
+    starts = {mention.start: mention.label for mention in sentence.mentions}
+    found = []
+    for i, (token, free) in enumerate(zip(sentence.tokens, sentence.free(), strict=True)):
+        if free:
+            found.append((token, True))
+        elif i in starts:
+            found.append((starts[i], False))
+    return found
 
 
 def _compared(pair: Pair, source: Sentence) -> Changes:
