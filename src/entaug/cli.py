@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from entaug._version import __version__
 from entaug.errors import EntaugError, OutputError, ParameterError
 from entaug.options import (
-    Once,
     add_computing,
     add_method_options,
     add_reading,
+    add_review,
     add_writing,
     field_texts,
     filters_given,
@@ -140,14 +140,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     augment.add_argument("-o", "--output", default="-", help="where to write (default: - for standard output)")
     augment.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
     augment.add_argument("--force", action="store_true", help="replace an output that exists")
-    augment.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     augment.add_argument("--rejected", metavar="FILE", help="where drafts that filters refused go, as JSON lines")
-    augment.add_argument(
-        "--apply-review",
-        action=Once,
-        metavar="FILE",
-        help="leave out what was rejected in a report; FILE is what it exported",
-    )
+    add_review(augment)
     add_reading(augment)
     add_writing(augment)
     add_computing(augment)
@@ -181,7 +175,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     add_reading(convert)
     add_writing(convert)
-    convert.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     convert.set_defaults(run=_convert)
 
     formats = commands.add_parser("formats", help="list the formats, or tell about one")

@@ -13,6 +13,7 @@ from entaug.options import (
     add_computing,
     add_filters,
     add_reading,
+    add_review,
     add_writing,
     field_texts,
     filters_given,
@@ -49,12 +50,7 @@ def add(commands: Any) -> None:
         help="what was augmented, where the input lacks it or says nothing of provenance",
     )
     judge.add_argument("--rejected", metavar="FILE", help="write what is left out, with why, as JSON lines")
-    judge.add_argument(
-        "--apply-review",
-        action=Once,
-        metavar="FILE",
-        help="leave out what was rejected in a report; FILE is what it exported",
-    )
+    add_review(judge)
     judge.add_argument("--force", action="store_true", help="replace outputs that exist")
     judge.add_argument(
         "--lose",
@@ -66,7 +62,6 @@ def add(commands: Any) -> None:
     add_reading(judge)
     add_writing(judge)
     add_computing(judge)
-    judge.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     judge.set_defaults(run=_filter)
 
 

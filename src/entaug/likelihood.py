@@ -9,8 +9,8 @@ a candidate is given up as soon as it cannot be among them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from entaug.align import running_text
 from entaug.backends.protocols import CausalLM, MaskedLM
@@ -47,22 +47,17 @@ def pseudo_log_likelihood(
         >>> pseudo_log_likelihood(["A red car.", "A red car."], FakeMaskedLM()).shape
         (2,)
     """
-    import numpy as np
-
     lm: MaskedLM = resolve("masked_lm", model)
-    given = list(sentences)
-    texts = [_text(sentence) for sentence in given]
-    distinct = list(dict.fromkeys(texts))
-    score: dict[str, float] = {}
-    start = rows = 0
-    for end, pieces in enumerate(lm.pieces(distinct), start=1):
-        rows += len(pieces)
-        if rows >= ROWS or end == len(distinct):
-            of_texts = lm.token_log_probs([(text, None) for text in distinct[start:end]])
-            score.update(zip(distinct[start:end], (math.fsum(p.tolist()) for p in of_texts), strict=True))
-            start, rows = end, 0
-    sums = np.array([score[text] for text in texts], dtype=np.float64)
-    return sums / np.array([_words(sentence) for sentence in given]) if per_word else sums
+
+    def parts(texts: list[str]) -> Iterator[Iterable[NDArray[Any]]]:
+        start = rows = 0
+        for end, pieces in enumerate(lm.pieces(texts), start=1):
+            rows += len(pieces)
+            if rows >= ROWS or end == len(texts):
+                yield lm.token_log_probs([(text, None) for text in texts[start:end]])
+                start, rows = end, 0
+
+    return _sums(sentences, parts, per_word=per_word)
 
 
 def log_likelihood(
@@ -86,16 +81,28 @@ def log_likelihood(
         >>> log_likelihood(["A red car.", "A red car."], FakeCausalLM()).shape
         (2,)
     """
+    lm: CausalLM = resolve("causal_lm", model)
+
+    def parts(texts: list[str]) -> Iterator[Iterable[NDArray[Any]]]:
+        return (lm.token_log_probs(texts[start : start + ROWS]) for start in range(0, len(texts), ROWS))
+
+    return _sums(sentences, parts, per_word=per_word)
+
+
+def _sums(
+    sentences: Iterable[Sentence | str],
+    parts: Callable[[list[str]], Iterable[Iterable[NDArray[Any]]]],
+    *,
+    per_word: bool,
+) -> NDArray[float64]:
+    """The sum of the log-probabilities of each sentence's sub-words; equal texts are asked for once."""
     import numpy as np
 
-    lm: CausalLM = resolve("causal_lm", model)
     given = list(sentences)
     texts = [_text(sentence) for sentence in given]
     distinct = list(dict.fromkeys(texts))
-    score: dict[str, float] = {}
-    for start in range(0, len(distinct), ROWS):
-        part = distinct[start : start + ROWS]
-        score.update(zip(part, (math.fsum(p.tolist()) for p in lm.token_log_probs(part)), strict=True))
+    found = (math.fsum(values.tolist()) for part in parts(distinct) for values in part)
+    score = dict(zip(distinct, found, strict=True))
     sums = np.array([score[text] for text in texts], dtype=np.float64)
     return sums / np.array([_words(sentence) for sentence in given]) if per_word else sums
 

@@ -22,6 +22,7 @@ __all__ = [
     "add_filters",
     "add_method_options",
     "add_reading",
+    "add_review",
     "add_writing",
     "field_texts",
     "filters_given",
@@ -71,6 +72,7 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
     """Add what says how the output is written; see `writing`."""
     group = parser.add_argument_group("how the output is written (as the input, unless given)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
     group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
     group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
@@ -87,6 +89,16 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         default=[],
         help="any other option of the format, several times if need be: see entaug formats NAME",
+    )
+
+
+def add_review(parser: argparse.ArgumentParser) -> None:
+    """Add what a person decided in a report."""
+    parser.add_argument(
+        "--apply-review",
+        action=Once,
+        metavar="FILE",
+        help="leave out what was rejected in a report; FILE is what it exported",
     )
 
 
