@@ -32,14 +32,14 @@ import torch
 import entaug
 from counting import Counted
 from entaug import CASSI, Sentence
-from entaug.align import running_text
+from entaug.alignment import running_text
 from entaug.augmenters.base import Asked
-from entaug.augmenters.pairing import How, rankings
-from entaug.backends.encoder import TransformersEncoder
-from entaug.backends.masked_lm import TransformersMaskedLM
+from entaug.augmenters.cassi.pairing import How, rankings
 from entaug.backends.resolve import resolve
-from entaug.contests import Contest, decide
-from entaug.models import path
+from entaug.backends.transformers.encoder import TransformersEncoder
+from entaug.backends.transformers.masked_lm import TransformersMaskedLM
+from entaug.models.catalogue import path
+from entaug.scoring.candidate_selection import Contest, decide
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}

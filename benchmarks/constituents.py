@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 import entaug
-from entaug.augmenters.constituency import CATEGORIES
+from entaug.augmenters.syntax.constituents import CATEGORIES
 from entaug.backends.protocols import Constituent
 from entaug.backends.resolve import resolve
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from entaug.backends.masked_lm import TransformersMaskedLM
+from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 
 
 class Counted:

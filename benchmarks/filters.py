@@ -19,7 +19,7 @@ from random import Random
 
 import entaug
 from entaug.filters import FILTERS, Filter, create_filters
-from entaug.pairs import pair_up
+from entaug.workflows.pairs import pair_up
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

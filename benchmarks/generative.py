@@ -26,8 +26,8 @@ import torch
 import entaug
 from entaug import ACLM, EnTDA, MentionReplacement, Pair, Sentence
 from entaug.augmenters.base import Augmenter
-from entaug.backends.causal_lm import TransformersCausalLM
-from entaug.models import path
+from entaug.backends.transformers.causal_lm import TransformersCausalLM
+from entaug.models.catalogue import path
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {

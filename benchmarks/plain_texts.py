@@ -26,7 +26,7 @@ from typing import Any
 import entaug
 from entaug.data import Sentence
 from entaug.formats import open_file
-from entaug.formats.texts import _pipeline
+from entaug.formats.documents import _pipeline
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = (

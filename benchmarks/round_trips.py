@@ -24,7 +24,7 @@ from entaug.data import Sentence
 from entaug.errors import LossError
 from entaug.formats import FORMATS, find, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.whole import Whole
+from entaug.formats.buffered import Whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

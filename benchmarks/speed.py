@@ -136,7 +136,7 @@ def large_files(gold: Path, folder: Path, sizes: list[int]) -> Iterator[tuple[st
     blocks = [b.strip("\n") for b in gold.read_text(encoding="utf-8").split("\n\n") if b.strip()]
     # The peak of the process itself: what getrusage tells also counts the process it was forked from.
     measure = (
-        "import sys; from entaug.cli import main; code = main(); "
+        "import sys; from entaug.cli.main import main; code = main(); "
         "print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('VmHWM'))); sys.exit(code)"
     )
     for size in sizes:

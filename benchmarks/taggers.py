@@ -25,8 +25,8 @@ import torch
 import transformers
 
 import entaug
-from entaug import models
-from entaug.scoring import score
+from entaug.models import catalogue as models
+from entaug.scoring.span_f1 import score
 from entaug.taggers.base import Training
 from entaug.taggers.neural import LinearTagger
 from entaug.tags import decode

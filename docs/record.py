@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import entaug
-from entaug.pairs import read_made
+from entaug.workflows.pairs import read_made
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks

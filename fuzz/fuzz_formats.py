@@ -21,7 +21,7 @@ from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.formats import find
 from entaug.formats.base import Reading
-from entaug.formats.whole import Whole, write_whole
+from entaug.formats.buffered import Whole, write_whole
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
 _MANY = 50  # sentences of an input that are looked at

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from entaug import Sentence
-from entaug.align import running_text
+from entaug.alignment import running_text
 from entaug.backends.protocols import Parse
 
 SUBJECTS = {"nsubj", "nsubjpass", "csubj", "csubjpass"}

@@ -8,7 +8,7 @@ from typing import Any
 import entaug
 from conftest import EXAMPLE
 from entaug.data import Mention, Sentence
-from entaug.pairs import Made, Pair
+from entaug.workflows.pairs import Made, Pair
 
 __all__ = ["examples", "hard", "many"]
 

@@ -12,7 +12,7 @@ import sentencepiece
 import torch
 import transformers
 
-from entaug.backends.torch_base import quiet
+from entaug.backends.transformers.base import quiet
 
 SMALL: dict[str, Any] = {
     "d_model": 32,

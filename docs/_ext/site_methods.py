@@ -10,10 +10,10 @@ from pathlib import Path
 import entaug
 from entaug import Augmenter
 from entaug.augmenters.base import Facts
-from entaug.cli import _needs_in_words
-from entaug.options import field_texts
-from entaug.pairs import Pair, read_made
+from entaug.cli.main import _needs_in_words
+from entaug.cli.options import field_texts
 from entaug.registry import METHODS, method
+from entaug.workflows.pairs import Pair, read_made
 from site_shown import pairs
 from site_text import MEASURED, ROOT, options_table, readme, rows_of, table
 

@@ -11,8 +11,8 @@ from sphinx.application import Sphinx
 
 import site_names
 from entaug import Augmenter
+from entaug.files.streams import atomic
 from entaug.filters import Filter
-from entaug.formats.files import atomic
 from site_methods import choosing, first_shown, method_pages
 from site_reference import api_pages, format_pages, measured_pages, models_table, registry_pages
 from site_text import home

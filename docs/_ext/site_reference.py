@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-from entaug import models
-from entaug.cli import _CARRIED, _parser, _used_by
+from entaug.cli.main import _CARRIED, _parser, _used_by
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find
 from entaug.formats.base import Carries, Format
-from entaug.formats.whole import Whole
+from entaug.formats.buffered import Whole
+from entaug.models import catalogue as models
 from entaug.quality.registry import MEASURES, Measure
 from entaug.registry import METHODS, method
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
@@ -230,12 +230,12 @@ _HEADINGS = {
     "entaug.registry": "Methods",
     "entaug.augmenters": "Methods",
     "entaug.backends": "Methods",
-    "entaug.jobs": "Jobs",
-    "entaug.evaluation": "Jobs",
-    "entaug.likelihood": "Scores of sentences",
-    "entaug.similarity": "Scores of sentences",
-    "entaug.scoring": "Scores of taggers",
-    "entaug.report": "Reports",
+    "entaug.workflows.augment": "Jobs",
+    "entaug.workflows.evaluate": "Jobs",
+    "entaug.scoring.likelihood": "Scores of sentences",
+    "entaug.scoring.bertscore": "Scores of sentences",
+    "entaug.scoring.span_f1": "Scores of taggers",
+    "entaug.report.comparison": "Reports",
     "entaug.errors": "Errors",
 }
 # What those who build on entaug ask for besides the public names.
@@ -247,7 +247,7 @@ _FOR_BUILDERS = {
     "entaug.filters": "Filters",
     "entaug.formats.base": "What formats are made of",
     "entaug.taggers.base": "Taggers",
-    "entaug.subsets": "Subsets",
+    "entaug.experiment.subsets": "Subsets",
     "entaug.errors": "All errors",
 }
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from entaug import Sentence
-from entaug.pairs import Pair
+from entaug.workflows.pairs import Pair
 
 __all__ = ["pairs", "sentence"]
 

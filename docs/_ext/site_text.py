@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from entaug.options import field_texts
+from entaug.cli.options import field_texts
 
 __all__ = ["MEASURED", "ROOT", "cell", "first_sentence", "home", "options_table", "readme", "rows_of", "table"]
 

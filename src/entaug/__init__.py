@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any
 from entaug._version import __version__
 
 if TYPE_CHECKING:
-    from entaug.augmenters.aclm import ACLM
     from entaug.augmenters.backtranslation import Backtranslation
     from entaug.augmenters.base import Augmenter
-    from entaug.augmenters.cassi import CASSI
-    from entaug.augmenters.constituency import ConstituencyReplacement
-    from entaug.augmenters.daga import DAGA, MulDA
-    from entaug.augmenters.entda import EnTDA
-    from entaug.augmenters.fragments import Crop, Rotate
+    from entaug.augmenters.cassi.method import CASSI
+    from entaug.augmenters.generative.aclm import ACLM
+    from entaug.augmenters.generative.daga import DAGA, MulDA
+    from entaug.augmenters.generative.entda import EnTDA
+    from entaug.augmenters.generative.melm import MaskedEntityLM
     from entaug.augmenters.masked_lm import MaskedLMReplacement
-    from entaug.augmenters.melm import MaskedEntityLM
     from entaug.augmenters.online import OnlineDataset
     from entaug.augmenters.replacement import (
         LabelWiseTokenReplacement,
@@ -37,77 +35,79 @@ if TYPE_CHECKING:
         SynonymReplacement,
     )
     from entaug.augmenters.shuffling import ShuffleWithinSegments
+    from entaug.augmenters.syntax.constituents import ConstituencyReplacement
+    from entaug.augmenters.syntax.dependency_fragments import Crop, Rotate
     from entaug.backends.protocols import RoundTrip
     from entaug.data import Corpus, CorpusStream, Edit, Mention, Sentence
     from entaug.errors import EntaugError
-    from entaug.evaluation import evaluate_files, subset_file
-    from entaug.filtering import filter_file
     from entaug.formats import read, stream, write
-    from entaug.formats.hf import from_datasets, to_datasets
-    from entaug.jobs import augment_file, check_file, convert_file
-    from entaug.likelihood import best_by_likelihood, pseudo_log_likelihood
-    from entaug.page import report_page
-    from entaug.pairs import Pair, read_made
+    from entaug.formats.huggingface.format import from_datasets, to_datasets
     from entaug.quality import Quality, measure_quality
     from entaug.registry import METHODS, create, method
-    from entaug.report import read_runs, report_on
-    from entaug.scoring import Counts, Difference, Scores, paired_bootstrap, score
-    from entaug.similarity import pairwise_bertscore
+    from entaug.report.comparison import read_runs, report_on
+    from entaug.report.html import report_page
+    from entaug.scoring.bertscore import pairwise_bertscore
+    from entaug.scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
+    from entaug.scoring.span_f1 import Counts, Difference, Scores, paired_bootstrap, score
+    from entaug.workflows.augment import augment_file, check_file, convert_file
+    from entaug.workflows.evaluate import evaluate_files, subset_file
+    from entaug.workflows.filter import filter_file
+    from entaug.workflows.pairs import Pair, read_made
 
 # Public names and where they are: loaded when first used, so that `import entaug` stays quick.
 _WHERE = {
-    "ACLM": "entaug.augmenters.aclm",
+    "ACLM": "entaug.augmenters.generative.aclm",
     "Augmenter": "entaug.augmenters.base",
     "Backtranslation": "entaug.augmenters.backtranslation",
-    "CASSI": "entaug.augmenters.cassi",
-    "ConstituencyReplacement": "entaug.augmenters.constituency",
+    "CASSI": "entaug.augmenters.cassi.method",
+    "ConstituencyReplacement": "entaug.augmenters.syntax.constituents",
     "Corpus": "entaug.data",
     "CorpusStream": "entaug.data",
-    "Counts": "entaug.scoring",
-    "Crop": "entaug.augmenters.fragments",
-    "DAGA": "entaug.augmenters.daga",
-    "Difference": "entaug.scoring",
+    "Counts": "entaug.scoring.span_f1",
+    "Crop": "entaug.augmenters.syntax.dependency_fragments",
+    "DAGA": "entaug.augmenters.generative.daga",
+    "Difference": "entaug.scoring.span_f1",
     "Edit": "entaug.data",
-    "EnTDA": "entaug.augmenters.entda",
+    "EnTDA": "entaug.augmenters.generative.entda",
     "EntaugError": "entaug.errors",
     "LabelWiseTokenReplacement": "entaug.augmenters.replacement",
     "METHODS": "entaug.registry",
-    "MaskedEntityLM": "entaug.augmenters.melm",
+    "MaskedEntityLM": "entaug.augmenters.generative.melm",
     "MaskedLMReplacement": "entaug.augmenters.masked_lm",
     "Mention": "entaug.data",
     "MentionReplacement": "entaug.augmenters.replacement",
-    "MulDA": "entaug.augmenters.daga",
+    "MulDA": "entaug.augmenters.generative.daga",
     "OnlineDataset": "entaug.augmenters.online",
-    "Rotate": "entaug.augmenters.fragments",
-    "Pair": "entaug.pairs",
+    "Rotate": "entaug.augmenters.syntax.dependency_fragments",
+    "Pair": "entaug.workflows.pairs",
     "Quality": "entaug.quality",
     "RoundTrip": "entaug.backends.protocols",
-    "Scores": "entaug.scoring",
+    "Scores": "entaug.scoring.span_f1",
     "Sentence": "entaug.data",
     "ShuffleWithinSegments": "entaug.augmenters.shuffling",
     "SynonymReplacement": "entaug.augmenters.replacement",
-    "augment_file": "entaug.jobs",
-    "best_by_likelihood": "entaug.likelihood",
-    "check_file": "entaug.jobs",
-    "convert_file": "entaug.jobs",
+    "augment_file": "entaug.workflows.augment",
+    "best_by_likelihood": "entaug.scoring.likelihood",
+    "check_file": "entaug.workflows.augment",
+    "convert_file": "entaug.workflows.augment",
     "create": "entaug.registry",
-    "evaluate_files": "entaug.evaluation",
-    "filter_file": "entaug.filtering",
-    "from_datasets": "entaug.formats.hf",
+    "evaluate_files": "entaug.workflows.evaluate",
+    "filter_file": "entaug.workflows.filter",
+    "from_datasets": "entaug.formats.huggingface.format",
     "measure_quality": "entaug.quality",
     "method": "entaug.registry",
-    "paired_bootstrap": "entaug.scoring",
-    "pairwise_bertscore": "entaug.similarity",
-    "pseudo_log_likelihood": "entaug.likelihood",
+    "paired_bootstrap": "entaug.scoring.span_f1",
+    "pairwise_bertscore": "entaug.scoring.bertscore",
+    "pseudo_log_likelihood": "entaug.scoring.likelihood",
     "read": "entaug.formats",
-    "read_made": "entaug.pairs",
-    "read_runs": "entaug.report",
-    "report_on": "entaug.report",
-    "report_page": "entaug.page",
-    "score": "entaug.scoring",
+    "read_made": "entaug.workflows.pairs",
+    "read_runs": "entaug.report.comparison",
+    "report_on": "entaug.report.comparison",
+    "report_page": "entaug.report.html",
+    "score": "entaug.scoring.span_f1",
     "stream": "entaug.formats",
-    "subset_file": "entaug.evaluation",
-    "to_datasets": "entaug.formats.hf",
+    "subset_file": "entaug.workflows.evaluate",
+    "to_datasets": "entaug.formats.huggingface.format",
     "write": "entaug.formats",
 }
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from entaug.cli import main
+from entaug.cli.main import main
 
 sys.exit(main())

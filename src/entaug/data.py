@@ -495,7 +495,7 @@ class Sentence:
 
 
 def _align() -> ModuleType:
-    from entaug import align  # an upward import, as in `iob`
+    from entaug import alignment as align  # an upward import, as in `iob`
 
     return align
 

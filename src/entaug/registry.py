@@ -11,19 +11,19 @@ from entaug.errors import UnknownNameError
 __all__ = ["METHODS", "create", "method"]
 
 METHODS = {
-    "aclm": "entaug.augmenters.aclm:ACLM",
+    "aclm": "entaug.augmenters.generative.aclm:ACLM",
     "bt": "entaug.augmenters.backtranslation:Backtranslation",
-    "cassi": "entaug.augmenters.cassi:CASSI",
-    "cr": "entaug.augmenters.constituency:ConstituencyReplacement",
-    "crop": "entaug.augmenters.fragments:Crop",
-    "daga": "entaug.augmenters.daga:DAGA",
-    "entda": "entaug.augmenters.entda:EnTDA",
+    "cassi": "entaug.augmenters.cassi.method:CASSI",
+    "cr": "entaug.augmenters.syntax.constituents:ConstituencyReplacement",
+    "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
+    "daga": "entaug.augmenters.generative.daga:DAGA",
+    "entda": "entaug.augmenters.generative.entda:EnTDA",
     "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
     "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
-    "melm": "entaug.augmenters.melm:MaskedEntityLM",
+    "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
     "mr": "entaug.augmenters.replacement:MentionReplacement",
-    "mulda": "entaug.augmenters.daga:MulDA",
-    "rotate": "entaug.augmenters.fragments:Rotate",
+    "mulda": "entaug.augmenters.generative.daga:MulDA",
+    "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
     "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
     "sr": "entaug.augmenters.replacement:SynonymReplacement",
 }

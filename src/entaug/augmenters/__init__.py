@@ -1,1 +1,1 @@
-"""The methods: `base` holds the contract, then one file a family."""
+"""Augmentation methods."""

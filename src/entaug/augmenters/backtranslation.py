@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.align import CorpusTokenizer, in_word, running_text, spacing
+from entaug.alignment import CorpusTokenizer, in_word, running_text, spacing
 from entaug.augmenters.base import UNCHANGED, Asked, Augmenter, Facts, Rejection
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve

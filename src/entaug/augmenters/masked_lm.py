@@ -10,13 +10,13 @@ from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
-from entaug.align import gapped, in_word
+from entaug.alignment import gapped, in_word
 from entaug.augmenters.base import Asked, Augmenter, Facts, Rejection
-from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
+from entaug.stopwords import stop_words
 
 __all__ = ["MaskedLMReplacement"]
 

@@ -11,12 +11,12 @@ from random import Random
 from typing import ClassVar
 
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, Facts, Rejection
-from entaug.augmenters.stopwords import stop_words
 from entaug.backends.protocols import Lexicon
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.rng import some_of
+from entaug.stopwords import stop_words
 from entaug.tags import position_tags
 
 __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
@@ -193,7 +193,7 @@ class SynonymReplacement(Augmenter):
     """Replace tokens by synonyms from a lexicon.
 
     A synonym of several words makes the mention around it longer. The reference code takes any sense of any part of
-    speech; what a lexicon offers here is its own matter (see `entaug.backends.wordnet`). Words that look like names are
+    speech; what a lexicon offers here is its own matter (see `entaug.backends.lexicon.wordnet`). Words that look like names are
     left alone: in English, those with a capital letter inside a mention or within the sentence.
 
     Args:

@@ -74,7 +74,7 @@ class Run:
         put: called with each finished sentence and its source; returns whether the sentence could be put where it goes.
         put_refused: called with each draft that a filter refused; why stands in its provenance as ``rejected``.
         reviewed: called with the number of a finished sentence's fingerprint and its id; whether somebody has looked at
-            it and does not want it: `entaug.review`.
+            it and does not want it: `entaug.report.review`.
     """
 
     def __init__(

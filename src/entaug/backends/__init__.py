@@ -1,1 +1,1 @@
-"""Libraries and models behind small protocols; the only place with heavy imports."""
+"""Models and linguistic resources behind protocols."""

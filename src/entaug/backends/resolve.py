@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from entaug import models
 from entaug.backends import protocols
 from entaug.errors import ParameterError, UnknownNameError
+from entaug.models import catalogue as models
 
 __all__ = ["BACKENDS", "Kind", "resolve"]
 
@@ -31,12 +31,12 @@ class Kind(NamedTuple):
     opener: str | None = None
 
 
-_MASKED = "entaug.backends.masked_lm:TransformersMaskedLM"
-_CAUSAL = "entaug.backends.causal_lm:TransformersCausalLM"
-_GENERATOR = "entaug.backends.generator:"
-_ENCODER = "entaug.backends.encoder:TransformersEncoder"
-_SPACY = "entaug.backends.spacy_parser:SpacyParser"
-_PACKAGED = "entaug.backends.packaged_translator:"
+_MASKED = "entaug.backends.transformers.masked_lm:TransformersMaskedLM"
+_CAUSAL = "entaug.backends.transformers.causal_lm:TransformersCausalLM"
+_GENERATOR = "entaug.backends.transformers.generator:"
+_ENCODER = "entaug.backends.transformers.encoder:TransformersEncoder"
+_SPACY = "entaug.backends.parsers.spacy:SpacyParser"
+_PACKAGED = "entaug.backends.translation.packaged:"
 
 BACKENDS: dict[str, Kind] = {
     "masked_lm": Kind(
@@ -48,7 +48,7 @@ BACKENDS: dict[str, Kind] = {
         {"smollm2": (_GENERATOR + "CausalGenerator", "smollm2")},
         _GENERATOR + "open_generator",
     ),
-    "token_lm": Kind(protocols.TokenLM, {"lstm": ("entaug.backends.lstm:LstmLM", None)}),
+    "token_lm": Kind(protocols.TokenLM, {"lstm": ("entaug.backends.transformers.lstm:LstmLM", None)}),
     "tagger": Kind(
         protocols.Tagger,
         {"linear": ("entaug.taggers.neural:LinearTagger", None), "w2ner": ("entaug.taggers.neural:GridTagger", None)},
@@ -57,22 +57,22 @@ BACKENDS: dict[str, Kind] = {
     "translator": Kind(
         protocols.Translator,
         {"en-pt": (_PACKAGED + "EnglishPortuguese", None), "pt-en": (_PACKAGED + "PortugueseEnglish", None)},
-        "entaug.backends.translation:open_translator",
+        "entaug.backends.translation.open:open_translator",
     ),
     "dependency_parser": Kind(
         protocols.DependencyParser,
         {"en_core_web_sm": (_SPACY, "en_core_web_sm")},
-        "entaug.backends.parsing:open_parser",
+        "entaug.backends.parsers.dependency:open_parser",
     ),
     "constituency_parser": Kind(
-        protocols.ConstituencyParser, {}, "entaug.backends.constituency:open_constituency_parser"
+        protocols.ConstituencyParser, {}, "entaug.backends.parsers.constituency:open_constituency_parser"
     ),
     "word_vectors": Kind(
         protocols.WordVectors,
-        {"glove": ("entaug.backends.word_vectors:VectorFolder", "glove")},
-        "entaug.backends.word_vectors:VectorFolder",
+        {"glove": ("entaug.backends.lexicon.word_vectors:VectorFolder", "glove")},
+        "entaug.backends.lexicon.word_vectors:VectorFolder",
     ),
-    "lexicon": Kind(protocols.Lexicon, {"wordnet": ("entaug.backends.wordnet:WordNet", None)}),
+    "lexicon": Kind(protocols.Lexicon, {"wordnet": ("entaug.backends.lexicon.wordnet:WordNet", None)}),
 }
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from entaug.errors import EntaugError, OutputError
-from entaug.experiment.cells import prepare
+from entaug.experiment.data import prepare
 from entaug.experiment.plan import Plan, read_plan
 from entaug.experiment.records import RECORDS, Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule, f1_of
-from entaug.locks import locked
+from entaug.files.locks import locked
 
 __all__ = ["State", "run_experiment"]
 
@@ -205,7 +205,7 @@ def _state(schedule: Schedule, records: dict[str, dict[str, Any]], earlier: set[
 
 
 def _jobs(threads: int) -> int:
-    from entaug.backends.torch_base import choose
+    from entaug.backends.transformers.base import choose
 
     if choose()[0].type == "cuda":
         return 1

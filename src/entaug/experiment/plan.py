@@ -15,8 +15,8 @@ from typing import Any
 
 from entaug.augmenters.base import Augmenter
 from entaug.errors import EntaugError, InputError, UnknownNameError
+from entaug.experiment.subsets import DRAWS
 from entaug.registry import create
-from entaug.subsets import DRAWS
 from entaug.taggers.base import TAGGERS, Tagger, Training, create_tagger
 
 __all__ = ["CorpusPlan", "MethodPlan", "Part", "Plan", "TaggerPlan", "read_plan"]
@@ -51,7 +51,7 @@ class CorpusPlan:
         test: what the taggers are tested on.
         dev: what amounts and epochs are chosen by, if anything.
         sizes: of the subsets, or shares where they are drawn as fractions; None for the whole file.
-        subset: how they are drawn: a key of `entaug.subsets.DRAWS`.
+        subset: how they are drawn: a key of `entaug.experiment.subsets.DRAWS`.
         subset_seed: of the drawing.
         overlap: which mentions taggers of flat mentions learn; see `entaug.tags.flatten`.
         taggers: labels of the taggers to train on it; None for all.

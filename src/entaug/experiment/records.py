@@ -11,8 +11,8 @@ from typing import Any
 
 from entaug.errors import EntaugError
 from entaug.experiment.runs import Run
-from entaug.formats.files import atomic
-from entaug.scoring import Scores
+from entaug.files.streams import atomic
+from entaug.scoring.span_f1 import Scores
 
 __all__ = ["RECORDS", "Records"]
 

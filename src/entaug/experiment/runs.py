@@ -13,12 +13,12 @@ from typing import Any
 
 from entaug._version import __version__
 from entaug.data import Sentence
-from entaug.experiment.cells import Cell, digest, hash_of, shared
+from entaug.experiment.data import Cell, digest, hash_of, shared
 from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_made
+from entaug.files.locks import locked
 from entaug.formats import read
-from entaug.jobs import augment_file
-from entaug.locks import locked
-from entaug.scoring import score
+from entaug.scoring.span_f1 import score
+from entaug.workflows.augment import augment_file
 
 __all__ = ["Run", "perform"]
 
@@ -180,7 +180,7 @@ def environment() -> dict[str, Any]:
     import torch
     import transformers
 
-    from entaug.backends.torch_base import choose
+    from entaug.backends.transformers.base import choose
 
     device, dtype = choose()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()

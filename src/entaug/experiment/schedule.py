@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from entaug.experiment.cells import Cell
+from entaug.experiment.data import Cell
 from entaug.experiment.plan import PATIENCE, MethodPlan, Plan, TaggerPlan, amounts_by_patience
 from entaug.experiment.runs import Run
-from entaug.scoring import Scores
+from entaug.scoring.span_f1 import Scores
 
 __all__ = ["Schedule", "f1_of"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from entaug.align import running_text
+from entaug.alignment import running_text
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.filters.base import Filter, check_share, is_number
-from entaug.likelihood import log_likelihood, pseudo_log_likelihood
-from entaug.nearness import similarity
-from entaug.similarity import bertscore_among
+from entaug.scoring.bertscore import bertscore_among
+from entaug.scoring.likelihood import log_likelihood, pseudo_log_likelihood
+from entaug.scoring.near_duplicates import similarity
 
 __all__ = ["Fluency", "Similarity"]
 
@@ -117,7 +117,7 @@ class Similarity(Filter):
     """Keep what is neither too unlike its source nor too like it.
 
     Args:
-        by: ``"tokens"``, the share of tokens in the same order (see `entaug.nearness`); ``"bertscore"``, BERTScore F1;
+        by: ``"tokens"``, the share of tokens in the same order (see `entaug.scoring.near_duplicates`); ``"bertscore"``, BERTScore F1;
             ``"vectors"``, the cosine of sentence vectors.
         low: the least similarity that is kept; none for any.
         high: the greatest that is kept; none for any.

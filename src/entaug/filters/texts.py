@@ -9,11 +9,11 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
-from entaug.augmenters.stopwords import stop_words
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, check_share, is_number
-from entaug.nearness import nearest, similarity
+from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.stopwords import stop_words
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
 
@@ -41,7 +41,7 @@ class Validity(Filter):
         balanced: whether brackets and quotes must pair.
         repeated: whether a word may stand twice in a row.
         stop_words: a mention must not be made of these alone: a language's code, a file, or none; see
-            `entaug.augmenters.stopwords.stop_words`.
+            `entaug.stopwords.stop_words`.
 
     Example:
         >>> gold = Sentence("Ada ( 36 ) left".split())
@@ -151,7 +151,7 @@ class Duplicates(Filter):
     same. It does not compare with what was made before: that would let company and order decide.
 
     Args:
-        least: the similarity from which two sentences are nearly the same (see `entaug.nearness`); none where only
+        least: the similarity from which two sentences are nearly the same (see `entaug.scoring.near_duplicates`); none where only
             equal ones count.
 
     Example:
@@ -252,7 +252,7 @@ class Leakage(Filter):
 
     Args:
         held_out: the sentences of dev and test; their mentions are not looked at.
-        least: the similarity from which two sentences are nearly the same (see `entaug.nearness`); none where only
+        least: the similarity from which two sentences are nearly the same (see `entaug.scoring.near_duplicates`); none where only
             equal ones count.
         run: how many tokens in a row a sentence must not share with one held out, unless a gold sentence has them too;
             none for any number.

@@ -10,28 +10,28 @@ from typing import Any
 
 from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
+from entaug.files.streams import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.files import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
-from entaug.formats.whole import Whole, write_whole
+from entaug.formats.buffered import Whole, write_whole
 
 __all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "read_each", "stream", "target", "write"]
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
-    "brat": "entaug.formats.brat:Brat",
-    "label-studio": "entaug.formats.label_studio:LabelStudio",
-    "gliner": "entaug.formats.gliner:Gliner",
-    "spacy-json": "entaug.formats.spacy_json:SpacyJson",
-    "prodigy": "entaug.formats.prodigy:Prodigy",
-    "doccano": "entaug.formats.doccano:Doccano",
-    "w2ner": "entaug.formats.w2ner:W2ner",
-    "bartner": "entaug.formats.bartner:Bartner",
-    "bartner-nested": "entaug.formats.bartner_nested:BartnerNested",
-    "docbin": "entaug.formats.docbin:DocBinFormat",
-    "parquet": "entaug.formats.hf:Parquet",
-    "datasets": "entaug.formats.hf:DatasetFolder",
+    "brat": "entaug.formats.brat.format:Brat",
+    "label-studio": "entaug.formats.tools.label_studio:LabelStudio",
+    "gliner": "entaug.formats.tools.gliner:Gliner",
+    "spacy-json": "entaug.formats.spacy.json:SpacyJson",
+    "prodigy": "entaug.formats.tools.prodigy:Prodigy",
+    "doccano": "entaug.formats.tools.doccano:Doccano",
+    "w2ner": "entaug.formats.research.w2ner:W2ner",
+    "bartner": "entaug.formats.research.bartner:Bartner",
+    "bartner-nested": "entaug.formats.research.bartner_nested:BartnerNested",
+    "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
+    "parquet": "entaug.formats.huggingface.format:Parquet",
+    "datasets": "entaug.formats.huggingface.format:DatasetFolder",
     "jsonl": "entaug.formats.jsonl:Jsonl",
-    "conll": "entaug.formats.conll:Conll",
+    "conll": "entaug.formats.conll.format:Conll",
 }
 _SAME = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options that say the same thing
 _USUAL = ("conll", "jsonl")  # what an extension that several formats share means for a new file

@@ -16,11 +16,11 @@ from typing import Any
 
 import orjson
 
-from entaug.align import spaces_in
+from entaug.alignment import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
+from entaug.files.streams import beginning, line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading, are_columns
-from entaug.formats.files import beginning, line_chunks
 from entaug.formats.records import nothing_in_it, parsed
 
 __all__ = ["Jsonl", "JsonlDialect"]

@@ -17,12 +17,12 @@ from typing import Any
 
 import orjson
 
-from entaug.align import spacing
+from entaug.alignment import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
+from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, Carries, Reading, before_of
-from entaug.formats.files import atomic, beginning, line_chunks, read_bytes
-from entaug.formats.texts import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
+from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
 
 __all__ = [
     "OTHER_TOKENS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from entaug.align import spaces_in
+from entaug.alignment import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, are_columns

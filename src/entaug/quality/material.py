@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from entaug.align import running_text
+from entaug.alignment import running_text
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.data import Sentence
-from entaug.likelihood import pseudo_log_likelihood
+from entaug.scoring.likelihood import pseudo_log_likelihood
 
 __all__ = ["Material", "Models", "Progress", "UndefinedError", "silent", "text_of", "words"]
 

@@ -13,11 +13,11 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from entaug.contests import count_words
 from entaug.data import Mention, Sentence
-from entaug.nearness import nearest, similarity
 from entaug.quality.material import Material, UndefinedError, text_of, words
-from entaug.similarity import pairwise_bertscore
+from entaug.scoring.bertscore import pairwise_bertscore
+from entaug.scoring.candidate_selection import count_words
+from entaug.scoring.near_duplicates import nearest, similarity
 
 __all__ = [
     "NEAR",
@@ -181,7 +181,7 @@ def length_difference(of: Material) -> Found:
 
 
 def similarity_to_source(of: Material) -> Found:
-    """`entaug.nearness.similarity` with the source."""
+    """`entaug.scoring.near_duplicates.similarity` with the source."""
     return _mean(of.with_source(similarity), _NO_SOURCE)
 
 

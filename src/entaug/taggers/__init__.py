@@ -1,1 +1,1 @@
-"""The models that augmentation is judged with: a body that gives word vectors, and a head that finds mentions."""
+"""Sequence and span taggers."""

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import transformers
 
-from entaug import models
 from entaug.backends.protocols import WordVectors
 from entaug.backends.resolve import BACKENDS, resolve
-from entaug.backends.torch_base import by_word, content_name, find, load, longest, padded, quiet
+from entaug.backends.transformers.base import by_word, content_name, find, load, longest, padded, quiet
 from entaug.errors import MissingModelError
+from entaug.models import catalogue as models
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 

@@ -19,12 +19,12 @@ from safetensors.torch import load_file, save_file
 from transformers import get_linear_schedule_with_warmup
 
 from entaug import _version, tags
-from entaug.backends.encoder import attentions_of
 from entaug.backends.resolve import resolve
-from entaug.backends.torch_base import Batcher, batches, choose
+from entaug.backends.transformers.base import Batcher, batches, choose
+from entaug.backends.transformers.encoder import attentions_of
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError
-from entaug.scoring import score
+from entaug.scoring.span_f1 import score
 from entaug.taggers.base import CONFIG, Fitted, Progress, Training, check_new, labels_of
 from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
@@ -41,7 +41,7 @@ class NeuralTagger:
     """What the taggers share: the loop they learn by, prediction, saving.
 
     Args:
-        device: see `entaug.backends.torch_base.choose`.
+        device: see `entaug.backends.transformers.base.choose`.
         precision: the same; weights and optimiser stay in fp32 whatever it is.
     """
 

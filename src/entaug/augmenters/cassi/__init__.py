@@ -1,0 +1,1 @@
+"""CASSI: augmentation by exchanging dependency subtrees between sentences."""

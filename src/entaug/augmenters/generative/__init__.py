@@ -1,0 +1,1 @@
+"""Augmentation methods that train a language model on the corpus."""

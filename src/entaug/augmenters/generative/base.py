@@ -1,0 +1,135 @@
+"""What methods share that fine-tune a generator on the gold sentences and write new ones with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import ClassVar
+
+from entaug.alignment import CorpusTokenizer, running_text, spacing
+from entaug.augmenters.base import Rejection, Tally
+from entaug.augmenters.generative.trainable import Learning
+from entaug.backends.protocols import Generator
+from entaug.backends.resolve import resolve
+from entaug.data import Edit, Mention, Sentence
+from entaug.errors import ParameterError
+
+__all__ = ["ALIKE", "COPIED", "UNFINISHED", "Generative", "Words", "likeness", "rewritten"]
+
+ALIKE = Rejection("too much like its source")
+COPIED = Rejection("a sentence of the corpus again")
+UNFINISHED = Rejection("no text that came to an end within the limits of the model and of longest")
+
+_MANY = 0.5  # share of what was written that is copies, from which on a user is told
+
+
+@dataclass(kw_only=True, eq=False)
+class Generative(Learning):
+    """Base of the methods with a generator.
+
+    Args:
+        generator: a `Generator`, or the name of one (starter: smollm2).
+        longest: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
+        temperature: for sampling, above 1 for more variety, below for less.
+        insist: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
+            (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the
+            papers drop such texts.
+        alike: a text whose words agree with its source's by this share or more is dropped.
+    """
+
+    generator: Generator | str | None = None
+    longest: int = 128
+    temperature: float = 0.8
+    insist: bool | None = None
+    alike: float = 0.95
+
+    _window: ClassVar[int] = 64
+
+    def _check(self) -> None:
+        super()._check()
+        if type(self.longest) is not int or self.longest < 1:
+            raise ParameterError(f"longest must be a whole number of at least 1, not {self.longest!r}")
+        if not (isinstance(self.alike, int | float) and 0 < self.alike <= 1):
+            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.alike!r}")
+        if not isinstance(self.insist, bool):
+            raise ParameterError(f"insist must be true or false, not {self.insist!r}")
+        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
+            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
+
+    def _load(self) -> None:
+        self.generator_: Generator = resolve("generator", self.generator)
+
+    def advice(self, tally: Tally) -> list[str]:
+        """See `Augmenter.advice`."""
+        written = tally.made + tally.rejected.total()
+        copied = tally.rejected[COPIED.reason]
+        if written and copied > _MANY * written:
+            told = f"{copied} of {written} texts were sentences of the corpus again"
+            return [f"{told}: the generator has learned them by heart; try fewer epochs or a lower rate"]
+        return []
+
+
+class Words:
+    """Texts from the sentences of a corpus, and back: tokens as the corpus has them.
+
+    Where the corpus tokenises the words of a mention in a way that its habits do not tell, they are put right.
+
+    Args:
+        gold: the corpus.
+        mentioned: runs of tokens that stand in mentions.
+    """
+
+    def __init__(self, gold: Sequence[Sentence], mentioned: Sequence[tuple[str, ...]]) -> None:
+        self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
+        self._right: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+        for words in dict.fromkeys(mentioned):
+            text = running_text(words)
+            # How they are split depends on what stands around them.
+            for before, after, around in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
+                split = tuple(self._tokenizer(f"{before}{text}{after}"))
+                split = split[bool(before) : len(split) - around]
+                if split != words and split:
+                    self._right.setdefault(split[0], []).append((split, words))
+        for first, found in self._right.items():
+            self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
+        self._contents = {running_text(sentence.tokens) for sentence in gold}
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """The tokens of a text."""
+        split = self._tokenizer(text)
+        made: list[str] = []
+        place = 0
+        while place < len(split):
+            for wrong, words in self._right.get(split[place], ()):
+                if tuple(split[place : place + len(wrong)]) == wrong:
+                    made += words
+                    place += len(wrong)
+                    break
+            else:
+                made.append(split[place])
+                place += 1
+        return tuple(made)
+
+    def holds(self, tokens: tuple[str, ...]) -> bool:
+        """Whether a sentence of the corpus reads exactly so."""
+        return running_text(tokens) in self._contents
+
+
+def likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """The share of words that two texts have in the same order: 1 where they are the same.
+
+    Example:
+        >>> likeness("a b c d".split(), "a b c e".split())
+        0.75
+    """
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def rewritten(
+    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], told: Mapping[str, object]
+) -> Sentence:
+    """A source with all its tokens replaced."""
+    spaces = None if source.spaces is None else spacing(tokens)[:-1]
+    made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
+    return made.with_(meta={"entaug": dict(told)})

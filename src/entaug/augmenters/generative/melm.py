@@ -1,0 +1,199 @@
+"""MELM: words of mentions found anew by a masked language model that has seen their labels (Zhou et al., ACL 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import ClassVar
+
+from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
+from entaug.augmenters.generative.linearization import as_text, label_token, label_tokens, wrapped
+from entaug.augmenters.generative.trainable import Learning
+from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
+from entaug.backends.resolve import resolve
+from entaug.data import Edit, Sentence
+from entaug.errors import ParameterError
+from entaug.rng import Streams
+from entaug.stopwords import stop_words
+
+__all__ = ["MaskedEntityLM"]
+
+_NO_FILL = Rejection("no other word fits")
+
+
+@dataclass(kw_only=True, eq=False)
+class MaskedEntityLM(Learning):
+    """Replace words of mentions by what a masked language model puts there that has learned the labelled sentences.
+
+    Sentences are linearised: each word of a mention stands between two label tokens, whose meaning starts from the
+    words of the label. The model learns to find words of mentions that are hidden, others in each epoch. Then some
+    words of a sentence's mentions are hidden, about half, and each is replaced by one of the likeliest, the very
+    likeliest left out. Tokens are exchanged one for one, and only whole words of letters come in, so that mentions keep
+    their number, their labels and their lengths, and no label token can be left in a sentence. Words that are no words
+    of letters (numbers, codes) stay. Several copies are several rounds.
+
+    (The paper hides sub-words; here it is words, because the sub-words put there rarely make one.)
+
+    Args:
+        p: the mean share of the words of a mention that is hidden; at least one of a sentence is.
+        spread: by how many words more or fewer, as a standard deviation.
+        rate_hidden: for learning, the probability of each word of a mention to be hidden.
+        best: the rank from which on candidates are taken; the paper leaves the likeliest out.
+        worst: the rank up to which they are.
+        stop_words: a language code; its stop words only come in for stop words (a path to a word list works too; none
+            for all).
+        masked_lm: a `TunableMaskedLM`, or the name of one.
+        preset: ``"starter"``: our masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
+            epochs at 1e-5. It settles `masked_lm`, `epochs`, `batch` and `rate` unless they are given.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeMaskedLM
+        >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
+        >>> [new] = MaskedEntityLM(p=1.0, spread=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"])).fit(gold).augment(gold)
+        >>> new.tokens[1:3], new.iob()
+        (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
+    """
+
+    p: float = 0.5
+    spread: float = 1.0
+    rate_hidden: float = 0.7
+    best: int = 2
+    worst: int = 5
+    stop_words: str | None = "en"
+    masked_lm: MaskedLM | str | None = None
+    preset: str = "starter"
+
+    presets: ClassVar[dict[str, dict[str, object]]] = {
+        "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch": 8},
+        "paper": {"masked_lm": "FacebookAI/xlm-roberta-base", "epochs": 20, "batch": 30, "rate": 1e-5},
+    }
+
+    facts: ClassVar[Facts] = Facts(
+        name="melm",
+        long_name="masked-entity-language-modeling",
+        summary="words of mentions replaced by what a masked language model puts there that has learned the labels",
+        paper="Zhou et al. 2022, MELM: Data Augmentation with Masked Entity Language Modeling for Low-Resource NER",
+        keeps_length=True,
+        keeps_order=True,
+        nested=False,
+        discontinuous=False,
+        needs_fit=True,
+        needs_mentions=True,
+        needs=("masked_lm",),
+        cost="fine-tuning a masked language model (minutes for a hundred sentences on a CPU), then one pass a sentence",
+    )
+
+    def _check(self) -> None:
+        super()._check()
+        for name in ("spread", "rate_hidden"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+                raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
+        if not 0 < self.rate_hidden <= 1:
+            raise ParameterError(f"rate_hidden must be a probability above 0, not {self.rate_hidden!r}")
+        for name in ("best", "worst"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
+        self._stop = frozenset(stop_words(self.stop_words))
+        if self.best > self.worst:
+            raise ParameterError(f"best must not be above worst, as {self.best} is above {self.worst}")
+
+    def _load(self) -> None:
+        self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
+        if not isinstance(self.masked_lm_, TunableMaskedLM):
+            raise ParameterError(
+                f"the masked language model {self.masked_lm_.name} cannot learn", remedy="use mpnet-mlm"
+            )
+
+    # --------------------------------------------------------------------------------------------------------- fitting
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        gold = sorted((s for s in corpus if s.mentions), key=lambda s: s.fingerprint())
+        gold = list({s.fingerprint(): s for s in gold}.values())
+        labels = {mention.label for s in gold for mention in s.mentions}
+        self.markers_ = label_tokens(labels)
+        streams = Streams(self.seed, f"{self.facts.name} learning")
+
+        def texts(epoch: int) -> list[Blanked]:
+            return [self._blanked(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
+
+        model = self.masked_lm_
+        assert isinstance(model, TunableMaskedLM)
+        told = ([s.fingerprint() for s in gold], self.rate_hidden)
+        self.learned_: MaskedLM = self._taught(model, texts, told, self.markers_) if gold else model
+
+    def _blanked(self, sentence: Sentence, rng: Random) -> Blanked:
+        """A linearised sentence with some words of mentions hidden, one at least."""
+        inside = [i for i, free in enumerate(sentence.free()) if not free]
+        hidden = {i for i in inside if rng.random() < self.rate_hidden} or {rng.choice(inside)}
+        stretches: list[tuple[str, bool]] = []
+        shown: list[str] = []
+        for i, parts in enumerate(wrapped(sentence)):
+            if i not in hidden:
+                shown += parts
+                continue
+            before, token, after = parts
+            stretches += [(self._text([*shown, before], first=not stretches), False), (f" {token}", True)]
+            shown = [after]
+        return [*stretches, (self._text(shown, first=not stretches), False)]
+
+    def _text(self, parts: Sequence[str], *, first: bool) -> str:
+        return ("" if first else " ") + as_text(parts, self.markers_)
+
+    # ------------------------------------------------------------------------------------------------------- augmenting
+
+    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+        known = [all(label_token(f"B-{m.label}") in self.markers_ for m in one.sentence.mentions) for one in asked]
+        places = [self._places(one.sentence, one.rng) if has else [] for one, has in zip(asked, known, strict=True)]
+        work = [i for i, some in enumerate(places) if some]
+        texts = [self._gapped(asked[i].sentence, places[i]) for i in work]
+        answers = self.learned_.fill(texts, self.worst + 1)
+        results: list[Sentence | Rejection] = [NO_CANDIDATE if has else NOT_SEEN for has in known]
+        for i, offered in zip(work, answers, strict=True):
+            results[i] = self._filled(asked[i].sentence, places[i], offered, asked[i].rng)
+        return results
+
+    def _places(self, sentence: Sentence, rng: Random) -> list[int]:
+        """The words that are hidden, some of each mention."""
+        chosen: list[int] = []
+        able = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
+        for words in able:
+            count = min(len(words), max(0, round(rng.gauss(self.p * len(words), self.spread))))
+            chosen += rng.sample(words, count)
+        if not chosen and (some := [i for words in able for i in words]):
+            chosen = [some[rng.randrange(len(some))]]
+        return sorted(chosen)
+
+    def _gapped(self, sentence: Sentence, places: Sequence[int]) -> list[str | None]:
+        """A linearised sentence with gaps."""
+        gaps = set(places)
+        found: list[str | None] = []
+        shown: list[str] = []
+        for i, parts in enumerate(wrapped(sentence)):
+            if i in gaps:
+                # What stands between label tokens is spaced from them; the rest as in print.
+                before, _, after = parts
+                found += [self._text([*shown, before], first=not found) + " ", None]
+                shown = [after]
+            else:
+                shown += parts
+        return [*found, self._text(shown, first=not found)]
+
+    def _filled(
+        self, sentence: Sentence, places: Sequence[int], offered: Sequence[Sequence[tuple[str, float]]], rng: Random
+    ) -> Sentence | Rejection:
+        edits = []
+        tokens = list(sentence.tokens)
+        for place, candidates in zip(places, offered, strict=False):
+            old = sentence.tokens[place]
+            # What stands there or beside it already is nothing new, and a word like "of" is rarely a name.
+            barred = {token.lower() for token in tokens[max(0, place - 1) : place + 2]}
+            barred |= set() if old.lower() in self._stop else self._stop
+            words = [word for word, _ in candidates[self.best - 1 : self.worst] if word.lower() not in barred]
+            if words:
+                tokens[place] = words[rng.randrange(len(words))]
+                edits.append(Edit(place, place + 1, tuple(cased_like([tokens[place]], old))))
+        return sentence.edit(edits) if edits else _NO_FILL

@@ -1,0 +1,1 @@
+"""Augmentation methods based on dependency and constituency trees."""

@@ -1,0 +1,1 @@
+"""Dependency and constituency parsers."""

@@ -1,0 +1,1 @@
+"""Language models, encoders and their training on PyTorch and transformers."""

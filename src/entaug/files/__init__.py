@@ -1,0 +1,1 @@
+"""Reading and writing files: streams, locks, atomic outputs, checkpoints."""

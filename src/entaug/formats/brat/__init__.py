@@ -1,0 +1,1 @@
+"""The brat standoff format."""

@@ -1,0 +1,1 @@
+"""CoNLL column formats."""

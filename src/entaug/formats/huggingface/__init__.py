@@ -1,0 +1,1 @@
+"""Parquet files and Hugging Face datasets."""

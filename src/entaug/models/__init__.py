@@ -1,0 +1,1 @@
+"""The catalogue of starter models and how they are installed."""

@@ -1,0 +1,1 @@
+"""Scores of sentences and predictions."""

@@ -1,0 +1,496 @@
+"""Generators on tiny models: every kind learns, is read back, goes on after a kill, and writes as it should."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import tiny
+from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
+from entaug.augmenters.generative.base import COPIED
+from entaug.augmenters.generative.linearization import goes_on, label_tokens, read_tagged
+from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
+from entaug.backends.protocols import Decoding, Generator, Tuning
+from entaug.backends.transformers.decoding import Insist, RankPenalty, Wanted
+from entaug.backends.transformers.generator import (
+    CausalGenerator,
+    Seq2SeqGenerator,
+    TransformersGenerator,
+    open_generator,
+)
+from entaug.backends.transformers.training import learn
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+
+COLOURS = "red blue green black white".split()
+PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
+MARKERS = {"<mask>": "blank", "<B-X>": "begin x"}
+TUNING = Tuning(epochs=3, rate=1e-2)
+KINDS = ("llama", "t5", "bart", "mbart")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: tiny.save(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+
+
+def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> TransformersGenerator:
+    cls = CausalGenerator if kind == "llama" else Seq2SeqGenerator
+    return cls(folders[kind], device="cpu", precision="fp32", adapters=adapters)
+
+
+@pytest.mark.parametrize("adapters", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
+    plain = made(folders, kind, adapters=adapters)
+    assert isinstance(plain, Generator)
+    short = Decoding(longest=8, whole=False)
+    before = plain.generate(["red <mask>"], short)
+    steps: list[tuple[int, int]] = []
+    learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
+    assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
+    assert learned.losses[-1][0] < learned.losses[0][0]
+    assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
+    decoding = Decoding(texts=2, how="sample", beams=3, longest=12, whole=False)
+    texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
+    assert [len(one) for one in texts] == [2, 2]
+    learned.save(tmp_path / "kept")
+    again = made(folders, kind, adapters=adapters).restore(tmp_path / "kept")
+    assert again.generate(["red <mask>", "blue <mask>"], decoding, [1, 2]) == texts
+    assert (again.losses, again.kept) == (learned.losses, learned.kept)
+    with pytest.raises(OutputError, match="is there already"):
+        learned.save(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("kind", ["llama", "mbart"])
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
+    generator = made(folders, kind)
+    inputs = ["red", "blue and a longer input than the others", "green", "black white"]
+    decoding = Decoding(texts=3, how=how, beams=3, longest=10, whole=False)
+    together = generator.generate(inputs, decoding, [1, 2, 3, 4])
+    alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
+    assert together == alone
+
+
+def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
+    generator = made(folders, "llama")
+    whole = generator.fit(PAIRS, TUNING, markers=MARKERS)
+
+    class KilledError(Exception):
+        pass
+
+    def kill(done: int, total: int, loss: float) -> None:
+        if done == 7:  # the first step of the third epoch
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        generator.fit(PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=kill)
+    steps: list[int] = []
+    resumed = generator.fit(
+        PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+    )
+    assert steps == [7, 8, 9]
+    assert resumed.losses == whole.losses
+    assert resumed.generate(["red <mask>"]) == whole.generate(["red <mask>"])
+    # What was learned from other pairs is not gone on with.
+    steps.clear()
+    other = generator.fit(
+        PAIRS[1:], TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+    )
+    assert steps[0] == 1
+    assert other.losses != whole.losses
+
+
+def test_pairs_drawn_anew_for_each_epoch(folders: dict[str, Path]) -> None:
+    seen: list[int] = []
+
+    def pairs(epoch: int) -> list[tuple[str, str]]:
+        seen.append(epoch)
+        return PAIRS
+
+    drawn = made(folders, "llama").fit(pairs, TUNING, markers=MARKERS)
+    assert seen == [0, 1, 2]
+    assert drawn.losses == made(folders, "llama").fit(PAIRS, TUNING, markers=MARKERS).losses
+
+
+def test_stops_when_what_is_held_out_gets_worse(folders: dict[str, Path]) -> None:
+    # Outputs that nothing in the inputs tells: what is learned by heart does not help with those held out.
+    pairs = [
+        (f"{a} {b}", f"{COLOURS[(7 * i) % 5]} {i}") for i, (a, b) in enumerate((a, b) for a in COLOURS for b in COLOURS)
+    ]
+    learned = made(folders, "llama", adapters=False).fit(pairs, Tuning(epochs=60, rate=1e-2, patience=2))
+    outside = [loss for _, loss in learned.losses if loss is not None]
+    assert len(outside) < 60
+    assert learned.kept == outside.index(min(outside)) + 1 == len(outside) - 2
+
+
+# ---------------------------------------------------------------------------------------------------------- decoding
+
+
+def log(*shares: float) -> list[float]:
+    return [math.log(share) for share in shares]
+
+
+def test_rank_penalty_on_the_case_of_figure_3() -> None:
+    # Two beams, words British 0, German 1, farmer 2, market 3. Beam search takes British farmer and British market;
+    # with ranks punished it takes British farmer and German farmer.
+    first, never = torch.tensor([log(0.6, 0.3, 0.06, 0.04)]), -1e9
+    after = torch.tensor([log(0.02, 0.03, 0.55, 0.40), log(0.06, 0.04, 0.60, 0.30)])
+    start = torch.tensor([[9], [9]])
+    plain = torch.tensor([[math.log(0.6)], [math.log(0.3)]]) + after
+    assert sorted(plain.flatten().argsort(descending=True)[:2].tolist()) == [2, 3]  # both of British
+    penalty = 0.7
+    processor = RankPenalty(beams=2, penalty=penalty)
+    scores = processor(start, first.expand(2, -1)) + torch.tensor([[0.0], [never]])
+    assert scores[0].tolist() == pytest.approx(
+        [math.log(0.6), math.log(0.3) - penalty, math.log(0.06) - 2 * penalty, math.log(0.04) - 3 * penalty]
+    )
+    running = scores[0, :2]  # British and German, the second lowered by its rank
+    lowered = processor(torch.tensor([[9, 0], [9, 1]]), after) + running[:, None]
+    # At the second step German's own rank no longer counts, only those of what follows.
+    wanted = [
+        [
+            math.log(0.6 * 0.02) - 3 * penalty,
+            math.log(0.6 * 0.03) - 2 * penalty,
+            math.log(0.6 * 0.55),
+            math.log(0.6 * 0.40) - penalty,
+        ],
+        [
+            math.log(0.3 * 0.06) - 2 * penalty,
+            math.log(0.3 * 0.04) - 3 * penalty,
+            math.log(0.3 * 0.60),
+            math.log(0.3 * 0.30) - penalty,
+        ],
+    ]
+    torch.testing.assert_close(lowered, torch.tensor(wanted), rtol=1e-5, atol=1e-5)
+    assert sorted(lowered.flatten().argsort(descending=True)[:2].tolist()) == [2, 4 + 2]
+
+
+def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longest: int) -> list[str]:
+    """Equations 4 and 5 straight, one continuation after the other."""
+    ids = generator._prompt(prompt)
+    running: list[tuple[float, list[int]]] = [(0.0, [])]
+    done: list[tuple[float, list[int]]] = []
+    for step in range(longest):
+        candidates = []
+        for total, said in running:
+            with torch.inference_mode():
+                logits = generator.model(torch.tensor([[*ids, *said]])).logits[0, -1].float()
+            values = logits.log_softmax(-1).tolist()
+            for rank, token in enumerate(sorted(range(len(values)), key=lambda t: -values[t])[: 4 * beams]):
+                candidates.append((total + values[token] - penalty * rank, total + values[token], [*said, token]))
+        candidates.sort(key=lambda one: -one[0])
+        running = []
+        for place, (lowered, total, said) in enumerate(candidates[: 2 * beams]):
+            if said[-1] == generator._end:
+                if place < beams:
+                    done.append((lowered / len(said), said))
+            elif len(running) < beams:
+                running.append((total, said))
+                if step == longest - 1:
+                    done.append((lowered / len(said), said))
+    return [generator._text(said) for _, said in sorted(done, key=lambda one: -one[0])[:beams]]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.5, 10.0])
+def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], penalty: float) -> None:
+    generator = made(folders, "llama").fit([(c, f"{c} {c}") for c in COLOURS * 4], Tuning(epochs=4, rate=1e-2))
+    decoding = Decoding(texts=3, how="diverse", beams=3, penalty=penalty, longest=6, whole=False)
+    for prompt in COLOURS:
+        assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
+
+
+COMPOUNDS = [["red"], ["blue green"], ["white", "black"]]
+
+
+def holds(text: str, wanted: list[list[str]]) -> bool:
+    """Whether all pieces stand in a text as words, the parts of each in order."""
+    return all(re.search(".*".join(rf"(?<!\w){part}(?!\w)" for part in parts), text, re.IGNORECASE) for parts in wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: str) -> None:
+    pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
+    generator = made(folders, kind, adapters=False).fit(pairs, Tuning(epochs=25, rate=1e-2, patience=25))
+    decoding = Decoding(texts=3, how=how, beams=3, longest=50)
+    inputs = ["red white", "blue black", "white"]
+    free = generator.generate(inputs, decoding, [1, 2, 3])
+    forced = generator.generate(inputs, decoding, [1, 2, 3], [COMPOUNDS] * 3)
+    assert not all(holds(text, COMPOUNDS) for texts in free for text in texts)
+    assert any(forced), "some came to an end"
+    for text in (text for texts in forced for text in texts):
+        assert holds(text, COMPOUNDS), text
+
+
+def test_what_constrained_decoding_allows() -> None:
+    # Words are sub-words here: 1 "machine", 2 "learning", 3 "translation", 4 "arm", 5 "hurts", 9 full stop, 8 "s".
+    piece = [Wanted((1, 2), (1, 2), (11, 2))]
+    longer = [Wanted((1, 2, 3), (1, 2, 3), (11, 2, 3))]
+    gap = [Wanted((4,), (4,), (14,)), Wanted((5,), (5,), (15,))]
+    insist = Insist([[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0)
+
+    def possible(*said: int) -> list[int]:
+        scores = insist(torch.tensor([[7, *said]]), torch.zeros(1, 16))
+        return [i for i, value in enumerate(scores[0].tolist()) if value > -1e9]
+
+    inner = [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15]
+    inner.remove(5)  # its second part may not come before its first
+    assert possible() == inner, "no end while something is missing"
+    assert possible(1) == [2], "what was begun is written to its end"
+    assert possible(11) == [2], "a capital at the beginning"
+    assert possible(6, 11) == inner, "and only there"
+    assert possible(1, 2) == [i for i in inner if i != 8], "and no letter hangs on to it"
+    assert possible(1, 2, 6, 1) == [i for i in inner if i != 2], "nothing twice"
+    assert possible(1, 2, 4) == [i for i in [*inner[:4], 5, *inner[4:]] if i not in (4, 8)]
+    assert possible(1, 2, 4, 6, 5) == [i for i in range(16) if i not in (4, 5, 8)], "then it may end"
+    # The longer nothing came, the likelier what is missing.
+    assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
+    # A piece that begins another one is whole, and may still go on.
+    both = Insist([[piece, longer]], 1, 0, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
+    state = both.state([piece, longer], [6, 1, 2])
+    assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
+    assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
+    assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -> None:
+    marks = label_tokens(["X", "Y"])
+    pairs = [(a, f"<B-X> {a} <I-X> {b} and <B-Y> {c}") for a in COLOURS for b in COLOURS for c in ("red", "blue")]
+    learned = made(folders, kind).fit(pairs, Tuning(epochs=8, rate=1e-2), markers=marks)
+
+    def read(rules: dict[str, Any]) -> list[bool]:
+        decoding = Decoding(3, "sample", 3, longest=24, whole=False, temperature=2.0, goes_on=rules)
+        texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
+        assert sum("<B-" in text for text in texts) > 5
+        assert any("<I-" in text for text in texts)
+        # One that ends where its length did may end with a mark.
+        parts = [re.sub("(<[BI]-[XY]>)", r" \1 ", re.sub("(<[BI]-[XY]> *)$", "", text)).split() for text in texts]
+        return [read_tagged(some, marks) is not None for some in parts]
+
+    assert all(read(goes_on(["X", "Y"])))
+    assert not all(read({})), "what has hardly learned does not do so by itself"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
+    generator = made(folders, kind)
+    _, glues = generator._marks
+    spaced = {generator.encode([f" {word}"])[0][0] for word in ("red", "white", "and")}
+    assert spaced.isdisjoint(glues.tolist()), "a space in front"
+    assert glues.tolist(), "letters alone"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) -> None:
+    generator = made(folders, kind)  # it has learned nothing, and does not know how to end
+    generator.model.generation_config.forced_eos_token_id = 2
+    fresh = generator.fit(PAIRS, Tuning(epochs=1, rate=1e-6))
+    assert fresh.generate(["red", "blue"], Decoding(texts=3, longest=5)) == [[], []]
+    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, longest=5, whole=False)))
+
+
+def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
+    # mBART's targets begin with a language, a special token that nobody says.
+    generator = made(folders, "mbart", adapters=False)
+    assert generator.before, "a language stands in front"
+    pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
+    learned = generator.fit(pairs, Tuning(epochs=40, rate=1e-2, patience=40, held_out=0))
+    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(longest=20))] == [said for _, said in pairs]
+
+
+def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:
+    generator = made(folders, "llama").fit([("a", "a red car")] * 4, Tuning(epochs=1, rate=1e-6))
+    assert generator.said == len(generator.encode(["a red car"])[0]) + 1
+    generator.save(tmp_path / "kept")
+    for one in (generator, made(folders, "llama").restore(tmp_path / "kept")):
+        asked: list[int] = []
+        write = one.model.generate
+
+        def noting(*, max_new_tokens: int, asked: list[int] = asked, write: Any = write, **options: Any) -> Any:
+            asked.append(max_new_tokens)
+            return write(max_new_tokens=max_new_tokens, **options)
+
+        one.model.generate = noting
+        for longest in (60, 6):
+            one.generate(["a"], Decoding(longest=longest))
+        assert asked == [2 * generator.said + 8, 6]
+
+
+def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Path]) -> None:
+    generator = made(folders, "t5")
+    unknown = generator.tokenizer.unk_token
+    assert generator.tokenizer.unk_token_id in generator.encode(["東京"])[0], unknown
+    started = time.monotonic()
+    assert generator.generate(["red"], Decoding(longest=100), None, [[["東京"]]]) == [[]]
+    assert time.monotonic() - started < 5
+    assert not generator._is_open(10**6), "no sub-word"
+
+
+def test_what_constrained_decoding_does_not_allow() -> None:
+    def one(*ids: int) -> Wanted:
+        return Wanted(ids, ids, ids)
+
+    # Wanted is 1 2 3; unwanted are 4 by itself, 1 2 5 6 and, where nothing stands before, the last two alone.
+    bare = Wanted((10, 11), (7, 11), (7, 11))
+    unwanted = [one(4), one(1, 2, 5, 6), one(1, 2), bare]
+    marks = (0, torch.tensor([0, 9]), torch.tensor([8]))
+    insist = Insist([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, eager=1.0)
+
+    def impossible(*said: int) -> list[int]:
+        ids = torch.tensor([said], dtype=torch.long)
+        return [i for i, value in enumerate(insist(ids, torch.zeros(1, 16))[0].tolist()) if value < -1e9]
+
+    assert impossible() == [0, 4, 9]
+    assert impossible(6, 10) == [0, 4, 9, 11], "half of something unwanted is as far as it goes"
+    assert impossible(6, 7) == [0, 4, 9]
+    assert impossible(6, 12, 7) == [0, 4, 9, 11], "written without a space"
+    assert 2 not in impossible(1), "a piece may begin with what is unwanted by itself"
+    assert impossible(1, 2, 3) == [4, 8], "and then the text may end"
+    assert 2 in impossible(1, 2, 3, 6, 1), "but not be written again"
+    # No four sub-words twice.
+    assert 14 in impossible(6, 13, 15, 14, 5, 6, 13, 15)
+    assert 14 not in impossible(6, 13, 15, 14, 5, 13, 15)
+
+    def likelier(*said: int) -> list[int]:
+        ids = torch.tensor([said], dtype=torch.long)
+        return [i for i, value in enumerate(insist(ids, torch.zeros(1, 16))[0].tolist()) if value > 0]
+
+    rest = [10, 13, 11, 14, 10, 15, 10, 14, 13, 10]
+    assert likelier(1, 2, 3, *rest) == []
+    assert likelier(1, 2, 3, *rest, 15) == [0, 9], "ten sub-words later the end becomes likelier"
+    assert likelier(1, 2, 3, *rest, 9) == [0], "and behind a full stop that of the text alone"
+
+
+# ------------------------------------------------------------------------------------------------------------ errors
+
+
+def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = made(folders, "llama")
+    with pytest.raises(InputError, match="nothing to learn from"):
+        generator.fit([("a", "word " * 80)])
+    with pytest.raises(ParameterError, match="learned nothing"):
+        generator.save(tmp_path / "x")
+    with pytest.raises(ParameterError, match="seeds"):
+        generator.generate(["a"], Decoding(how="sample"))
+    with pytest.raises(ParameterError, match="how must be"):
+        generator.generate(["a"], Decoding(how="best"))
+    with pytest.raises(ParameterError, match="texts must be"):
+        generator.generate(["a"], Decoding(texts=4))
+    with pytest.raises(ParameterError, match="epochs"):
+        generator.fit(PAIRS, Tuning(epochs=0))
+    assert generator.generate(["word " * 80, "a"], Decoding(longest=4))[0] == [], "too long for the model"
+    some = generator.fit([*PAIRS, ("a", "word " * 80)], Tuning(epochs=1))
+    assert some.left_out == 1
+    with pytest.raises(InputError, match="holds nothing that was learned"):
+        generator.restore(tmp_path)
+    some.save(tmp_path / "kept")
+    with pytest.raises(InputError, match="learned from"):
+        made(folders, "bart").restore(tmp_path / "kept")
+    (tmp_path / "kept" / "learned.safetensors").write_bytes(b"rubbish")
+    with pytest.raises(InputError, match=r"learned\.safetensors: cannot be read"):
+        generator.restore(tmp_path / "kept")
+
+
+def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = made(folders, "llama").fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    narrow = made(folders, "llama")
+    most = [4]
+    plain = narrow._batch
+
+    def batch(rows: Any) -> Any:
+        if len(rows) > most[0]:
+            raise torch.OutOfMemoryError("out of memory")
+        return plain(rows)
+
+    monkeypatch.setattr(CausalGenerator, "_batch", lambda self, rows: batch(rows))
+    small = narrow.fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
+    most[0] = 0
+    with pytest.raises(EntaugError, match="out of memory for learning from a single pair"):
+        narrow.fit(PAIRS, Tuning(epochs=1))
+
+
+def test_a_loss_that_is_no_number_ends_it() -> None:
+    model = torch.nn.Linear(1, 1)
+
+    class Broken(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x: Any) -> Any:
+            return type("Out", (), {"loss": self.inner(x).sum() * float("nan")})()
+
+    rows = [([1], [1])] * 4
+    with pytest.raises(EntaugError, match="no number"):
+        learn(
+            Broken(), lambda _: rows, lambda *_: True, lambda _: {"x": torch.ones(1, 1)}, Tuning(), 1e-3, torch.float32
+        )
+
+
+# --------------------------------------------------------------------------------------------- through the public way
+
+
+def corpus() -> list[Sentence]:
+    people, towns = ["Ada", "Bo", "Cy", "Dee"], ["Rome", "Oslo", "Bonn", "Kyiv"]
+    return [
+        Sentence([a, "likes", b, "."], [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], id=f"{a}-{b}")
+        for a in people
+        for b in towns
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
+    gold = corpus()
+    generator = open_generator(str(folders[kind]))
+    assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
+    others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
+    for cls, more in ((EnTDA, {}), (ACLM, others), (MulDA, {})):
+        settings: dict[str, Any] = {"epochs": 2, "rate": 0.01, "longest": 16, "max_attempts": 1, **more}
+        kept = tmp_path / f"{cls.__name__}"
+        first = cls(generator=generator, keep=str(kept), **settings).fit(gold)
+        texts = [(s.tokens, s.mentions) for s in first.augment(gold)]
+        tally = first.tally_
+        assert tally.made + tally.missing.total() == tally.asked == len(gold)
+        # What was kept is used, and gives the same.
+        again = cls(generator=generator, keep=str(kept), **settings)
+        again.progress = lambda *_: pytest.fail("it learned again")
+        assert [(s.tokens, s.mentions) for s in again.fit(gold).augment(gold)] == texts
+        with pytest.raises(InputError, match="learned from other sentences"):
+            cls(generator=generator, keep=str(kept), **settings).fit(gold[1:])
+        assert str(kept) not in first.signature
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(OutputError, match="holds something else"):
+        EnTDA(generator=FakeGenerator(), keep=str(tmp_path)).fit(corpus())
+
+
+def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
+    gold = corpus()
+
+    class Parrot(FakeGenerator):
+        def fit(self, *given: Any, **named: Any) -> Self:
+            return self
+
+        def generate(self, inputs: Any, *given: Any) -> list[list[str]]:
+            return [["Ada likes Rome."] * 3 for _ in inputs]
+
+    method = EnTDA(generator=Parrot(), max_attempts=1).fit(gold)
+    assert not list(method.augment(gold))
+    assert method.tally_.rejected[COPIED.reason] == len(gold)
+    [told] = method.advice(method.tally_)
+    assert "by heart" in told

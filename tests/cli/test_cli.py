@@ -1,0 +1,466 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import entaug
+from conftest import EXAMPLE
+from entaug.cli.main import main
+from entaug.errors import MissingModelError
+from entaug.files import sinks
+from entaug.formats import FORMATS, find
+from entaug.registry import create
+from entaug.workflows import augment as jobs
+from entaug.workflows.common import Progress
+
+TRAIN = str(EXAMPLE / "train.conll")
+NESTED = str(EXAMPLE / "nested.jsonl")
+
+
+def run(*argv: str, stdin: bytes | None = None, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "entaug", *argv], input=stdin, capture_output=True, check=False, **more
+    )
+
+
+def fails(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
+    """The one line of a failure."""
+    try:
+        got = main(argv)
+    except SystemExit as stop:
+        got = int(stop.code or 0)
+    out, err = capsys.readouterr()
+    assert got == code, err
+    assert out == ""
+    assert len(err.splitlines()) == 1, err
+    return err
+
+
+# ------------------------------------------------------------------------------------------------------------- augment
+
+
+def test_augment_writes_gold_then_new_and_sums_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.conll"
+    assert main(["augment", TRAIN, "--method", "mr", "--copies", "2", "-o", str(out)]) == 0
+    said = capsys.readouterr()
+    gold = entaug.read(TRAIN)
+    both = entaug.read(out)
+    assert list(both[: len(gold)]) == list(gold)
+    assert f"mr: {len(gold)} gold sentences in, {len(both) - len(gold)} new, {len(both)} written" in said.err
+    assert f"wrote {out}" in said.err
+    for label, count in gold.mention_counts().items():
+        assert any(
+            line.split() == [label, str(count), str(both.mention_counts()[label])] for line in said.err.splitlines()
+        )
+    assert said.out == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll"]
+
+
+def test_only_new_to_stdout_with_summary_on_stderr(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["augment", TRAIN, "-m", "sis", "--only-new", "--to", "jsonl", "--json"]) == 0
+    out, err = capfdbinary.readouterr()
+    summary = orjson.loads(err)
+    lines = out.splitlines()
+    assert len(lines) == summary["tally"]["made"] == summary["after"]["sentences"]
+    assert {orjson.loads(line)["entaug"]["method"] for line in lines} == {"sis"}
+
+
+def test_standard_input_and_output(tmp_path: Path) -> None:
+    data = Path(TRAIN).read_bytes()
+    piped = run("augment", "-", "-m", "mr", stdin=data)
+    filed = tmp_path / "out.conll"
+    assert run("augment", TRAIN, "-m", "mr", "-o", str(filed)).returncode == piped.returncode == 0
+    assert piped.stdout == filed.read_bytes()
+    assert b"\x1b" not in piped.stderr, "no bar in a pipe"
+    bad = run("check", "-", stdin=b"Ada\tB-PER\n\nBo\tI-PER\n")
+    assert bad.returncode == 1
+    assert bad.stdout.startswith(b"<stdin>:3: I-PER at the start of the sentence")
+
+
+def test_one_bar_on_a_terminal() -> None:
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "entaug", "augment", TRAIN, "-m", "sis"],
+        stdout=subprocess.DEVNULL,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm-256color"},
+    ) as process:
+        process.wait(timeout=60)
+    os.close(slave)
+    seen = os.read(master, 100_000)
+    os.close(master)
+    assert b"sentences" in seen
+    assert b"/s" in seen
+    assert b"wrote standard output" in seen
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=[pytest.mark.models] if set(entaug.method(name).facts.needs) - {"lexicon"} else [])
+        for name in sorted(entaug.METHODS)
+    ],
+)
+def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
+    try:
+        create(method).load()
+    except MissingModelError as error:
+        pytest.skip(str(error))
+    options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.method(method), "p") else [])]
+    facts = entaug.method(method).facts
+    seeds = ["0", "1", "random"]
+    if set(facts.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
+        seeds = ["0", "random"]
+    if hasattr(entaug.method(method), "epochs"):  # what learns: as little of it as shows the whole way
+        options = ["--copies", "1", "--epochs", "1", "--max-attempts", "1"]
+        options += ["--longest", "24"] if "generator" in facts.needs else []
+    corpus = str(tmp_path / "gold.jsonl")
+    # Of one that it can carry, and its beginning where that takes long.
+    whole = NESTED if facts.nested and facts.discontinuous else EXAMPLE / "train.conll"
+    entaug.write(list(entaug.read(whole))[: 12 if len(seeds) == 2 else None], corpus)
+    outputs = []
+    for seed in seeds:
+        out = tmp_path / f"{seed}.jsonl"
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        assert run("augment", corpus, "-m", method, *options, "-o", str(out), env=env).returncode == 0
+        outputs.append(out.read_bytes())
+    assert len(set(outputs)) == 1
+
+
+def test_formats_tell_what_they_carry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n{name} " in f"\n{told}" for name in FORMATS)
+    for name in FORMATS:
+        assert main(["formats", name]) == 0
+        own = capsys.readouterr().out
+        for field in dataclasses.fields(find(name).dialect()):
+            assert (f"  {field.name} = " in own) == field.compare, "what is found by looking alone is nothing to set"
+            if not field.compare:
+                continue
+            assert not own.split(f"  {field.name} = ")[1].split("\n")[0].endswith(": "), (
+                f"{name}: {field.name} is told about"
+            )
+    assert main(["formats", "jsonl", "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out)["discontinuous"] is True
+
+
+def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    arguments = ["convert", TRAIN, str(out), "--to", "doccano", "--lose", "all"]
+    assert main([*arguments, "--to-layout", "tokens=false", "--to-layout", "field=labels"]) == 0
+    assert set(orjson.loads(out.read_bytes().splitlines()[0])) == {"text", "labels"}
+    capsys.readouterr()
+    assert "no option 'colour'" in fails(capsys, 2, *arguments, "--force", "--to-layout", "colour=red")
+    assert "is no NAME=VALUE" in fails(capsys, 2, *arguments, "--force", "--layout", "colour")
+
+
+def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:
+    plain, zipped = tmp_path / "a.conll", tmp_path / "a.conll.gz"
+    assert main(["augment", TRAIN, "-m", "sis", "-o", str(plain)]) == 0
+    assert main(["augment", TRAIN, "-m", "sis", "-o", str(zipped)]) == 0
+    assert gzip.decompress(zipped.read_bytes()) == plain.read_bytes()
+
+
+def test_provenance_comments_come_back(tmp_path: Path) -> None:
+    out = tmp_path / "out.conll"
+    assert main(["augment", TRAIN, "-m", "sis", "--only-new", "--provenance", "-o", str(out)]) == 0
+    assert all(s.meta["entaug"]["method"] == "sis" for s in entaug.read(out))
+
+
+def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["augment", "--method", "lwtr", "--help"])
+    text = capsys.readouterr().out
+    assert "--stop-words" in text
+    assert "--p" in text
+    assert "exit codes" in text
+    assert "unrecognized arguments: --lexicon" in fails(capsys, 2, "augment", TRAIN, "-m", "mr", "--lexicon", "x")
+
+
+# --------------------------------------------------------------------------------------------- interruption and resume
+
+
+def repeated(folder: Path, times: int) -> Path:
+    path = folder / "big.conll"
+    path.write_bytes(Path(TRAIN).read_bytes() * times)
+    return path
+
+
+class Stop(Exception):  # noqa: N818
+    """A death that no handler tidies up after, in tests."""
+
+
+@pytest.mark.parametrize("method", ["mr", "sis"])
+@pytest.mark.parametrize("name", ["out.conll", "out.jsonl.gz"])
+def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, name: str) -> None:
+    gold = repeated(tmp_path, 20)
+    whole, out = tmp_path / f"whole.{name}", tmp_path / name
+    wanted = jobs.augment_file(gold, whole, create(method, copies=2))
+
+    def interrupt_after(n: int) -> Progress:
+        def progress(what: str, done: int, total: int | None) -> None:
+            if what == "augmenting" and done >= n:
+                raise KeyboardInterrupt
+
+        return progress
+
+    for n in (300, 900, 1500):
+        with pytest.raises(KeyboardInterrupt):
+            jobs.augment_file(gold, out, create(method, copies=2), progress=interrupt_after(n))
+        assert not out.exists()
+        assert (tmp_path / f"{name}.partial").exists()
+    summary = jobs.augment_file(gold, out, create(method, copies=2))
+    assert summary.resumed_at >= 1500 - 64
+    assert out.read_bytes() == whole.read_bytes()
+    assert (summary.tally, summary.after) == (wanted.tally, wanted.after)
+    assert {p.name for p in tmp_path.iterdir()} == {"big.conll", whole.name, out.name}
+
+
+def test_an_interruption_while_gold_is_copied_leaves_nothing(tmp_path: Path) -> None:
+    gold = repeated(tmp_path, 10)
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.augment_file(gold, tmp_path / "out.conll", create("sis"), progress=progress)
+    assert [p.name for p in tmp_path.iterdir()] == ["big.conll"]
+
+
+def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = repeated(tmp_path, 600)
+    whole, out = tmp_path / "whole.conll", tmp_path / "out.conll"
+    assert run("augment", str(gold), "-m", "sis", "-o", str(whole)).returncode == 0
+    partial = Path(f"{out}.partial")
+    code = "import sys; from entaug.files import sinks; from entaug.cli import main as cli; sinks._CHECKPOINT = 0.05; sys.exit(cli.main())"
+    command = [sys.executable, "-c", code, "augment", str(gold), "-m", "sis", "-o", str(out)]
+    for number in (signal.SIGINT, signal.SIGKILL, signal.SIGTERM):
+        before = partial.stat().st_size if partial.exists() else 0
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            wanted = max(before, gold.stat().st_size) + 200_000
+            limit = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < limit:
+                if partial.exists() and partial.stat().st_size > wanted:
+                    process.send_signal(number)
+                    break
+                time.sleep(0.005)
+            err = process.communicate(timeout=60)[1]
+        if process.returncode == 0:
+            pytest.skip("the machine was too quick to interrupt")
+        assert not out.exists()
+        if number != signal.SIGKILL:
+            assert process.returncode == 130
+            assert err == b"entaug: interrupted; run the same command again to go on\n"
+    last = run("augment", str(gold), "-m", "sis", "-o", str(out))
+    assert last.returncode == 0
+    assert b"went on after" in last.stderr
+    assert out.read_bytes() == whole.read_bytes()
+    assert not partial.exists()
+
+
+def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold, out = repeated(tmp_path, 10), tmp_path / "out.conll"
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what == "augmenting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.augment_file(gold, out, create("sis", seed=1), progress=progress)
+    said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out))
+    assert "left by an interrupted run with other input or options" in said
+    assert main(["augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out), "--force"]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["big.conll", "out.conll"]
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["augment", "none.conll", "-m", "mr"], 2, "none.conll: no such file"),
+        (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
+        (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a probability between 0 and 1, not 1.5"),
+        (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be a whole number of at least 1, not -1"),
+        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: invalid int value: 'x'; see"),
+        (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
+        (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
+        (["augment", TRAIN, "-m", "mr", "-o", "."], 3, "is a directory"),
+        (["augment", TRAIN, "-m", "mr", "--from", "conl"], 2, "unknown format 'conl'; did you mean 'conll'?"),
+        (["augment", TRAIN, "-m", "mr", "--scheme", "IOB3"], 2, "unknown tag scheme 'IOB3'"),
+        (["augment", TRAIN, "-m", "mr", "--tag-column", "9"], 2, "2 columns, counted from 0: there is no such column"),
+        (["methods", "cassi2"], 2, "unknown method 'cassi2'"),
+        (["check", "."], 2, "is a directory"),
+        (["convert", NESTED, "-", "--to", "conll"], 2, "nested.jsonl:1: a nested mention"),
+        (["convert", NESTED, "-", "--to", "conll"], 2, "cannot be written as tags; write JSON lines, or choose"),
+        (["augment", NESTED, "-m", "sis", "-o", "x.conll"], 2, "nested.jsonl:1: a nested mention"),
+        (["nothing"], 2, "invalid choice: 'nothing'"),
+        ([], 2, "the following arguments are required: COMMAND"),
+    ],
+)
+def test_each_mistake_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    argv: list[str],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in fails(capsys, code, *argv)
+    assert not list(tmp_path.iterdir())
+
+
+def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.conll"
+    path.write_text(Path(TRAIN).read_text() + "Ada\tI-PER\n")
+    line = len(path.read_text().splitlines())
+    for method in ("sis", "mr"):
+        said = fails(capsys, 2, "augment", str(path), "-m", method, "-o", str(tmp_path / "out.conll"))
+        assert f"bad.conll:{line}: I-PER" in said
+        assert "--repair" in said
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.conll"]
+    assert main(["augment", str(path), "-m", "mr", "--repair", "-o", str(tmp_path / "out.conll")]) == 0
+    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+
+
+def test_no_mentions_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plain.conll"
+    path.write_text("just\tO\nwords\tO\n")
+    assert f"{path}: no mention in the corpus, and mr needs some" in fails(capsys, 2, "augment", str(path), "-m", "mr")
+
+
+def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.conll"
+    out.write_text("mine")
+    assert "exists; pass --force" in fails(capsys, 3, "augment", TRAIN, "-m", "mr", "-o", str(out))
+    assert "exists; pass --force" in fails(capsys, 3, "convert", TRAIN, str(out))
+    assert out.read_text() == "mine"
+    assert main(["augment", TRAIN, "-m", "mr", "-o", str(out), "--force"]) == 0
+    capsys.readouterr()
+    assert "is the input, which is never changed" in fails(
+        capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_unwritable_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    assert "check its permissions" in fails(capsys, 3, "augment", TRAIN, "-m", "mr", "-o", str(folder / "x.conll"))
+
+
+def test_full_disk_keeps_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold, out = repeated(tmp_path, 20), tmp_path / "out.conll"
+    whole = tmp_path / "whole.conll"
+    jobs.augment_file(gold, whole, create("sis"))
+    room = gold.stat().st_size + 150_000
+    write = sinks.PartialSink.write
+
+    def until_full(self: sinks.PartialSink, lines: list[str]) -> None:
+        if self.offset > room:
+            stream = self._stream
+            self._stream = io.BytesIO()
+            self._stream.write = full  # type: ignore[method-assign, assignment]
+            try:
+                write(self, lines)
+            finally:
+                self._stream = stream
+        write(self, lines)
+
+    def full(data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sinks.PartialSink, "write", until_full)
+        said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(out))
+    assert "No space left on device" in said
+    assert "free some space" in said
+    assert not out.exists()
+    assert main(["augment", str(gold), "-m", "sis", "-o", str(out)]) == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_standard_output() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "entaug", "augment", TRAIN, "-m", "sis"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"entaug: error: standard output: cannot be written (No space left on device)")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_reader_that_goes_away() -> None:
+    command = f"{sys.executable} -m entaug augment {TRAIN} -m sis --copies 20 | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+    assert done.returncode in (0, 141)
+    assert b"Traceback" not in done.stderr
+
+
+# --------------------------------------------------------------------------------------------- methods, check, convert
+
+
+def test_methods_lists_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    listed = capsys.readouterr().out
+    assert main(["methods", "--json"]) == 0
+    records = orjson.loads(capsys.readouterr().out)
+    assert {r["name"] for r in records} == set(entaug.METHODS)
+    assert all(r["name"] in listed and r["summary"] in listed for r in records)
+    assert main(["methods", "mention-replacement"]) == 0
+    assert "p = 0.3: the probability of each mention to be replaced" in capsys.readouterr().out
+
+
+def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", NESTED, "--json"]) == 0
+    report = orjson.loads(capsys.readouterr().out)
+    corpus = entaug.read(NESTED)
+    assert report["counts"]["sentences"] == len(corpus)
+    assert report["counts"]["discontinuous"] == sum(not m.contiguous for s in corpus for m in s.mentions) > 0
+    assert report["counts"]["nested"] > 0
+    path = tmp_path / "bad.conll"
+    path.write_text("Ada\tB-PER\n\nBo\tI-PER\n\nCy\tB-PER\nx\n\nCy\tX-PER\nDee\tB-PER\n\nAda\tB-PER\n")
+    assert main(["check", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split(": ")[0].rpartition(":")[2] for line in out.splitlines()] == ["3", "6", "8"]
+    assert "2 good sentences" in err
+    assert "1 sentence repeated from above" in err
+    assert "3 faults" in err
+    assert main(["check", str(path), "--repair"]) == 1
+    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+
+
+def test_convert_between_formats_and_schemes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there, back = tmp_path / "a.jsonl.gz", tmp_path / "b.conll"
+    assert main(["convert", TRAIN, str(there)]) == 0
+    assert main(["convert", str(there), str(back), "--to-scheme", "IOBES"]) == 0
+    assert "IOBES" in capsys.readouterr().err
+    assert list(entaug.read(back)) == list(entaug.read(TRAIN))
+    assert main(["convert", str(back), str(tmp_path / "c.conll"), "--to-scheme", "IOB2"]) == 0
+    assert (tmp_path / "c.conll").read_bytes() == Path(TRAIN).read_bytes()
+    assert main(["convert", NESTED, str(tmp_path / "d.conll"), "--overlap", "outermost"]) == 0
+    assert main(["check", str(tmp_path / "d.conll")]) == 0

@@ -1,0 +1,261 @@
+"""The pages are complete, whole, and self-contained; what they show was made, and what they tell to type works."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE, ROOT
+from entaug import Mention, Sentence
+from entaug.filters import FILTERS
+from entaug.formats import FORMATS
+from entaug.registry import METHODS, method
+from entaug.workflows.pairs import Pair, read_made
+
+DOCS = ROOT / "docs"
+# What a browser fetches by itself.
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "link": "href",
+    "audio": "src",
+    "video": "src",
+}
+
+
+class Page(HTMLParser):
+    """The links, the places and the resources of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.resources: list[str] = []
+        self.text = path.read_text("utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.places.add(given.get("id") or "")
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"] or "")
+        if (named := given.get(FETCHED.get(tag, ""))) and "search" not in (given.get("rel") or ""):
+            self.resources.append(named)
+
+
+def sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    """Build pages, warnings as errors."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(target / "trees")]
+    return subprocess.run(
+        [*command, str(source), str(target / "html")], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages, built as `make docs` builds them."""
+    pytest.importorskip("sphinx", reason="pages are built with the extra docs")
+    target = tmp_path_factory.mktemp("site")
+    done = sphinx(DOCS, target)
+    assert done.returncode == 0, done.stderr
+    return target / "html"
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> dict[str, Page]:
+    """The pages, by their path."""
+    return {path.relative_to(built).as_posix(): Page(path) for path in built.rglob("*.html")}
+
+
+def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
+    for name in METHODS:
+        page = site[f"methods/{name}.html"]
+        assert f"entaug.{method(name).__name__}" in page.places
+        assert f"methods/{name}.html" in " ".join(site["methods/index.html"].links + site["choose.html"].links)
+        for field in ("--copies", "--seed"):
+            assert field in page.text
+    assert all(f"formats/{name}.html" in site for name in FORMATS)
+    assert all(f"filters/{name}.html" in site for name in FILTERS)
+    places = {place for page in site.values() for place in page.places}
+    wanted = {f"entaug.{name}" for name in entaug.__all__} - {"entaug.__version__"}
+    assert {name for name in wanted if name not in places} <= {"entaug.METHODS"}
+    assert "entaug.registry.METHODS" in places
+
+
+def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
+    lost = defaultdict(list)
+    followed = 0
+    for path, page in site.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            followed += 1
+            aim = os.path.normpath(os.path.join(os.path.dirname(path), unquote(parts.path))) if parts.path else path  # noqa: PTH118, PTH120
+            if aim not in site or (parts.fragment and unquote(parts.fragment) not in site[aim].places):
+                lost[path].append(link)
+    assert followed > 1000
+    assert not lost
+
+
+def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], built: Path) -> None:
+    found = [resource for page in site.values() for resource in page.resources]
+    assert found
+    assert not [one for one in found if re.match(r"(\w+:)?//", one)]
+    beside = {kind: list(built.rglob(f"*.{kind}")) for kind in ("css", "js")}
+    assert all(beside.values())
+    for sheet in beside["css"]:
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", sheet.read_text("utf-8")), sheet.name
+    for script in beside["js"]:
+        assert not re.search(r"//[\w./-]+\.(js|css|woff2?|png|svg)\b['\"]", script.read_text("utf-8")), script.name
+
+
+def test_the_page_of_a_method_says_what_its_facts_say(site: dict[str, Page]) -> None:
+    text = re.sub(r"<[^>]+>", "", site["methods/mr.html"].text)
+    # By hand, from the class: of five promises `mr` makes two, and it has the parameter p besides the shared ones.
+    assert "tokens and mentions stay in order; every sentence keeps the number and labels of its mentions" in text
+    assert "every sentence keeps its number of tokens" not in text
+    assert "the probability of each mention to be replaced; one at least always is." in text
+    assert "Dai and Adel 2020" in text
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if method(name).facts.needs])
+def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
+    path = DOCS / "recorded" / f"{name}.jsonl"
+    assert path.is_file(), f"run: python docs/record.py {name}"
+    gold = {(s.tokens, s.mentions) for s in entaug.read(EXAMPLE / "train.conll")}
+    [(recorded, pairs)] = read_made([path]).methods.items()
+    assert (recorded, len(pairs)) == (name, 3)
+    for pair in pairs:
+        assert pair.source is not None
+        assert {(s.tokens, s.mentions) for s in (pair.source, *pair.others)} <= gold
+        given = set(re.findall(r"\|(\w+)=", pair.made.meta["entaug"]["signature"]))
+        missing = set(entaug.create(name).params()) - given
+        assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
+
+
+def test_mentions_are_marked_within_and_beside_one_another() -> None:
+    from site_shown import pairs, sentence
+
+    one = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 2)]), Mention("Z", [(0, 1), (3, 4)])])
+    # By hand: X around Y; Z in two pieces, the first within X.
+    assert sentence(one, ["X", "Y", "Z"]) == (
+        '<mark class="hue0"><mark class="hue2">a<small> Z 1/2</small></mark> '
+        '<mark class="hue1">b<small> Y</small></mark> c<small> X</small></mark> '
+        '<mark class="hue2">d<small> Z 2/2</small></mark>'
+    )
+    crossing = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 3)])])
+    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence(crossing, ["X", "Y"])) == (
+        "<mark>a <mark>b</mark></mark> <mark>c</mark>"
+    )
+    told = pairs([Pair(Sentence("a < c".split()), Sentence("a < b".split()))])
+    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in told
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure as a record."""
+
+    title: str
+    unit: str = ""
+    compute: Any = None
+
+
+def test_any_registry_makes_pages() -> None:
+    """Filters are classes; what a registry to come holds may be records, functions, or where a class is."""
+    from site_reference import listed
+
+    registry = {"a": Measure("how long", "tokens", len), "b": sphinx, "c": "entaug.filters:Consistency"}
+    pages = listed("x", "Some", registry, "entaug.filters")
+    assert list(pages) == ["x/index.md", "x/a.md", "x/b.md", "x/c.md"]
+    assert "| [`a`](a.md) | how long |" in pages["x/index.md"]
+    assert "| [`c`](c.md) | a tagger that has learned from gold alone finds the same mentions |" in pages["x/index.md"]
+    assert "| unit | tokens |" in pages["x/a.md"]
+    assert "compute" not in pages["x/a.md"]
+    assert f".. autofunction:: {sphinx.__module__}.sphinx" in pages["x/b.md"]
+    assert "| `confidence` | `None` |" in pages["x/c.md"]
+
+
+def test_links_of_the_readme_lead_to_pages() -> None:
+    from site_text import home
+
+    text = "[a](benchmarks/results.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
+    expected = "[a](/measured/speed.md) [b](/contributing.md) [c](/architecture.md) [d](https://x.org/y) [e](#f)"
+    assert home(text) == expected
+
+
+def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="pages are built with the extra docs")
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport site_names\nnitpicky = True\n"
+        "default_role = 'py:obj'\nextensions = ['sphinx.ext.autodoc']\n"
+        "def setup(app):\n    app.add_post_transform(site_names.Names)\n"
+        "    app.connect('missing-reference', site_names.resolve)\n"
+    )
+    text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.data` and `len`"
+    for more, faults in (("", 0), (", `Sentence.exit`", 1)):
+        (tmp_path / "index.rst").write_text(f"{text}{more}\n")
+        done = sphinx(tmp_path, tmp_path / "out")
+        assert done.stderr.count("WARNING") == faults, done.stderr
+        assert bool(done.returncode) == bool(faults)
+        assert ("Sentence.exit" in done.stderr) == bool(faults)
+
+
+def blocks(kind: str, mark: str = "run") -> list[str]:
+    text = (DOCS / "start.md").read_text("utf-8")
+    found = re.findall(rf"<!-- {mark} -->\n```{kind}\n(.*?)```", text, re.DOTALL)
+    assert found
+    return found
+
+
+def typed(commands: str, folder: Path) -> str:
+    """What a shell prints where `entaug` is the one under test."""
+    script = f'entaug() {{ "{sys.executable}" -m entaug "$@"; }}\n{commands}'
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def beside_examples(tmp_path: Path) -> Path:
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    return tmp_path
+
+
+def test_the_first_five_minutes(beside_examples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command prints what stands below it, seconds and version apart, and the Python makes the same file."""
+
+    def same(text: str) -> str:
+        return re.sub(r"\(\d+\.\d s\)|entaug=[\d.]+\w*", "", text)
+
+    for block in blocks("console"):
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            assert same(typed(command, beside_examples)) == same(shown), command
+    monkeypatch.chdir(beside_examples)
+    [code] = blocks("python")
+    exec(compile(code, "start.md", "exec"), {})  # noqa: S102
+    assert (beside_examples / "again.conll").read_bytes() == (beside_examples / "bigger.conll").read_bytes()
+
+
+@pytest.mark.models
+def test_the_first_tagger(beside_examples: Path) -> None:
+    [code] = blocks("console", "run: models")
+    commands = [line.removeprefix("$ ") for line in code.splitlines()]
+    augment = next(line[2:] for block in blocks("console") for line in block.splitlines() if "bigger.conll" in line)
+    told = typed("\n".join([augment, *commands]), beside_examples)
+    assert re.search(r"^micro +\d+\.\d", told, re.MULTILINE)

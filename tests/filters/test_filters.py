@@ -1,0 +1,435 @@
+"""Filters: each against verdicts worked by hand, and all of them with every method."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_conformance import corpus, make
+
+import entaug
+from conftest import ROOT
+from entaug import Mention, Sentence
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
+from entaug.augmenters.shuffling import ShuffleWithinSegments
+from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM, FakeTagger, FakeTokenLM
+from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.filters import (
+    FILTERS,
+    Consistency,
+    Duplicates,
+    Filter,
+    Fluency,
+    Leakage,
+    Mentions,
+    Similarity,
+    Validity,
+    create_filters,
+    judge_all,
+)
+from entaug.registry import METHODS, method
+from strategies import sentences
+
+PER = [Mention("PER", [(0, 1)])]
+
+
+def words(text: str, mentions: Sequence[Mention] = ()) -> Sentence:
+    return Sentence(text.split(" "), mentions)
+
+
+def one_by_one(filter_: Filter, made: Sequence[Sentence], source: Sentence | None) -> list[str | None]:
+    return [filter_.judge([one], [source])[0] for one in made]
+
+
+# ---------------------------------------------------------------------------------------------------- each of them
+
+
+def test_validity_names_each_fault_and_forgives_what_the_source_has() -> None:
+    source = words("Ada ( 36 ) wrote of the engine", PER)
+    gold = [source, words("the The\u200b band - - Who", [Mention("ORG", [(0, 1)]), Mention("ORG", [(3, 4)])])]
+    cases: list[tuple[Sentence, str | None]] = [
+        (words("Bo ( 36 ) wrote of the engine", PER), None),
+        (words("Bo ( 36 ) wrote of the engine"), "no mention left"),
+        (words("; ( 36 ) wrote", PER), "a mention without a word"),
+        (words("of ( 36 ) wrote", PER), "a mention of stop words alone"),
+        (words("US wrote of this", PER), None),  # "us" is a stop word
+        (words("the wrote of this", [Mention("ORG", [(0, 1)])]), None),  # gold has that mention
+        (words("- wrote of this", PER), None),  # and that, of another label
+        (words("Ada\u200b wrote of this", PER), "a token that cannot be seen"),
+        (words("Ada saw The\u200b band", PER), None),  # gold has that token
+        (Sentence(["Ada", "New York"], PER), "a token that cannot be seen"),
+        (words("Ada ( 36 wrote of this", PER), "brackets or quotes that do not pair"),
+        (words("Ada ) 36 ( wrote of this", PER), "brackets or quotes that do not pair"),
+        (words('Ada " 36 " wrote', PER), None),
+        (words('Ada " 36 wrote', PER), "brackets or quotes that do not pair"),
+        (words("Ada wrote of Of this", PER), "a word twice in a row"),
+        (words("Ada wrote - - this", PER), None),
+        (words(" ".join(["Ada", *(str(i) for i in range(24))]), PER), "too long beside its source"),
+        (words(" ".join(["Ada", *(str(i) for i in range(23))]), PER), None),
+    ]
+    made = [one for one, _ in cases]
+    wanted = [reason for _, reason in cases]
+    validity = Validity().fit(gold)
+    assert validity.judge(made, [source] * len(made)) == wanted
+    assert Validity(shortest=0.5).fit(gold).judge([words("Ada wrote of", PER)], [source]) == [
+        "too short beside its source"
+    ]
+    # Where the source is no better, it is not held against it; one fault more is.
+    odd = words("Ada ( wrote wrote of", PER)
+    assert validity.judge([words("Bo ( wrote wrote of", PER), words("Bo ( ( wrote of", PER)], [odd, odd]) == [
+        None,
+        "brackets or quotes that do not pair",
+    ]
+    # Without a source only what is wrong by itself counts.
+    assert validity.judge([words("nothing here"), words("a ) b")], [None, None]) == [
+        None,
+        "brackets or quotes that do not pair",
+    ]
+    lenient = Validity(balanced=False, repeated=True, longest=None, stop_words=None).fit(gold)
+    assert [reason for reason in lenient.judge(made, [source] * len(made)) if reason is not None] == [
+        "no mention left",
+        "a mention without a word",
+        "a token that cannot be seen",
+        "a token that cannot be seen",
+    ]
+
+
+def test_duplicates_look_at_words_alone_and_near_ones_on_demand() -> None:
+    gold = [words("Ada left Rome at nine", PER), words("Bo slept all day long")]
+    made = [
+        words("ada left rome at nine"),
+        words("Bo slept all day LONG"),
+        words("Ada left Oslo at nine", PER),  # 4 of 5 tokens: 2 * 4 / 10
+        words("Bo slept all night long", PER),
+        words("Cy reads"),
+    ]
+    exact = ["reads as its source", "reads as another gold sentence"]
+    assert Duplicates().fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
+    near = ["nearly reads as its source", "nearly reads as another gold sentence", None]
+    assert Duplicates(least=0.8).fit(gold).judge(made, [gold[0]] * 5) == [*exact, *near]
+    assert Duplicates(least=0.81).fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
+    # What was made of nothing has no source to read as.
+    assert Duplicates().fit(gold).judge(made[:1], [None]) == ["reads as another gold sentence"]
+    with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
+        Duplicates().fit([])
+
+
+class Counted(FakeCausalLM):
+    """Finds the word "bad" unlikely (-4), all others at -1; counts what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def token_log_probs(self, texts: Sequence[str]) -> Any:
+        self.asked += texts
+        return [np.array([-4.0 if "bad" in word else -1.0 for word in text.split()], np.float32) for text in texts]
+
+
+def test_fluency_is_nats_a_word_below_the_source_or_in_all() -> None:
+    lm = Counted()
+    source = words("a good day .")  # "a good day.": three sub-words of -1, and three words
+    made = [words("a bad day ."), words("a bad bad ."), words("a good good good day .")]  # -6/3, -9/3, -5/5
+    fluency = Fluency(causal_lm=lm, margin=1.0).fit([source])
+    assert fluency.judge(made, [source] * 3) == [None, "reads worse than its source", None]
+    assert lm.asked.count("a good day.") == 1, "a source is scored once"
+    fluency.judge(made, [source] * 3)
+    assert lm.asked.count("a good day.") == 1
+    both = Fluency(causal_lm=lm, margin=0.9, least=-2.5).fit([source])
+    assert both.judge(made, [source] * 3) == ["reads worse than its source", "reads badly", None]
+    alone = Fluency(causal_lm=lm, margin=None, least=-2.5).fit([])
+    assert alone.judge(made, [None] * 3) == [None, "reads badly", None]
+    assert (fluency.needs_source, alone.needs_source) == (True, False)
+    with pytest.raises(InputError, match="a sentence has no source, and fluency judges by it"):
+        fluency.judge(made, [source, None, source])
+
+
+def test_fluency_by_a_masked_model() -> None:
+    lm = FakeMaskedLM(["red"])
+    source, made = words("a red car"), words("a blue car")
+    gap = float(np.diff(entaug.pseudo_log_likelihood([made, source], lm, per_word=True))[0])
+    assert gap != 0
+    judged = [
+        Fluency(scorer="masked", masked_lm=lm, margin=m).fit([]).judge([made], [source])[0]
+        for m in (gap + 0.01, gap - 0.01)
+    ]
+    assert judged == [None, "reads worse than its source"]
+
+
+def test_similarity_is_a_band() -> None:
+    source = words("a b c d")
+    made = [words("a b c x"), words("a x y z"), words("A b c d")]  # 0.75, 0.25, 1
+    band = Similarity(low=0.5, high=0.9).fit([])
+    assert band.judge(made, [source] * 3) == [None, "too unlike its source", "too like its source"]
+    assert Similarity(low=None, high=0.75).fit([]).judge(made, [source] * 3) == [None, None, "too like its source"]
+
+
+@pytest.mark.parametrize("by", ["bertscore", "vectors"])
+def test_similarity_by_an_encoder(by: str) -> None:
+    encoder = FakeEncoder()
+    source, same, other = words("a red car"), words("a red car"), words("x y")
+    if by == "bertscore":
+        value = float(entaug.pairwise_bertscore([source, other], encoder)[0, 1])
+    else:
+        a, b = encoder.sentence_vectors(["a red car", "x y"])
+        value = float(a @ b)
+    high = Similarity(by=by, encoder=encoder, low=None, high=0.999).fit([])
+    assert high.judge([same, other], [source] * 2) == ["too like its source", None]
+    for low, wanted in ((max(0.0, value - 0.01), None), (min(1.0, max(0.0, value) + 0.01), "too unlike its source")):
+        if low > 0 or wanted:
+            assert Similarity(by=by, encoder=encoder, low=low).fit([]).judge([other], [source]) == [wanted]
+
+
+def test_mentions_by_words_and_by_label() -> None:
+    source = words("Ada met Ada in New York", [*PER, Mention("PER", [(2, 3)]), Mention("LOC", [(4, 6)])])
+    made = [
+        words(
+            "In new york ada met Ada", [Mention("LOC", [(1, 3)]), Mention("PER", [(3, 4)]), Mention("PER", [(5, 6)])]
+        ),
+        words("Ada in New York", [*PER, Mention("LOC", [(2, 4)])]),  # one Ada only
+        words("Bo met Cy in Oslo", [*PER, Mention("PER", [(2, 3)]), Mention("LOC", [(4, 5)])]),
+        words("Ada met Ada in New York", [*PER, Mention("PER", [(2, 3)]), Mention("ORG", [(4, 6)])]),
+    ]
+    gone = "a mention of its source is gone"
+    assert Mentions().fit([]).judge(made, [source] * 4) == [None, gone, gone, gone]
+    assert Mentions(words=False).fit([]).judge(made, [source] * 4) == [None, gone, None, gone]
+    # Gaps count by their words, and nested mentions each.
+    gaps = words("left and right arm", [Mention("PART", [(0, 1), (3, 4)]), Mention("PART", [(2, 4)])])
+    assert Mentions().fit([]).judge(
+        [words("left arm and right arm", [Mention("PART", [(0, 2)]), Mention("PART", [(3, 5)])])], [gaps]
+    ) == [None]
+
+
+def test_leakage_by_equality_nearness_and_runs() -> None:
+    held = [words("Ada left Rome at nine")]
+    gold = [words("Bo left Rome yesterday")]
+    made = [
+        words("ada LEFT rome at nine"),
+        words("Ada left Oslo at nine"),  # 0.8
+        words("Cy went Rome at nine or ten"),  # "rome at nine"
+        words("Bo left Rome too"),  # "left rome" is in gold
+        words("nothing of it"),
+    ]
+    exact, near, run = "reads as a held-out sentence", "nearly reads as a held-out sentence", "shares a run of words"
+    run += " with a held-out sentence"
+    none = [None] * 5
+    assert Leakage(held_out=held, least=None).fit(gold).judge(made, none) == [exact, None, None, None, None]
+    assert Leakage(held_out=held, least=0.8).fit(gold).judge(made, none) == [exact, near, None, None, None]
+    assert Leakage(held_out=held, least=None, run=3).fit(gold).judge(made, none) == [exact, None, run, None, None]
+    assert Leakage(held_out=held, least=None, run=2).fit(gold).judge(made, none) == [exact, run, run, None, None]
+    assert Leakage(held_out=held, least=None, run=2).fit([]).judge(made, none)[3] == run
+    assert Leakage(held_out=[]).fit([]).judge(made, none) == none
+
+
+def test_leakage_is_signed_by_content() -> None:
+    held = [words("Ada left"), words("Bo left")]
+    one = Leakage(held_out=held)
+    assert one.signature == Leakage(held_out=[*reversed(held), words("ada Left", PER)]).signature
+    assert one.signature != Leakage(held_out=held[:1]).signature
+    assert one.signature.startswith("leakage:held_out=")
+
+
+# --------------------------------------------------------------------------------------------------- all of them alike
+
+MADE: dict[str, Any] = {
+    "validity": Validity,
+    "duplicates": lambda: Duplicates(least=0.8),
+    "fluency": lambda: Fluency(causal_lm=FakeCausalLM(), margin=1.0),
+    "similarity": lambda: Similarity(low=0.3, high=0.95),
+    "mentions": lambda: Mentions(words=False),
+    "consistency": lambda: Consistency(tagger=FakeTagger(), confidence=0.0),
+    "leakage": lambda: Leakage(held_out=[words("the of in and to"), words("Ada ran fast .")], least=0.5, run=3),
+}
+ALL = pytest.mark.parametrize("name", sorted(FILTERS))
+
+
+@ALL
+def test_declares_itself(name: str) -> None:
+    cls = FILTERS[name]
+    assert cls.filter_name == name
+    assert MADE[name]().filter_name == name
+    assert cls.summary
+    assert cls.reasons
+    assert cls.__name__ in entaug.filters.__all__
+    doc = inspect.getdoc(cls) or ""
+    assert "Example:" in doc
+    assert all(f"{field.name}: " in doc for field in dataclasses.fields(cls))
+    readme = (ROOT / "README.md").read_text()
+    assert f"`{name}`" in readme
+
+
+@ALL
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data: st.DataObject) -> None:
+    gold = data.draw(st.lists(sentences(), min_size=1, max_size=4))
+    made = data.draw(st.lists(sentences(), max_size=5))
+    sources = [data.draw(st.sampled_from(gold)) for _ in made]
+    if not any(s.mentions for s in gold):
+        gold = [*gold, words("Ada", PER)]
+    filter_ = MADE[name]().fit(gold)
+    together = filter_.judge(made, sources)
+    assert len(together) == len(made)
+    assert set(together) <= {None, *FILTERS[name].reasons}
+    assert together == [filter_.judge([one], [source])[0] for one, source in zip(made, sources, strict=True)]
+    assert filter_.judge(made[::-1], sources[::-1])[::-1] == together
+    other = MADE[name]().fit(gold[::-1])
+    assert other.judge(made, sources) == together, "nor on the order of gold"
+
+
+@ALL
+@pytest.mark.parametrize("by", sorted(METHODS))
+def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = corpus(by)
+    if method(by).facts.unconditioned and MADE[name]().needs_source:
+        with pytest.raises(ParameterError, match=f"{by} writes from nothing, so {name} has no source to judge by"):
+            make(by, filters=MADE[name]())
+        return
+    augmenter: Augmenter = make(by, seed=2, max_attempts=3, filters=MADE[name]())
+    made = list(augmenter.fit(gold).augment(gold))
+    tally = augmenter.tally_
+    assert tally.made + tally.missing.total() == tally.asked == len(gold)
+    told = {reason.removeprefix(f"{name}: ") for reason in tally.rejected if reason.startswith(f"{name}: ")}
+    assert told <= set(FILTERS[name].reasons)
+    assert f"filters={name}" in augmenter.signature
+    sources = {s.key: s for s in gold}
+    known = [None if method(by).facts.unconditioned else sources[s.meta["entaug"]["sources"][0]] for s in made]
+    assert augmenter.filters_[0].judge(made, known) == [None] * len(made), "what is kept is good"
+    monkeypatch.setattr(type(augmenter), "_window", 5)
+    assert list(augmenter.augment(gold)) == made
+
+
+def test_what_writes_from_nothing_has_no_source_that_it_could_be_judged_by() -> None:
+    gold = [
+        words("Ada sings", PER),
+        words("Rome burns", [Mention("LOC", [(0, 1)])]),
+    ]
+    seen: list[Sentence | None] = []
+
+    class Watching(Validity):
+        def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+            seen.extend(sources)
+            return super()._judge(made, sources)
+
+    daga = entaug.DAGA(token_lm=FakeTokenLM(), unknown="keep", unlisted="keep", max_attempts=20, filters=Watching())
+    assert list(daga.fit(gold).augment(gold))
+    assert seen
+    assert set(seen) == {None}
+    MentionReplacement(p=1.0, filters=Watching()).fit([*gold, words("Bo sings", PER)])
+    seen.clear()
+    shuffled = ShuffleWithinSegments(p=1.0, filters=Watching()).fit(gold)
+    assert not list(shuffled.augment(gold))  # nothing to shuffle, so nothing to judge
+    assert not seen
+
+
+def test_filters_go_in_order_and_the_first_that_refuses_is_counted() -> None:
+    source = words("Ada left ( Rome )", PER)
+    made = [words("ada left ( rome )", PER), words("Ada left ( Rome", PER), words("Bo left", PER)]
+    filters = [one.fit([source]) for one in create_filters("duplicates+validity+mentions")]
+    assert judge_all(filters, made, [source] * 3) == [
+        "duplicates: reads as its source",
+        "validity: brackets or quotes that do not pair",
+        "mentions: a mention of its source is gone",
+    ]
+    turned = [filters[2], filters[0], filters[1]]
+    assert judge_all(turned, made[2:], [source]) == ["mentions: a mention of its source is gone"]
+
+
+def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
+    gold = [words("Ada saw Bo", [*PER, Mention("PER", [(2, 3)])]), words("Cy ran", PER)]
+    free = MentionReplacement(p=0.5, copies=4, seed=1).fit(gold)
+    changes = [sum(a != b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) for s in free.augment(gold[:1])]
+    assert 2 in changes
+    free.filters = Similarity(low=0.6)  # of three tokens two must stay
+    kept = list(free.fit(gold).augment(gold[:1]))
+    assert kept
+    assert all(sum(a == b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) == 2 for s in kept)
+    assert free.tally_.rejected["similarity: too unlike its source"] > 0
+
+
+def test_online_sentences_are_filtered_too() -> None:
+    gold = [words("Ada ( b ) c d e f", PER), words("Bo [ h ] i j k l", PER)]
+    plain = entaug.OnlineDataset(gold, LabelWiseTokenReplacement(p=0.5).fit(gold), keep_gold=False)
+    picky = LabelWiseTokenReplacement(p=0.5, max_attempts=50, filters="validity").fit(gold)
+    filtered = entaug.OnlineDataset(gold, picky, keep_gold=False)
+
+    def unpaired(data: entaug.OnlineDataset) -> int:
+        made = [s for epoch in range(10) for s in data.set_epoch(epoch)]
+        return sum(
+            s.tokens.count("(") != s.tokens.count(")") or s.tokens.count("[") != s.tokens.count("]") for s in made
+        )
+
+    assert unpaired(plain) > 0
+    assert unpaired(filtered) == 0
+
+
+# ------------------------------------------------------------------------------------------------------ by name
+
+
+def test_by_name_with_parameters_of_every_kind() -> None:
+    found = create_filters(["validity:balanced=false,shortest=none,longest=2", "mentions + duplicates:least=0.9"])
+    assert [one.name for one in found] == [
+        "validity:longest=2.0,balanced=false,repeated=false,stop_words=en",
+        "mentions:words=true",
+        "duplicates:least=0.9",
+    ]
+    assert [one.name for one in create_filters("+".join(one.name for one in found))] == [
+        "validity:shortest=0.1,longest=2.0,balanced=false,repeated=false,stop_words=en",
+        *(one.name for one in found[1:]),
+    ]
+    [leakage] = create_filters("leakage:run=5,least=none", [words("a b")])
+    assert isinstance(leakage, Leakage)
+    assert (leakage.run, leakage.least) == (5, None)
+    assert create_filters("none") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("fluent", UnknownNameError, "fluency"),
+        ("fluency:margins=1", ParameterError, "did you mean 'margin'"),
+        ("fluency:margin=much", ParameterError, "'much' is no number"),
+        ("fluency:margin=none", ParameterError, "nothing to judge by"),
+        ("fluency:scorer=both", ParameterError, "causal, masked"),
+        ("similarity:low=0.9,high=0.1", ParameterError, "low must not be above high"),
+        ("similarity:by=sound", ParameterError, "tokens, bertscore, vectors"),
+        ("validity:balanced=perhaps", ParameterError, "must be true or false"),
+        ("validity:longest=-1", ParameterError, "at least 0"),
+        ("validity:stop_words=xx-nowhere", ParameterError, "no stop words"),
+        ("duplicates:least=2", ParameterError, "from 0 to 1"),
+        ("mentions:words=some", ParameterError, "true or false"),
+        ("leakage", ParameterError, "--held-out"),
+        ("leakage:held_out=test.conll", ParameterError, "has no parameter 'held_out'"),
+        ("leakage:run=1.5", ParameterError, "no whole number"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(text: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        MentionReplacement(filters=text).load()
+
+
+def test_a_filter_must_have_seen_gold() -> None:
+    with pytest.raises(ParameterError, match="has not seen the gold sentences"):
+        Validity().judge([words("a")], [None])
+    with pytest.raises(ParameterError, match="2 sources for 1 sentences"):
+        Validity().fit([]).judge([words("a")], [None, None])
+
+
+@pytest.mark.models
+def test_the_real_model_tells_salad_from_a_sentence() -> None:
+    source = words("The cat sat on the mat because it was warm .")
+    made = [
+        words("The dog sat on the mat because it was warm ."),
+        words("Mat the because sat it on warm The was cat ."),
+    ]
+    for scorer in ("causal", "masked"):
+        fluency = Fluency(scorer=scorer).fit([source])
+        assert fluency.judge(made, [source] * 2) == [None, "reads worse than its source"]
+        assert "@" in fluency.signature, "which model it is stands in provenance"

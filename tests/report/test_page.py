@@ -1,0 +1,408 @@
+"""The page: what is marked as changed, its data, plots and parts, with expectations worked out by hand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from test_report import CELL, seeds, written
+
+import entaug
+from conftest import ROOT
+from entaug.cli.main import main
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, MissingExtraError, OutputError
+from entaug.quality import Quality
+from entaug.report.comparison import parts_of, read_runs
+from entaug.report.html import assembly, page, plots, report_page, sort_inputs
+from entaug.report.html.changes import changes
+from entaug.report.html.data import shown
+from entaug.workflows.pairs import Made, Pair
+
+
+def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
+    return Sentence(text.split(), [Mention(label, [(start, end)]) for label, start, end in mentions], **more)
+
+
+def told(**own: Any) -> dict[str, Any]:
+    return {"entaug": own}
+
+
+GOLD = sentence("Ada met Bo in Rome .", ("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5), id="g1")
+NEW = sentence(
+    "Ada met Cy in Oslo .",
+    *(("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5)),
+    id="g1/mr-1",
+    meta=told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25),
+)
+
+
+# ----------------------------------------------------------------------------------------------------- what has changed
+
+
+def test_words_that_went_came_and_moved() -> None:
+    found = changes(Pair(sentence("in Rome Ada met Bo ."), GOLD))
+    # By the longest common parts "Ada met Bo" and ".": "in Rome" stands elsewhere, nothing is new.
+    assert found.made == ((0, 2, "moved"),)
+    assert found.sides[0].marks == ((3, 5, "moved"),)
+    found = changes(Pair(NEW, GOLD))
+    assert found.made == ((2, 3, "new"), (4, 5, "new"))
+    assert found.sides[0].marks == ((2, 3, "gone"), (4, 5, "gone"))
+    assert found.changed == pytest.approx(2 / 6)
+    mixed = changes(Pair(sentence("a b c x"), sentence("x y a b c")))
+    assert mixed.made == ((3, 4, "moved"),)
+    assert mixed.sides[0].marks == ((0, 1, "moved"), (1, 2, "gone"))
+
+
+def test_a_text_written_anew_has_no_marks() -> None:
+    found = changes(Pair(sentence("one two three four five six seven ."), GOLD))
+    assert found.anew
+    assert found.made == found.sides[0].marks == ()
+    assert found.changed == pytest.approx(7 / 8)
+    assert changes(Pair(NEW)).sides == ()
+    assert changes(Pair(NEW)).changed is None
+
+
+@pytest.mark.parametrize("frame", [0, 1])
+def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
+    # The frame loses "old car" (2-4) for "car of my aunt" (1-5); comparing words would take "car" for what stayed.
+    keeps, gives = sentence("the very old car stopped"), sentence("a car of my aunt hid")
+    made = sentence(
+        "the very car of my aunt stopped", meta=told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])
+    )
+    source, other = (keeps, gives) if frame == 0 else (gives, keeps)
+    found = changes(Pair(made, source, (other,)))
+    assert [(side.sentence, side.role, side.marks) for side in found.sides] == [
+        (keeps, "frame", ((2, 4, "gone"),)),
+        (gives, "gives", ((1, 5, "graft"),)),
+    ]
+    assert found.made == ((2, 6, "graft"),)
+    assert found.changed == pytest.approx(4 / 7)
+    # Edited by hand since: then the words are compared.
+    edited = Sentence(["A", *made.tokens[1:]], meta=made.meta)
+    assert {kind for _, _, kind in changes(Pair(edited, source, (other,))).made} <= {"new", "moved"}
+
+
+def test_several_phrases_are_told_by_their_provenance() -> None:
+    one, two = sentence("x y z", id="one"), sentence("v w", id="two")
+    grafts = [
+        {"category": "NP", "out": [4, 5], "from": "two", "into": [0, 2]},
+        {"category": "NP", "out": [0, 2], "from": "one", "into": [1, 2]},
+    ]
+    made = sentence("y c d v w", meta=told(method="cr", sources=["s", "two", "one"], grafts=grafts))
+    found = changes(Pair(made, sentence("a b c d e"), (two, one)))
+    assert found.made == ((0, 1, "graft"), (3, 5, "graft"))
+    assert [side.marks for side in found.sides] == [
+        ((0, 2, "gone"), (4, 5, "gone")),
+        ((0, 2, "graft"),),
+        ((1, 2, "graft"),),
+    ]
+    for broken in ([{"out": [0, 9], "from": "one", "into": [1, 2]}], ["?"], [{"out": [0, 1], "from": "none"}]):
+        faulty = made.with_(meta=told(method="cr", sources=["s", "two", "one"], grafts=broken))
+        assert {kind for _, _, kind in changes(Pair(faulty, sentence("a b c d e"), (two, one))).made} <= {
+            "new",
+            "moved",
+        }
+
+
+# ------------------------------------------------------------------------------------------------------------- the data
+
+
+def test_the_data_by_hand() -> None:
+    refused = Pair(sentence("Bo Bo", id="x"), GOLD, (), "no mention")
+    found = shown(Made([GOLD], {"mr": [Pair(NEW, GOLD), refused]}))
+    data = json.loads(found.json)
+    assert data["types"] == ["PER", "LOC"]
+    assert data["methods"] == [{"name": "mr", "signature": "mr|copies=1|p=0.3|entaug=0.1.0"}]
+    assert [score["name"] for score in data["scores"]] == ["changed", "own:lm_score"]
+    assert data["reasons"] == ["no mention"]
+    [gold] = data["gold"]
+    assert gold == {"t": list(GOLD.tokens), "m": [[0, [0, 1]], [0, [2, 3]], [1, [4, 5]]], "i": "g1"}
+    first, second = data["pairs"]
+    assert first["f"] == NEW.fingerprint().hex()
+    assert (first["n"], first["i"], first["g"]) == ("mr", "g1/mr-1", 0)
+    assert first["s"] == [[0, "source", [[2, 3, "gone"], [4, 5, "gone"]]]]
+    assert first["v"] == [33.3333, -1.25]
+    assert first["p"] == {"sources": ["g1"], "copy": 1, "lm_score": -1.25}
+    assert "r" not in first
+    assert second["r"] == 0
+    assert second["v"][1] is None
+    assert (found.size, found.reasons) == (2, {"no mention": 1})
+
+
+def test_the_digest_names_the_data() -> None:
+    one = shown(Made([GOLD], {"mr": [Pair(NEW, GOLD)]}))
+    assert shown(Made([GOLD], {"mr": [Pair(NEW, GOLD)]})).digest == one.digest
+    assert shown(Made([GOLD], {"mr": [Pair(NEW.with_(id="other"), GOLD)]})).digest != one.digest
+
+
+@pytest.mark.parametrize(
+    "token", ["<script>", "</script>", "<!--", "-->", "]]>", '"', "'", "\\", "\u2028", "\u2029", "😀", "אב", "\ud800"]
+)
+def test_text_is_data(token: str) -> None:
+    nasty = Sentence([token], [Mention(f"L{token}", [(0, 1)])], id=token, meta=told(method=token, signature=token))
+    found = shown(Made([nasty], {token: [Pair(nasty, nasty, (), token)]}))
+    assert not set("<>&\u2028\u2029") & set(found.json)
+    data = json.loads(found.json)
+    assert data["pairs"][0]["m"]["t"] == [token]
+    assert data["types"] == [f"L{token}"]
+    assert data["reasons"] == [token]
+
+
+# ------------------------------------------------------------------------------------------------------------ the plots
+
+
+def test_types_before_and_after_by_hand() -> None:
+    plot = plots.types(Made([GOLD], {"mr": [Pair(NEW), Pair(sentence("Rio", ("LOC", 0, 1)))], "none": []}))
+    assert plot
+    assert plot.head == ("type", "gold", "mr")  # what made nothing has no column
+    assert plot.rows == (("PER", "2 (66.7 %)", "2 (50.0 %)"), ("LOC", "1 (33.3 %)", "2 (50.0 %)"))
+    assert plots.types(Made([GOLD], {})) is None
+
+
+def test_lengths_before_and_after_by_hand() -> None:
+    gold = [sentence(" ".join("x" * n)) for n in range(1, 22)]
+    plot = plots.lengths(Made(gold, {"mr": [Pair(NEW)]}))
+    assert plot
+    # Of 1 to 21 the twentieths are the whole numbers.
+    assert plot.rows == (("gold", "21", "2", "6", "11", "16", "20"), ("mr", "1", "6", "6", "6", "6", "6"))
+
+
+def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
+    cells = parts_of(read_runs([written(tmp_path / "a", CELL)])).cells
+    [(cell, rows)] = cells.items()
+    plot = plots.amounts(cell, rows)
+    assert plot
+    assert plot.title == "F1 on toy, 100, linear"
+    assert {row[0]: row[1:] for row in plot.rows} == {
+        "gold": ("50.0", "-", "-"),
+        "gold-steps 2N": ("60.0", "-", "-"),
+        "duplicate 2N": ("60.0", "60.0 to 60.0", "no difference seen"),
+        "lwtr 2N": ("70.0", "70.0 to 70.0", "helps"),
+        "mr 2N": ("40.0", "40.0 to 40.0", "hurts"),
+    }
+    several = [*CELL, *seeds("gold-steps", 1, [5, 6, 7]), *seeds("mr", 1, [7, 8, 9])]
+    [(cell, rows)] = parts_of(read_runs([written(tmp_path / "b", several)])).cells.items()
+    lines = plots.amounts(cell, rows)
+    assert lines
+    assert "new sentences for each gold one" in lines.svg
+    # Gold alone has 60 at both amounts; mr has 80 with one, 40 with two.
+    assert {row[0]: row[1] for row in lines.rows}["mr 1N"] == "80.0"
+
+
+def test_a_figure_has_text_as_text_and_no_style() -> None:
+    nasty = sentence("a", ("$x^2$ <b> אב 中", 0, 1))
+    plot = plots.types(Made([nasty], {"m": [Pair(nasty)]}))
+    assert plot
+    assert "$x^2$ &lt;b&gt; אב 中" in plot.svg
+    assert "style=" not in plot.svg
+    assert not re.search(r"#000[01][0-9a-f]{2}\b", plot.svg)  # the stand-ins have become classes
+    assert 'class="fill-made' in plot.svg or "fill-made" in plot.svg
+    again = plots.types(Made([nasty], {"m": [Pair(nasty)]}))
+    assert again
+    assert again.svg == plot.svg
+
+
+def test_a_measure_against_another() -> None:
+    plot = plots.spread(
+        {"gold": (50.0, 0.5), "mr": (70.25, 0.7), "none": (None, 1.0)}, "perplexity", "distinct words", "A title"
+    )
+    assert plot
+    assert plot.rows == (("gold", "50.0", "0.5"), ("mr", "70.2", "0.7"))
+    assert ">mr<" in plot.svg
+    assert plots.spread({"none": (None, 1.0)}, "x", "y", "z") is None
+
+
+# ------------------------------------------------------------------------------------------------------------- the page
+
+
+def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
+    refused = Pair(sentence("Bo Bo"), GOLD, (), "no mention")
+    made = Made([GOLD], {"mr": [refused, Pair(NEW, GOLD)]})
+    qualities = [
+        Quality("gold", 1, {"perplexity": 50.0, "new_words": None}, {}, ("a note on all",)),
+        Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
+    ]
+    text = page(made, qualities=qualities)
+    row = r"New words, %</button>.*>Words that the source has nowhere\. More: further from the source\.<"
+    assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
+    assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
+    assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
+    assert "mr: one was too long" in text
+    assert re.search(r"<li[^>]*>a note on all", text)
+    data = json.loads(re.findall(r'data-digest="\w+">(.*?)</script>', text)[0])
+    names = [score["name"] for score in data["scores"]]
+    # What was refused was not measured; what was kept has the figure, though it stands second.
+    assert [pair["v"][names.index("new_words")] for pair in data["pairs"]] == [None, 25]
+    # Of gold no word is new.
+    assert '<th scope="row">gold</th><td class="figure">50.0</td><td class="figure">0</td>' in text
+
+
+def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
+    text = page(Made([GOLD], {"mr": [Pair(NEW, GOLD)]}))
+    policy = html.unescape(re.findall(r'Content-Security-Policy" content="(.*?)"', text)[0])
+    [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    for what, content in (("style", style), ("script", script)):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{what}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert " style=" not in text
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", text)
+
+
+def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
+    assert "There is nothing to show" in page()
+    assert "1 gold sentences and nothing that was made" in page(Made([GOLD])).replace("sentence ", "sentences ")
+    text = page(Made([GOLD], {"sis": []}))
+    assert "Nothing was kept" in text
+    assert "There are no augmented sentences to look through" in text
+    text = page(Made([], {"(new)": [Pair(sentence("a b"))]}))
+    assert "The file does not say how these sentences were made." in text
+    none = {"gold": 100, "new": 0}
+    runs = [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none), *seeds("mr", 1, [6])]
+    text = page(runs=read_runs([written(tmp_path / "runs", runs)]))
+    assert "sis 1N: made no new sentence" in text
+    assert "incomplete: 1 of 2 seeds, without 2" in text
+    assert "<code>mr</code> helped in" in text
+
+
+def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
+    runs = written(tmp_path / "runs", CELL)
+    new = tmp_path / "new.jsonl"
+    entaug.write([NEW], new)
+    renamed = tmp_path / "records.jsonl"
+    renamed.write_bytes((runs / "runs.jsonl").read_bytes())
+    (tmp_path / "empty.jsonl").write_text("\n")
+    begun = written(tmp_path / "begun", [])
+    found = sort_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
+    assert [Path(path).name for path in found.runs] == ["runs", "records.jsonl"]
+    assert [Path(path).name for path in found.augmented] == ["new.jsonl"]
+    assert [note.split("/")[-1] for note in found.notes] == [
+        "empty.jsonl is empty",
+        "begun holds no record of a run yet",
+    ]
+    with pytest.raises(InputError, match="no such file or folder; check the path"):
+        sort_inputs([tmp_path / "none"])
+
+
+def test_report_page_from_files(tmp_path: Path) -> None:
+    entaug.write([NEW], tmp_path / "new.jsonl")
+    entaug.write([GOLD], tmp_path / "gold.jsonl")
+    runs = written(tmp_path / "runs", CELL)
+    out = tmp_path / "report.html"
+    inputs = [tmp_path / "new.jsonl", runs]
+    summary = report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>")
+    assert (summary.pairs, summary.methods, summary.runs, summary.notes) == (1, {"mr": 1}, 15, [])
+    text = out.read_text()
+    assert "<title>&lt;Mine&gt;</title>" in text
+    assert "<code>lwtr</code> helped in 1 of 1 cell" in text
+    with pytest.raises(OutputError, match="exists"):
+        report_page(inputs, out, models=False)
+    with pytest.raises(OutputError, match="is the input, which is never changed"):
+        report_page(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
+    before = out.read_bytes()
+    report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
+    assert out.read_bytes() == before
+    summary = report_page(inputs, out, models=False, force=True)
+    assert "the source of 1 new sentences is not among the gold sentences: name the gold file" in summary.notes
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2", "markdown_it"])
+def test_a_missing_library_is_named_with_its_extra(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = read_runs([written(tmp_path / "runs", CELL)])
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"is not installed; run: pip install 'entaug\[report\]'"):
+        page(runs=runs)
+
+
+def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entaug.write([GOLD, NEW], tmp_path / "new.jsonl")
+    runs, out = written(tmp_path / "runs", CELL), tmp_path / "report.html"
+    assert main(["report", str(runs), str(tmp_path / "new.jsonl"), "-o", str(out), "--no-models"]) == 0
+    assert "report.html: 15 runs and 1 example of 1 method" in capsys.readouterr().err
+    assert main(["report", str(runs), "-o", str(out)]) == 3
+    assert main(["report", str(tmp_path / "new.jsonl"), "-o", str(out), "--force", "--no-models", "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out)["methods"] == {"mr": 1}
+    assert main(["report", str(tmp_path / "new.jsonl")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "new.jsonl: holds no records of an experiment, and sentences are for a page" in error
+    assert error.endswith("let the output end in .html: -o report.html\n")
+    assert main(["report", str(runs), "--title", "x"]) == 2
+    assert "--title is for a page" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------------------------------------------- its colours
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_by_hand() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_every_colour_of_text_can_be_read(theme: int) -> None:
+    css = (ROOT / "src/entaug/report/html/page.css").read_text()
+    found = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", css)
+    colours = {name: both[theme] for name, *both in found}
+    types = [name for name in colours if name.startswith("type-")]
+    assert len(types) == 12
+    grounds = ("paper", "card", "well")
+    pairs = [(text, ground) for text in ("ink", "muted", "accent", "good", "bad") for ground in grounds]
+    pairs += [(text, ground) for text in types for ground in ("paper", "card", "new", "graft")]
+    pairs += [("ink", "new"), ("ink", "graft"), ("ink", "hit"), ("on-accent", "good"), ("on-accent", "bad")]
+    for text, ground in pairs:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for line in ("strong", "made", "gold", "accent"):  # what is no text
+        assert contrast(colours[line], colours["card"]) >= 3, line
+
+
+def test_the_parts_of_the_page_are_package_data() -> None:
+    assert assembly._text("page.html").startswith("<!doctype html>")
+    for name in ("page.css", "page.html", *assembly._SCRIPTS):
+        lines = (ROOT / "src/entaug/report/html" / name).read_text().splitlines()
+        assert len(lines) <= 600
+
+
+def test_a_mention_in_the_place_of_another_is_marked_as_a_whole() -> None:
+    source = Sentence(
+        "the Liberal Democratic Party of Russia and Ada won".split(),
+        [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
+    )
+    made = Sentence(
+        "the Social Democratic Party of Poland and Ada won".split(),
+        [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
+    )
+    found = changes(Pair(made, source))
+    assert found.sides[0].marks == ((1, 6, "gone"),)
+    assert found.made == ((1, 6, "new"),)
+    assert found.changed == pytest.approx(5 / 9)
+    # Not where anything else is different, nor where words of a mention only changed places.
+    other = Sentence("a Social Democratic Party of Poland and Ada won".split(), made.mentions)
+    assert (2, 5, "new") not in changes(Pair(other, source)).made
+    assert changes(Pair(other, source)).made[0] == (0, 2, "new")
+    turned = Sentence("the Democratic Liberal Party of Russia and Ada won".split(), made.mentions)
+    assert {kind for _, _, kind in changes(Pair(turned, source)).made} == {"moved"}

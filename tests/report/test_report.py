@@ -1,0 +1,241 @@
+"""Reports on made-up records, with values worked out by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from entaug.cli.main import main
+from entaug.errors import InputError
+from entaug.report.comparison import read_runs, report_on
+
+SENTENCES = 8
+
+
+def record(arm: str, amount: float, seed: int, right: int | list[int], **more: Any) -> dict[str, Any]:
+    """A run that finds so many of the ten mentions of each sentence (so F1 is a tenth of it), or of one a sentence."""
+    correct = [right] * SENTENCES if isinstance(right, int) else right
+    of_each = [10 if isinstance(right, int) else 1] * len(correct)
+    counts = {"correct": correct, "predicted": of_each, "gold": of_each}
+    whole = {name: sum(values) for name, values in counts.items()}
+    parts = ("by_type", "by_mention_length", "by_sentence_length", "by_kind")
+    scores = {part: {"X": whole} for part in parts}
+    made: dict[str, Any] = {
+        "corpus": "toy",
+        "size": 100,
+        "tagger": "linear",
+        "arm": arm,
+        "amount": amount,
+        "seed": seed,
+        "steps": 240,
+        "sentences": {"gold": 100, "new": round(99 * amount)},
+        "test_sentences": len(correct),
+        "dev": None,
+        "test": scores,
+        "test_counts": counts,
+        "leaks": {"dev": 0, "test": 0},
+        "search": "list",
+        "environment": {"python": "3.12"},
+        **more,
+    }
+    name = repr([made[k] for k in ("corpus", "size", "tagger", "arm", "amount", "seed")])
+    return {"key": hashlib.sha256(name.encode()).hexdigest()[:16], **made}
+
+
+def written(folder: Path, records: Iterable[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "runs.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in records))
+    return folder
+
+
+def told(tmp_path: Path, records: Iterable[dict[str, Any]], **options: Any) -> str:
+    return report_on(read_runs([written(tmp_path / "runs", records)]), **options)
+
+
+def rows(text: str, arm: str) -> list[list[str]]:
+    """The cells of the table rows that begin so."""
+    return [re.split(r" \| ", line[2:-2]) for line in text.splitlines() if line.startswith(f"| {arm} |")]
+
+
+def seeds(arm: str, amount: float, right: Iterable[int], **more: Any) -> list[dict[str, Any]]:
+    return [record(arm, amount, seed, r, **more) for seed, r in enumerate(right, start=1)]
+
+
+CELL = [
+    *seeds("gold", 0, [4, 5, 6], steps=80),
+    *seeds("gold-steps", 2, [6, 6, 6]),
+    *seeds("duplicate", 2, [6, 6, 6]),
+    *seeds("lwtr", 2, [7, 7, 7]),
+    *seeds("mr", 2, [4, 4, 4]),
+]
+
+
+def test_a_cell_by_hand(tmp_path: Path) -> None:
+    text = told(tmp_path, CELL)
+    # All sentences are alike and all seeds gain alike, so intervals have no width.
+    assert rows(text, "gold") == [["gold", "-", "0", "50.0 ± 10.0", "-", "-", "-", "-"]]
+    assert rows(text, "gold-steps") == [["gold-steps", "2N", "198", "60.0 ± 0.0", "+10.0", "-", "-", "-"]]
+    assert rows(text, "duplicate")[0][4:] == ["+10.0", "+0.0", "+0.0 to +0.0", "no difference seen"]
+    assert rows(text, "lwtr")[0] == [
+        *("lwtr", "2N", "198", "70.0 ± 0.0"),
+        *("+20.0", "+10.0", "+10.0 to +10.0", "helps"),
+    ]
+    assert rows(text, "mr")[0][4:] == ["-10.0", "-20.0", "-20.0 to -20.0", "hurts"]
+    assert "| corpus, size, tagger | duplicate | lwtr | mr |" in text
+    assert "| toy, 100, linear | +0.0 = | +10.0 ↑ | -20.0 ↓ |" in text
+    assert "3 comparisons were made, of which 2 showed a difference; if nothing made any, about 0.2 would" in text
+    assert "Nothing: each arm has all seeds." in text
+    assert "No training sentence stands in dev or test too." in text
+    assert "15 runs." in text
+    assert "by type" not in text
+    assert ["lwtr 2N", "70.0"] in rows(told(tmp_path, CELL, by_type=True), "lwtr 2N")
+
+
+def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
+    # Gold for as many steps as gold takes anyhow is one run, with one key and two records.
+    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 0.5, [5, 5]), *seeds("mr", 0.5, [7, 7])]
+    for one, other in zip(records[:2], records[2:4], strict=True):
+        other["key"] = one["key"]
+    text = told(tmp_path, records)
+    assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
+    assert rows(text, "mr")[0][4:] == ["+20.0", "+20.0", "+20.0 to +20.0", "helps"]
+    assert "Nothing: each arm has all seeds." in text
+
+
+def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
+    chosen = seeds("mr", 1, [7, 7], search="patience", chosen=True)
+    records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
+    text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
+    assert "Nothing: each arm has all seeds." in text
+    assert rows(text, "mr")[1][5:] == ["-", "-", "-"]
+
+
+def test_a_method_that_made_nothing_is_named(tmp_path: Path) -> None:
+    none = {"gold": 100, "new": 0}
+    text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none)])
+    assert "toy, 100, linear: sis 1N: made no new sentence" in text
+
+
+def test_seeds_differ_by_hand(tmp_path: Path) -> None:
+    # Gains of 0 and 20 points: their mean has a standard error of 10, and two seeds say little: 12.7 of these.
+    text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("lwtr", 1, [5, 7])])
+    assert rows(text, "lwtr")[0][3:] == ["60.0 ± 14.1", "-", "+10.0", "-100.0 to +100.0", "no difference seen"]
+    assert "toy, 100, linear: no gold run" in text
+    assert "fewer than five seeds" in text
+
+
+def test_sums_over_cells_in_words(tmp_path: Path) -> None:
+    records = list(CELL)
+    for corpus, right in (("b", 8), ("c", 6), ("d", 5)):
+        records += seeds("gold-steps", 2, [6, 6, 6], corpus=corpus) + seeds("lwtr", 2, [right] * 3, corpus=corpus)
+    text = told(tmp_path, records)
+    assert "- `lwtr` helped in 2 of 4 cells, hurt in 1, no difference seen in 1." in text
+    assert "- `mr` helped in 0 of 1 cell, hurt in 1, no difference seen in 0." in text
+    # By hand: 20, 0, -10 and 10 are 5 in the mean.
+    assert "| mean gain (cells) | +0.0 (1) | +5.0 (4) | -20.0 (1) |" in text
+    assert "| b, 100, linear | - | +20.0 ↑ | - |" in text
+
+
+def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
+    records = [*seeds("gold-steps", 1, [5, 5]), *seeds("gold-steps", 3, [5, 5])]
+    records += [*seeds("mr", 1, [6, 6]), *seeds("mr", 3, [4, 4])]
+    patient = {"search": "patience"}
+    lwtr = [*seeds("lwtr", 1, [9, 9], **patient), *seeds("lwtr", 3, [7, 7], **patient)]
+    waiting = told(tmp_path, records + lwtr)
+    assert "| corpus, size, tagger | mr 1N | mr 3N |" in waiting
+    assert "- toy, 100, linear: lwtr: dev has not chosen an amount yet" in waiting
+    # The same records once more, now chosen: the later ones hold. The better test score of 1N does not count.
+    chosen = [*seeds("lwtr", 3, [7, 7], **patient, chosen=True)]
+    text = told(tmp_path, records + lwtr + chosen)
+    assert "| toy, 100, linear | +20.0 ↑ | +10.0 ↑ | -10.0 ↓ |" in text
+    assert [row[1] for row in rows(text, "lwtr")] == ["1N", "3N (chosen by dev)"]
+    assert "4 comparisons were made" in text
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    records = [r for r in CELL if (r["arm"], r["seed"]) != ("lwtr", 2)]
+    records += seeds("sis", 1, [7, 7, 7])
+    records += [r | {"key": f"mr5{r['seed']}"} for r in seeds("mr", 5, [7, 7, 7])]
+    records += seeds("gold-steps", 5, [6, 6, 6], steps=999)
+    text = told(tmp_path, records)
+    assert rows(text, "lwtr")[0][-1] == "helps; incomplete: 2 of 3 seeds, without 2"
+    assert "- toy, 100, linear: lwtr 2N: incomplete: 2 of 3 seeds, without 2" in text
+    assert "- toy, 100, linear: sis 1N: no gold-steps run to compare with" in text
+    assert "- toy, 100, linear: mr 5N: gold-steps took another number of steps" in text
+    assert rows(text, "sis")[0][5:7] == ["-", "-"]
+
+
+def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
+    records = [record("gold-steps", 1, 1, 5), record("lwtr", 1, 1, 3), record("lwtr", 1, 1, 7) | {"key": "other"}]
+    records[-1]["leaks"] = {"dev": 0, "test": 1200}
+    text = told(tmp_path, records)
+    assert rows(text, "lwtr")[0][3:] == ["70.0", "-", "+20.0", "+20.0 to +20.0", "helps"]
+    assert "- toy, 100, linear: lwtr 1N: 1,200 in test\n" in text
+    assert "1 rest on one seed" in text
+    assert "2 runs; 1 replaced by later ones." in text
+    assert '- `{"python":"3.12"}`' in text
+
+
+def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "runs", CELL)
+    whole = (folder / "runs.jsonl").read_bytes()
+    (folder / "runs.jsonl").write_bytes(whole[:-40])
+    assert len(read_runs([folder])) == len(CELL) - 1
+    (folder / "runs.jsonl").write_bytes(whole[:-1])
+    assert len(read_runs([folder / "runs.jsonl"])) == len(CELL)
+    (folder / "runs.jsonl").write_bytes(whole[:-40] + b"\n")
+    with pytest.raises(InputError, match=rf"runs\.jsonl:{len(CELL)}: no JSON"):
+        read_runs([folder])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seed": "1"}, "seed is no int"),
+        ({"seed": True}, "seed is no int"),
+        ({"key": None}, "key is no str"),
+        ({"sentences": {"gold": 1}}, "sentences has no number for new"),
+        ({"leaks": {"dev": "2"}}, "leaks must hold numbers"),
+        ({"test": {}}, "test: scores need by_type"),
+        ({"test_counts": {"correct": [1], "predicted": [1], "gold": [1]}}, "test: the counts .* do not add up"),
+    ],
+)
+def test_faulty_records_are_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    folder = written(tmp_path / "runs", [CELL[0], CELL[1] | change])
+    with pytest.raises(InputError, match=rf"runs\.jsonl:2: {said}"):
+        read_runs([folder])
+
+
+def test_no_records_missing_fields_and_other_test_sets(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere: cannot be read"):
+        read_runs([tmp_path / "nowhere"])
+    with pytest.raises(InputError, match="holds no record"):
+        read_runs([written(tmp_path / "runs", [])])
+    with pytest.raises(InputError, match="steps is missing"):
+        told(tmp_path, [{k: v for k, v in CELL[0].items() if k != "steps"}])
+    with pytest.raises(InputError, match=r"runs\.jsonl:2: has another test set than .*runs\.jsonl:1 "):
+        told(tmp_path, [CELL[0], record("lwtr", 2, 1, [1, 0])])
+    with pytest.raises(InputError, match="must be a JSON object"):
+        told(tmp_path, [[1]])  # type: ignore[list-item]
+
+
+def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = written(tmp_path / "one", CELL[:6]), written(tmp_path / "two", CELL[6:])
+    assert main(["report", str(one), str(two / "runs.jsonl")]) == 0
+    text = capsys.readouterr().out
+    assert text == report_on(read_runs([one, two]))
+    assert "- `lwtr` helped in 1 of 1 cell" in text
+    out = tmp_path / "report.md"
+    assert main(["report", str(one), str(two), "-o", str(out), "--by-type"]) == 0
+    assert out.read_text() == report_on(read_runs([one, two]), by_type=True)
+    assert main(["report", str(one), "-o", str(out)]) == 3
+    assert "exists; pass --force" in capsys.readouterr().err
+    assert main(["report", str(one), "-o", str(out), "--force"]) == 0
+    assert main(["report", str(tmp_path)]) == 2
+    assert "runs.jsonl: cannot be read" in capsys.readouterr().err

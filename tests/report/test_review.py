@@ -1,0 +1,291 @@
+"""What filters refuse, written aside; what a person rejects, left out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+
+import entaug
+from conftest import ROOT
+from entaug.augmenters.base import Augmenter
+from entaug.cli.main import main
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError
+from entaug.filters import Filter
+from entaug.report.review import read_review
+from entaug.workflows import augment as jobs
+from entaug.workflows.pairs import read_made
+
+TRAIN = ROOT / "examples" / "corpus" / "train.conll"
+
+
+@dataclass(kw_only=True, eq=False)
+class LongFirst(Filter):
+    """Refuses what begins with a word of more than three letters."""
+
+    filter_name: ClassVar[str] = "long-first"
+    reasons: ClassVar[tuple[str, ...]] = ("begins with a long word",)
+
+    def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+        return ["begins with a long word" if len(one.tokens[0]) > 3 else None for one in made]
+
+
+def shuffled(**params: Any) -> Augmenter:
+    return entaug.create("sis", p=1.0, filters=LongFirst(), **params)
+
+
+def decisions(path: Path, *decided: tuple[Sentence, str], method: str | None = "sis") -> Path:
+    found = [{"fingerprint": s.fingerprint().hex(), "method": method, "decision": decision} for s, decision in decided]
+    path.write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": found}))
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------- refused drafts
+
+
+def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: Path) -> None:
+    out, aside = tmp_path / "new.conll", tmp_path / "refused.jsonl"
+    summary = jobs.augment_file(TRAIN, out, shuffled(), rejected=aside)
+    refused = read_made([aside], TRAIN).methods["sis"]
+    assert len(refused) == summary.tally.rejected["long-first: begins with a long word"] > 100
+    assert {pair.rejected for pair in refused} == {"long-first: begins with a long word"}
+    for pair in refused:
+        assert pair.source is not None
+        assert sorted(pair.made.tokens) == sorted(pair.source.tokens)
+        assert len(pair.made.tokens[0]) > 3
+    ids = [pair.made.id for pair in refused]
+    assert len(set(ids)) == len(ids)
+    jobs.augment_file(TRAIN, tmp_path / "plain.conll", shuffled())
+    assert (tmp_path / "plain.conll").read_bytes() == out.read_bytes(), "writing aside changes nothing"
+
+
+@pytest.mark.parametrize("name", ["refused.jsonl", "refused.jsonl.gz"])
+def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
+    jobs.augment_file(TRAIN, tmp_path / "whole.conll", shuffled(), rejected=tmp_path / f"whole-{name}")
+
+    def stop(what: str, done: int, total: int | None) -> None:
+        if what == "augmenting":
+            raise KeyboardInterrupt
+
+    again = [TRAIN.read_bytes()] * 5  # long enough to be stopped within
+    (tmp_path / "long.conll").write_bytes(b"".join(again))
+    whole, long = tmp_path / "whole-long.conll", tmp_path / "long-out.conll"
+    jobs.augment_file(tmp_path / "long.conll", whole, shuffled(), rejected=tmp_path / f"a-{name}")
+    with pytest.raises(KeyboardInterrupt):
+        jobs.augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}", progress=stop)
+    assert not (tmp_path / f"b-{name}").exists()
+    with (tmp_path / f"b-{name}.partial").open("ab") as torn:
+        torn.write(b"half a li")
+    summary = jobs.augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}")
+    assert summary.resumed_at > 0
+    assert long.read_bytes() == whole.read_bytes()
+    assert (tmp_path / f"b-{name}").read_bytes() == (tmp_path / f"a-{name}").read_bytes()
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
+    jobs.augment_file(TRAIN, tmp_path / "a.conll", shuffled(), rejected=tmp_path / "a.jsonl")
+    narrow = shuffled()
+    narrow._window = 3  # type: ignore[misc]
+    jobs.augment_file(TRAIN, tmp_path / "b.conll", narrow, rejected=tmp_path / "b.jsonl")
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("aside", "message"),
+    [
+        ("out.conll", "is the output already"),
+        ("-", "go to a file"),
+        ("there.jsonl", "exists; pass --force"),
+        ("no/such.jsonl", "make the folder first"),
+    ],
+)
+def test_a_place_aside_that_cannot_be_is_told_before_anything_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aside: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there.jsonl").write_text("mine")
+    with pytest.raises(OutputError, match=message):
+        jobs.augment_file(TRAIN, "out.conll", shuffled(), rejected=aside)
+    assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"]
+
+
+def test_with_standard_output_it_is_a_file_all_the_same(tmp_path: Path) -> None:
+    aside = tmp_path / "refused.jsonl"
+    command = [sys.executable, "-m", "entaug", "augment", str(TRAIN), "-m", "sis", "--rejected", str(aside)]
+    done = subprocess.run(command, check=True, capture_output=True)
+    assert done.stdout
+    assert aside.read_bytes() == b"", "sis has no filter here, so nothing was refused"
+
+
+# -------------------------------------------------------------------------------------------------------------- review
+
+
+@pytest.mark.parametrize("output", ["out.conll", "out.jsonl", "out.spacy"])
+def test_what_was_rejected_is_left_out_and_all_else_is_as_it_was(tmp_path: Path, output: str) -> None:
+    method = entaug.create("sis")
+    jobs.augment_file(TRAIN, tmp_path / f"first-{output}", method, only_new=True)
+    first = list(entaug.read(tmp_path / f"first-{output}"))
+    path = decisions(tmp_path / "review.json", (first[3], "reject"), (first[5], "accept"), (first[8], "reject"))
+    summary = jobs.augment_file(TRAIN, tmp_path / output, entaug.create("sis"), only_new=True, review=path)
+    left = list(entaug.read(tmp_path / output))
+    assert left == [s for i, s in enumerate(first) if i not in {3, 8}]
+    assert summary.tally.missing["rejected in review"] == 2
+    assert not any("review" in note for note in summary.notes)
+
+
+def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
+    other = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
+    summary = jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), review=other)
+    assert any(note.startswith("1 of 1 sentences that the review rejects were not made here") for note in summary.notes)
+    mixed = decisions(tmp_path / "m.json", (Sentence(["never", "made"]), "reject"), method="mr")
+    summary = jobs.augment_file(TRAIN, tmp_path / "out2.conll", entaug.create("sis"), review=mixed)
+    assert not any("not made here" in note for note in summary.notes), "those of other methods are none of ours"
+
+
+def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
+    def stop(what: str, done: int, total: int | None) -> None:
+        if what == "augmenting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), progress=stop)
+    review = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
+    with pytest.raises(OutputError, match="left by an interrupted run with other input or options"):
+        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), review=review)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        ("{", "no JSON"),
+        ("[]", "is no review"),
+        ('{"entaug": "review", "version": 1}', "is no review"),
+        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2, and this entaug reads 1"),
+        ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is no object"),
+        ('{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "zz"}]}', "decision 1 has no fingerprint"),
+        (
+            '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "00112233445566"}]}',
+            "decision 1 has no fingerprint of 16",
+        ),
+        (
+            '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "0011223344556677", "decision": "no"}]}',
+            "decision 1 is neither accept nor reject but 'no'",
+        ),
+    ],
+)
+def test_faulty_reviews_are_told_in_one_line(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "review.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=message) as error:
+        read_review(path)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+    assert "export the decisions" in str(error.value)
+
+
+def test_of_two_decisions_the_later_holds(tmp_path: Path) -> None:
+    one = Sentence(["a"])
+    number = int.from_bytes(one.fingerprint(), "little")
+    review = read_review(decisions(tmp_path / "r.json", (one, "reject"), (one, "accept")))
+    assert not review.rejected
+    assert not review.refuses(number, None)
+    assert read_review(decisions(tmp_path / "r.json", (one, "accept"), (one, "reject"))).refuses(number, "any")
+
+
+def test_the_command_line_obeys_a_review(tmp_path: Path) -> None:
+    base = [sys.executable, "-m", "entaug", "augment", str(TRAIN), "-m", "sis", "--only-new", "--json", "--to", "jsonl"]
+    first = subprocess.run(base, check=True, capture_output=True).stdout.splitlines()
+    sentence = next(iter(entaug.read(written(tmp_path, first))))
+    review = decisions(tmp_path / "r.json", (sentence, "reject"))
+    done = subprocess.run([*base, "--apply-review", str(review)], check=True, capture_output=True)
+    assert done.stdout.splitlines() == first[1:]
+    assert json.loads(done.stderr)["tally"]["missing"]["rejected in review"] == 1
+
+
+def written(folder: Path, lines: list[bytes]) -> Path:
+    path = folder / "first.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
+    out = tmp_path / "all.jsonl"
+    jobs.augment_file(TRAIN, out, entaug.create("sis"))
+    everything = list(entaug.read(out))
+    new = [sentence for sentence in everything if "entaug" in sentence.meta]
+    review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
+    command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
+    subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
+    assert list(entaug.read(tmp_path / "good.jsonl")) == [s for s in everything if s != new[2]]
+
+
+def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    one = Sentence(["a"])
+    found = [
+        {"fingerprint": one.fingerprint().hex().upper(), "method": "sis", "id": name, "decision": decision}
+        for name, decision in (("a/sis-0-1", "accept"), ("a/sis-1-1", "reject"))
+    ]
+    path = tmp_path / "r.json"
+    path.write_bytes(b"\xef\xbb\xbf" + orjson.dumps({"entaug": "review", "version": 1, "decisions": found}))
+    review, number = read_review(path), int.from_bytes(one.fingerprint(), "little")
+    assert [review.refuses(number, name) for name in ("a/sis-0-1", "a/sis-1-1", None)] == [False, True, True]
+
+
+def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
+    summary = jobs.augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create("sis"), review=mr)
+    assert "the review decides about other methods alone, and leaves all of sis as it is" in summary.notes
+    told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
+    assert "1 of 1 sentences that the review rejects are not here" in told.notes
+
+
+# ------------------------------------------------------------------------------------------------ what is read is kept
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("filter new.jsonl --gold G --filter validity -o G", "G"),
+        ("filter new.jsonl --gold G --filter validity -o x.jsonl --rejected G", "G"),
+        ("filter new.jsonl --gold g.conll --filter leakage --held-out G -o G", "G"),
+        ("quality new.jsonl --gold G --no-models -o G", "G"),
+        ("augment g.conll -m sis --filter leakage --held-out G -o G", "G"),
+        ("augment g.conll -m sis --filter leakage --held-out G -o x.jsonl --rejected G", "G"),
+        ("augment g.conll -m sis --apply-review R -o R --to jsonl", "R"),
+        ("augment g.conll -m sis --apply-review R -o x.jsonl --rejected R", "R"),
+        ("filter new.jsonl --apply-review R -o R --to jsonl", "R"),
+        ("report RUNS -o RUNS/runs.jsonl", "RUNS/runs.jsonl"),
+    ],
+)
+def test_nothing_that_is_read_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, wanted: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("g.conll", "G"):
+        Path(name).write_bytes(TRAIN.read_bytes())
+    jobs.augment_file("g.conll", "new.jsonl", entaug.create("sis"), only_new=True)
+    decisions(Path("R"), (Sentence(["a"]), "accept"))
+    Path("RUNS").mkdir()
+    Path("RUNS/runs.jsonl").write_text("")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert main([*command.split(), "--force"]) == 3
+    assert f"{wanted}: is read too" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_has_one_value_is_not_silently_given_another(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["augment", str(TRAIN), "-m", "sis", "--apply-review", "a", "--apply-review", "b"])
+    assert stopped.value.code == 2
+    assert "--apply-review is given twice" in capsys.readouterr().err

@@ -1,0 +1,488 @@
+"""Taggers on tiny models built on the spot: alignment, learning by heart, saving, determinism."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import entaug
+import tiny
+from conftest import EXAMPLE
+from entaug import tags
+from entaug.backends.transformers.base import batches
+from entaug.backends.transformers.encoder import TransformersEncoder
+from entaug.cli.main import main
+from entaug.data import Mention, Sentence
+from entaug.errors import (
+    InputError,
+    LossError,
+    MissingExtraError,
+    MissingModelError,
+    OutputError,
+    ParameterError,
+    UnknownNameError,
+)
+from entaug.scoring.span_f1 import score
+from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
+from entaug.taggers.bodies import EncoderBody, StaticBody
+from entaug.taggers.heads import CRFHead, LinearHead
+from entaug.workflows.evaluate import evaluate_files, train_file
+
+GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:24]
+DEV = list(entaug.read(EXAMPLE / "dev.conll"))[:12]
+MIXED = [
+    Sentence(f"{a} and {b} pain in {c} arm today".split(), mentions)
+    for a, b, c in zip(
+        "sharp dull mild old new bad odd weak".split(),
+        "slow burning cold hot great small long short".split(),
+        "left right upper lower my her his your".split(),
+        strict=True,
+    )
+    for mentions in [
+        [
+            Mention("ADR", [(0, 1), (3, 4)]),
+            Mention("ADR", [(2, 4)]),
+            Mention("ADR", [(2, 7)]),
+            Mention("PART", [(5, 7)]),
+        ]
+    ]
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta", "xlm-roberta"])
+def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / request.param, request.param)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vectors") / "words"
+    folder.mkdir()
+    words = sorted({token.lower() for sentence in GOLD for token in sentence.tokens})
+    rows = np.random.default_rng(1).normal(size=(len(words), 16)).astype(np.float32)
+    np.save(folder / "vectors.npy", rows)
+    (folder / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    return folder
+
+
+def made(name: str, bert: Path, vectors: Path, **params: Any) -> Any:
+    own = {"vectors": str(vectors)} if name.startswith("static") else {"encoder": str(bert)}
+    return create_tagger(name, **own, device="cpu", precision="fp32", **params)
+
+
+QUICK = Training(epochs=40, batch=8, rate=2e-3, head_rate=5e-3)
+
+
+# ------------------------------------------------------------------------------------------------------------- learning
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
+    # A linear layer alone has to make do with random vectors of two layers.
+    training = replace(QUICK, epochs=150) if name == "linear" else QUICK
+    tagger = made(name, bert, vectors).fit(GOLD, training=training)
+    found = tagger.predict(GOLD)
+    assert [s.tokens for s in found] == [s.tokens for s in GOLD]
+    assert score(GOLD, found).micro.f1 > 0.9
+    tagger.save(tmp_path / "tagger")
+    again = load_tagger(tmp_path / "tagger")
+    assert again.predict(DEV) == tagger.predict(DEV)
+    assert [p.name for p in tmp_path.iterdir()] == ["tagger"]
+    with pytest.raises(OutputError, match="is there already"):
+        tagger.save(tmp_path / "tagger")
+
+
+def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) -> None:
+    gold = [*MIXED, *GOLD[:12]]
+    tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
+    tagger.fit(gold, training=Training(epochs=100, batch=8, rate=1e-3, head_rate=3e-3))
+    found = score(gold, tagger.predict(gold))
+    assert found.micro.f1 == 1.0
+    assert found.by_kind["discontinuous"].f1 == found.by_kind["inner"].f1 == 1.0
+
+
+@pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
+def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, vectors: Path) -> None:
+    gold = [
+        Sentence("Ada sang loud".split(), [Mention("PER", [(0, 1)])]),
+        Sentence("we saw Bo Diddley".split(), [Mention("PER", [(2, 4)])]),
+    ]
+    tagger = made(name, bert, vectors).fit(gold, training=Training(epochs=10, rate=2e-3, head_rate=5e-3))
+    words = gold[0].tokens[:3]
+    # Every sequence of O, B-PER and I-PER is some tagging of three words; their probabilities make one. Those in which
+    # an I- follows nothing stand for no sentence: a linear layer gives them something, a CRF next to nothing.
+    valid = [p for p in itertools.product("OBI", repeat=3) if "OI" not in "O" + "".join(p)]
+    tagged = [Sentence(words, tags.decode([t if t == "O" else f"{t}-PER" for t in p])) for p in valid]
+    total = math.fsum(value**3 for value in tagger.confidences(tagged))
+    assert total == pytest.approx(1.0, abs=1e-4) if name == "bilstm-crf" else 0 < total < 1
+    # The likeliest tagging is the one it predicts.
+    best = max(zip(tagger.confidences(tagged), tagged, strict=True), key=lambda pair: pair[0])[1]
+    [found] = tagger.predict([Sentence(words)])
+    assert name == "linear" or best.mentions == found.mentions
+    # What it has never seen it holds to be impossible.
+    assert tagger.confidences([Sentence(words, [Mention("LOC", [(0, 1)])])]) == [0.0]
+
+
+def test_a_grid_has_no_confidences(bert: Path) -> None:
+    tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
+    with pytest.raises(ParameterError, match="has learned nothing"):
+        tagger.confidences(GOLD)
+    tagger.fit(MIXED, training=Training(steps=1))
+    with pytest.raises(ParameterError, match="gives no probabilities"):
+        tagger.confidences(GOLD)
+
+
+def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    tagger = made("linear", bert, vectors).fit(GOLD, training=Training(steps=5, rate=1e-3))
+    words = [s.tokens for s in GOLD[:6]]
+    found = tagger.attentions(words, 2)
+    tagger.save(tmp_path / "tagger")
+    same = TransformersEncoder(tmp_path / "tagger" / "encoder", precision="fp32", device="cpu").attentions(words, 2)
+    plain = TransformersEncoder(bert, precision="fp32", device="cpu").attentions(words, 2)
+    for a, b, c in zip(found, same, plain, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        assert np.abs(a - c).max() > 1e-3
+    # Each word gives what its sub-words give together: to all words and, unseen here, to the special sub-words.
+    pieces = [len(tagger._body.tokenizer(word)["input_ids"]) - 2 for word in words[0]]
+    heads, layers = 4, 2
+    assert all(row.sum() < heads * layers * count for row, count in zip(found[0], pieces, strict=True))
+    with pytest.raises(ParameterError, match="layers must be between 1 and 2"):
+        tagger.attentions(words, 3)
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_the_same_seed_gives_the_same_tagger_and_leaves_global_chance_alone(
+    name: str, bert: Path, vectors: Path, tmp_path: Path
+) -> None:
+    few = Training(steps=5, batch=8, rate=1e-3, seed=3)
+    torch.manual_seed(11)
+    before = torch.random.get_rng_state()
+    for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
+        training = replace(few, seed=seed)
+        made(name, bert, vectors).fit(GOLD, training=training).save(tmp_path / folder)
+        torch.rand(3)
+        torch.random.set_rng_state(before)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    weights = [(tmp_path / folder / "tagger.safetensors").read_bytes() for folder in "abc"]
+    assert weights[0] == weights[1] != weights[2]
+    if name != "static-bilstm-crf":
+        assert len({(tmp_path / folder / "encoder" / "model.safetensors").read_bytes() for folder in "ab"}) == 1
+
+
+def test_steps_are_taken_as_told_and_progress_is_told(bert: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
+    tagger.fit(
+        GOLD, training=Training(steps=7, batch=10), progress=lambda done, total, loss: seen.append((done, total))
+    )
+    assert seen == [(i, 7) for i in range(1, 8)]
+    assert tagger.fitted_.steps == 7
+    assert len(tagger.fitted_.losses) == 3  # two epochs of three steps, and one step more
+
+
+def test_the_best_epoch_on_dev_is_kept(bert: Path) -> None:
+    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
+    tagger.fit(GOLD, DEV, Training(epochs=12, batch=8, rate=2e-3, keep="best"))
+    by_epoch = tagger.fitted_.dev
+    assert len(by_epoch) == 12
+    assert tagger.fitted_.kept == 1 + by_epoch.index(max(by_epoch))
+    assert score(DEV, tagger.predict(DEV)).micro.f1 == max(by_epoch)
+
+
+def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = Training(steps=6, batch=8, rate=1e-3, decay=0)
+
+    def learned() -> Any:
+        tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
+        return tagger.fit(GOLD, training=training)
+
+    small = learned()
+    shape = small._body.model.get_input_embeddings().weight.shape
+    monkeypatch.setattr(EncoderBody, "shrink", lambda self, prepared: None)
+    whole = learned()
+    assert shape == whole._body.model.get_input_embeddings().weight.shape
+    for (name, one), (_, other) in zip(small._body.state_dict().items(), whole._body.state_dict().items(), strict=True):
+        assert torch.allclose(one, other, atol=1e-5), name
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_predictions_do_not_depend_on_company(name: str, bert: Path, vectors: Path) -> None:
+    tagger = made(name, bert, vectors).fit(GOLD, training=Training(steps=40, batch=8, rate=2e-3, head_rate=5e-3))
+    together = tagger.predict([*GOLD, *DEV])
+    alone = [tagger.predict([sentence])[0] for sentence in [*GOLD, *DEV]]
+    assert together == alone
+    assert tagger.predict([]) == []
+
+
+def test_batches_hold_every_sentence_once_a_pass() -> None:
+    lengths = [Random(1).randint(1, 40) for _ in range(100)]
+    made_batches = batches(lengths, 8, Random(2))
+    passes = [[next(made_batches) for _ in range(13)] for _ in range(2)]
+    for one in passes:
+        assert sorted(i for batch in one for i in batch) == list(range(100))
+    assert passes[0] != passes[1]
+    again = batches(lengths, 8, Random(2))
+    assert passes[0] == [next(again) for _ in range(13)]
+    spread = np.mean([max(lengths[i] for i in b) - min(lengths[i] for i in b) for b in passes[0]])
+    assert spread < 8  # of lengths up to 40
+
+
+# -------------------------------------------------------------------------------------------------------------- bodies
+
+
+def test_words_have_the_vector_of_their_first_sub_word(encoder: Path) -> None:
+    body = EncoderBody(str(encoder)).eval()
+    sentences = [s.tokens for s in GOLD[:6]]
+    prepared = [body.prepare(tokens) for tokens in sentences]
+    with torch.no_grad():
+        together = body(prepared)
+        for tokens, pieces, vectors in zip(sentences, prepared, together, strict=True):
+            [row], [owners] = pieces
+            states = body.model(input_ids=torch.tensor([row])).last_hidden_state[0]
+            for word in range(len(tokens)):
+                assert torch.allclose(vectors[word], states[owners.index(word)], atol=1e-4)
+            assert not vectors[len(tokens) :].any()
+    for tokens, pieces in zip(sentences, prepared, strict=True):
+        assert sorted({owner for owner in pieces.owners[0] if owner >= 0}) == list(range(len(tokens)))
+
+
+def test_words_have_the_highest_of_their_sub_words(encoder: Path) -> None:
+    body = EncoderBody(str(encoder), "max").eval()
+    prepared = [body.prepare(s.tokens) for s in GOLD[:4]]
+    with torch.no_grad():
+        together = body(prepared)
+        for pieces, vectors in zip(prepared, together, strict=True):
+            [row], [owners] = pieces
+            states = body.model(input_ids=torch.tensor([row])).last_hidden_state[0]
+            for word in range(max(owners) + 1):
+                own = states[[at for at, owner in enumerate(owners) if owner == word]]
+                assert torch.allclose(vectors[word], own.amax(0), atol=1e-4)
+
+
+def test_long_sentences_are_cut_between_words(encoder: Path) -> None:
+    body = EncoderBody(str(encoder)).eval()
+    tokens = [token for s in GOLD for token in s.tokens][:150]
+    pieces = body.prepare(tokens)
+    assert len(pieces.rows) > 2
+    assert max(map(len, pieces.rows)) <= body.limit
+    held = [{owner for owner in owners if owner >= 0} for owners in pieces.owners]
+    assert sorted(owner for one in held for owner in one) == list(range(150))  # each word in one row alone
+    with torch.no_grad():
+        assert body([pieces, body.prepare(["Kent"])]).shape == (2, 150, 32)
+
+
+def test_a_word_longer_than_the_model_is_cut(bert: Path) -> None:
+    body = EncoderBody(str(bert))
+    pieces = body.prepare(["a", "xq" * 200, "b"])
+    assert max(map(len, pieces.rows)) <= body.limit
+    assert {owner for owners in pieces.owners for owner in owners} == {-1, 0, 1, 2}
+
+
+@pytest.mark.parametrize("odd", ["\u200b", "\u00ad", "\x7f", "\ufeff"])
+def test_words_of_which_the_tokenizer_makes_nothing(odd: str, encoder: Path) -> None:
+    body = EncoderBody(str(encoder)).eval()
+    with torch.no_grad():
+        assert body([body.prepare([odd]), body.prepare(["Ana", odd, odd, "left"])]).shape == (2, 4, 32)
+
+
+def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) -> None:
+    body = StaticBody(str(vectors), "abcdefgh")
+    fixed, characters = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
+    assert fixed.shape == (4, 20)
+    assert fixed[:, 16:].tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+    assert characters[0] == [1, 1, 2]  # A and n are not in the alphabet
+    assert len(characters[3]) == 30
+    both = body([body.prepare(["Ana"]), body.prepare(["of", "Kent"])])
+    assert both.shape == (2, 2, body.size)
+    assert not both[0, 1].any()
+
+
+# --------------------------------------------------------------------------------------------------------------- heads
+
+
+def test_the_loss_of_a_linear_head_by_hand() -> None:
+    head = LinearHead(2, ["X"], dropout=0)
+    with torch.no_grad():
+        head.linear.weight.copy_(torch.tensor([[1.0, 0], [0, 1], [0, 0]]))
+        head.linear.bias.zero_()
+    one = Sentence(["a", "b"], [Mention("X", [(1, 2)])])
+    assert head.targets(one).tolist() == [0, 1]
+    vectors = torch.tensor([[[0.0, 0], [0, 0]], [[5.0, 0], [9.0, 9]]])
+    loss = head.loss(vectors, [2, 1], [head.targets(one), head.targets(Sentence(["a"]))])
+    # Two words with three equal scores, and one with scores 5, 0, 0; the fourth place is no word.
+    expected = (2 * np.log(3) + np.log(1 + 2 * np.exp(-5))) / 3
+    assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
+
+
+def test_stray_tags_open_mentions() -> None:
+    head = LinearHead(2, ["X", "Y"])
+    number = {tag: i for i, tag in enumerate(head.tags)}
+    found = head.mentions([number[t] for t in ["I-X", "I-X", "I-Y", "O", "B-Y", "B-Y"]])
+    assert [(m.label, m.spans[0]) for m in found] == [("X", (0, 2)), ("Y", (2, 3)), ("Y", (4, 5)), ("Y", (5, 6))]
+
+
+def test_a_new_crf_never_goes_on_with_what_was_not_opened() -> None:
+    torch.manual_seed(1)
+    head = CRFHead(4, ["X", "Y"], hidden=3).eval()
+    scores, mask = head._scores(torch.randn(30, 12, 4) * 5, [12] * 30)
+    for path in head.crf.decode(scores, mask=mask):
+        names = ["O", *(head.tags[i] for i in path)]
+        for before, after in pairwise(names):
+            assert after[0] != "I" or before[2:] == after[2:]
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("name", [name for name in TAGGERS if name != "w2ner"])
+def test_mentions_that_tags_cannot_carry_are_refused_or_left_out(name: str, bert: Path, vectors: Path) -> None:
+    with pytest.raises(LossError, match="--overlap"):
+        made(name, bert, vectors).fit(MIXED, training=Training(steps=1))
+    outer = made(name, bert, vectors, overlap="outermost").fit(MIXED, training=Training(steps=1))
+    assert outer.labels_ == ["ADR", "PART"]
+
+
+def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
+    for wrong in (
+        {"epochs": 0},
+        {"batch": 1.5},
+        {"steps": 0},
+        {"rate": 0},
+        {"head_rate": float("nan")},
+        {"warmup": 2},
+        {"keep": "first"},
+    ):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            Training(**wrong)
+    with pytest.raises(UnknownNameError, match="linear"):
+        create_tagger("lineal")
+    with pytest.raises(UnknownNameError, match="encoder"):
+        create_tagger("linear", encodr="x")
+    with pytest.raises(ParameterError, match="dropout"):
+        create_tagger("linear", dropout=1.0)
+    tagger = create_tagger("linear", encoder=str(bert), device="cpu")
+    with pytest.raises(ParameterError, match="learned nothing"):
+        tagger.predict(GOLD)
+    with pytest.raises(InputError, match="no mentions"):
+        tagger.fit([Sentence(["a"])])
+    with pytest.raises(InputError, match="no dev"):
+        tagger.fit(GOLD, training=Training(keep="best"))
+    with pytest.raises(InputError, match="no tagger"):
+        load_tagger(tmp_path)
+
+
+def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.startswith("entaug.taggers.") and name != "entaug.taggers.base":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torchcrf", None)
+    with pytest.raises(MissingExtraError, match=r"entaug\[taggers\]"):
+        create_tagger("bilstm-crf")
+
+
+def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    create_tagger("linear", encoder=str(bert), device="cpu").fit(GOLD, training=Training(steps=1)).save(whole)
+    for number, (name, content) in enumerate(
+        [("tagger.json", b"{}"), ("tagger.json", b'{"tagger": "linear", "params": {}}'), ("tagger.safetensors", b"xx")]
+    ):
+        folder = tmp_path / str(number)
+        shutil.copytree(whole, folder)
+        (folder / name).write_bytes(content)
+        with pytest.raises(InputError, match="train"):
+            load_tagger(folder)
+    config = json.loads((whole / "tagger.json").read_text())
+    faults: list[dict[str, Any]] = [{"params": []}, {"params": None}, {"params": {"labels_": 3}}, {"tagger": ["x"]}]
+    for wrong in faults:
+        (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
+        with pytest.raises(InputError, match="whole: holds"):
+            load_tagger(whole)
+    config["labels"] = ["X"]
+    (whole / "tagger.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="damaged"):
+        load_tagger(whole)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": 2**64}, {"seed": 1.5}, {"steps": True}, {"rate": True}, {"decay": False}, {"clip": True}]
+)
+def test_training_takes_no_odd_numbers(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
+        Training(**wrong)
+
+
+def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    for name in TAGGERS:
+        made(name, bert, vectors).check()
+        with pytest.raises(ParameterError, match="no device 'cude'"):
+            replace(made(name, bert, vectors), device="cude").check()
+    with pytest.raises(MissingModelError, match="neither a folder nor a name"):
+        create_tagger("linear", encoder=str(tmp_path / "none")).check()
+    with pytest.raises(ParameterError, match="encoder must be"):
+        create_tagger("w2ner", encoder="")
+    with pytest.raises(UnknownNameError, match="labels_") as caught:
+        create_tagger("linear", labels_=[])
+    assert "fitted_" not in str(caught.value)
+    for hidden in (0, True, 1.5, "9"):
+        with pytest.raises(ParameterError, match="hidden must be"):
+            create_tagger("static-bilstm-crf", hidden=hidden)
+
+
+def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    steps: list[int] = []
+    with pytest.raises(OutputError, match="cannot be written"):
+        train_file(
+            EXAMPLE / "train.conll",
+            tmp_path / "file" / "tagger",
+            create_tagger("linear", encoder=str(bert), device="cpu"),
+            training=Training(steps=2),
+            progress=lambda done, *_: steps.append(done),
+        )
+    assert not steps
+
+
+# --------------------------------------------------------------------------------------------------------- command line
+
+
+def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "tagger"
+    train = ["train", str(EXAMPLE / "train.conll"), "-o", str(folder), "--dev", str(EXAMPLE / "dev.conll")]
+    train += ["--encoder", str(bert), "--epochs", "3", "--rate", "0.002", "--device", "cpu", "--keep", "best"]
+    assert main([*train, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["steps"] == 3 * 7
+    assert told["labels"] == ["EVENT", "LOC", "ORG", "PER", "PRODUCT"]
+    assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(folder), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores == told["dev"]
+    assert evaluate_files(EXAMPLE / "dev.conll", folder).as_dict() == scores
+    assert main(train) == 3  # it is there already
+    assert "is there already" in capsys.readouterr().err
+    assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(tmp_path)]) == 2
+    assert "no tagger" in capsys.readouterr().err
