@@ -117,7 +117,17 @@ class EditError(EntaugError, ValueError):
 
 
 class ParameterError(EntaugError, ValueError):
-    """An option has a value that it cannot have."""
+    """A parameter or an option has an invalid value.
+
+    Args:
+        message: see `EntaugError`.
+        parameter: the name of the parameter, where one is to blame; a plan finds its line by it.
+        remedy: see `EntaugError`.
+    """
+
+    def __init__(self, message: str, *, parameter: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.parameter = parameter
 
 
 class UnknownNameError(EntaugError, LookupError):

@@ -1,72 +1,215 @@
-"""Names of methods to classes. A new method is one line here."""
+"""One registry for methods, filters, taggers, formats, measures, backends and starter models.
+
+A registry maps names to the place of an object, ``"module:attribute"``, which is imported on first use. Third-party
+packages add entries through entry points: a package that declares ::
+
+    [project.entry-points."entaug.methods"]
+    dropout = "my_package.dropout:Dropout"
+
+adds the method ``dropout`` wherever entaug lists or accepts a method.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module, metadata
+from typing import Any, Generic, TypeVar
 
-from entaug.augmenters.base import Augmenter, build
-from entaug.errors import UnknownNameError
+from entaug.errors import EntaugError, MissingExtraError, ParameterError, UnknownNameError
 
-__all__ = ["METHODS", "create", "method"]
+__all__ = ["METHODS", "Registry", "extra_of", "import_object"]
 
-METHODS = {
-    "aclm": "entaug.augmenters.generative.aclm:ACLM",
-    "bt": "entaug.augmenters.backtranslation:Backtranslation",
-    "cassi": "entaug.augmenters.cassi.method:CASSI",
-    "cr": "entaug.augmenters.syntax.constituents:ConstituencyReplacement",
-    "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
-    "daga": "entaug.augmenters.generative.daga:DAGA",
-    "entda": "entaug.augmenters.generative.entda:EnTDA",
-    "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
-    "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
-    "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
-    "mr": "entaug.augmenters.replacement:MentionReplacement",
-    "mulda": "entaug.augmenters.generative.daga:MulDA",
-    "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
-    "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
-    "sr": "entaug.augmenters.replacement:SynonymReplacement",
-}
-"""Names of methods to their classes, as ``"module:Class"``."""
+T = TypeVar("T")
+
+# Distributions whose top-level module has another name.
+_MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
 
 
-def method(name: str) -> type[Augmenter]:
-    """The class of a method, by its short or long name.
-
-    Raises:
-        UnknownNameError: there is none; it suggests the nearest.
-
-    Example:
-        >>> method("mention-replacement").__name__
-        'MentionReplacement'
-    """
-    if name in METHODS:
-        return _load(METHODS[name])
-    long_names = {cls.facts.long_name: cls for cls in map(_load, METHODS.values())}
-    if name in long_names:
-        return long_names[name]
-    raise UnknownNameError("method", name, [*METHODS, *long_names])
-
-
-def create(name: str, **params: Any) -> Augmenter:
-    """An augmenter by name.
+class Registry(Mapping[str, T], Generic[T]):
+    """Names of objects of one kind, imported on first use.
 
     Args:
-        name: a method's short or long name.
-        params: its parameters.
-
-    Raises:
-        UnknownNameError: there is no such method.
-        ParameterError: a parameter it does not have, or a value that cannot be.
+        kind: the kind in messages, for example ``"method"``.
+        entries: the place of each object as ``"module:attribute"``, by name, in the order of listings.
+        group: the entry point group through which third-party packages add entries; None for a closed registry.
+        aliases: further names, each with the name that it stands for; or a function that returns them, called only
+            when a name is not among the entries.
+        check: called with each object of a third-party package; raises where it cannot be used.
 
     Example:
-        >>> create("mr", p=0.5).signature.startswith("mr|")
-        True
+        >>> registry = Registry("codec", {"json": "json:dumps"}, aliases={"javascript": "json"})
+        >>> registry["javascript"]([1])
+        '[1]'
+        >>> registry["jsno"]
+        Traceback (most recent call last):
+        ...
+        entaug.errors.UnknownNameError: unknown codec 'jsno'; did you mean 'json'? (there are: javascript, json)
     """
-    return build(method(name), params)
+
+    def __init__(
+        self,
+        kind: str,
+        entries: Mapping[str, str],
+        *,
+        group: str | None = None,
+        aliases: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+        check: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        self.kind = kind
+        self._built_in = dict(entries)
+        self._group = group
+        self._aliases = aliases or {}
+        self._check = check
+        self._plugins: dict[str, metadata.EntryPoint] | None = None
+
+    def __getitem__(self, name: str) -> T:
+        """Import the object of a name.
+
+        Args:
+            name: a name or an alias.
+
+        Raises:
+            UnknownNameError: there is no such name; the nearest one is suggested.
+            MissingExtraError: the object needs an optional dependency that is not installed.
+        """
+        name = self.canonical(name)
+        if name in self._built_in:
+            found: T = import_object(self._built_in[name])
+            return found
+        return self._load_plugin(self._entry_points()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, without aliases; those of third-party packages last."""
+        yield from self._built_in
+        yield from self._entry_points()
+
+    def __len__(self) -> int:
+        """The number of names, without aliases."""
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name or an alias is known; nothing is imported for a built-in name."""
+        try:
+            self.canonical(str(name))
+        except UnknownNameError:
+            return False
+        return True
+
+    def canonical(self, name: str) -> str:
+        """The name that a name or an alias stands for.
+
+        Args:
+            name: a name or an alias.
+
+        Raises:
+            UnknownNameError: there is no such name; the nearest one is suggested.
+        """
+        if name in self._built_in or name in self._entry_points():
+            return name
+        if callable(self._aliases):
+            self._aliases = self._aliases()
+        if name in self._aliases:
+            return self._aliases[name]
+        raise UnknownNameError(self.kind, name, [*self, *self._aliases])
+
+    def place(self, name: str) -> str:
+        """The place of an object, ``"module:attribute"``, without importing it.
+
+        Args:
+            name: a name or an alias.
+
+        Raises:
+            UnknownNameError: there is no such name.
+        """
+        name = self.canonical(name)
+        return self._built_in.get(name) or self._entry_points()[name].value
+
+    def _entry_points(self) -> Mapping[str, metadata.EntryPoint]:
+        if self._plugins is None:
+            points = metadata.entry_points(group=self._group) if self._group else ()
+            self._plugins = {point.name: point for point in points if point.name not in self._built_in}
+        return self._plugins
+
+    def _load_plugin(self, point: metadata.EntryPoint) -> T:
+        try:
+            found: T = point.load()
+            if self._check:
+                self._check(point.name, found)
+        except EntaugError:
+            raise
+        except Exception as error:
+            package = point.dist.name if point.dist else point.module
+            raise ParameterError(
+                f"the {self.kind} {point.name!r} of the package {package} cannot be imported ({error})",
+                remedy="update or uninstall that package",
+            ) from error
+        return found
 
 
-def _load(where: str) -> type[Augmenter]:
-    module, _, cls = where.partition(":")
-    found: type[Augmenter] = getattr(import_module(module), cls)
-    return found
+def import_object(place: str) -> Any:
+    """Import an object.
+
+    Args:
+        place: ``"module:attribute"``.
+
+    Returns:
+        The object.
+
+    Raises:
+        MissingExtraError: its module needs an optional dependency that is not installed.
+    """
+    module, _, attribute = place.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if missing := extra_of(error):
+            raise missing from None
+        raise
+
+
+def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
+    """The error with an install hint for a missing optional dependency.
+
+    Args:
+        error: raised by an import.
+
+    Returns:
+        An error that names the extra of entaug that brings the module; None where no extra does.
+    """
+    missing = (error.name or "").partition(".")[0]
+    for requirement in metadata.requires("entaug") or ():
+        package, marker, extra = requirement.partition("extra ==")
+        name = package.split(";")[0].strip()
+        name = name[: next((i for i, c in enumerate(name) if not (c.isalnum() or c in "-_.")), len(name))]
+        if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
+            return MissingExtraError(name, extra.strip(" \"'"))
+    return None
+
+
+def _long_names() -> dict[str, str]:
+    return {METHODS[name].facts.long_name: name for name in METHODS}
+
+
+METHODS: Registry[Any] = Registry(
+    "method",
+    {
+        "aclm": "entaug.augmenters.generative.aclm:ACLM",
+        "bt": "entaug.augmenters.backtranslation:Backtranslation",
+        "cassi": "entaug.augmenters.cassi.method:CASSI",
+        "cr": "entaug.augmenters.syntax.constituents:ConstituencyReplacement",
+        "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
+        "daga": "entaug.augmenters.generative.daga:DAGA",
+        "entda": "entaug.augmenters.generative.entda:EnTDA",
+        "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
+        "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
+        "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
+        "mr": "entaug.augmenters.replacement:MentionReplacement",
+        "mulda": "entaug.augmenters.generative.daga:MulDA",
+        "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
+        "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
+        "sr": "entaug.augmenters.replacement:SynonymReplacement",
+    },
+    group="entaug.methods",
+    aliases=_long_names,
+)
+"""The augmentation methods; aliases are their long names."""

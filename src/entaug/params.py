@@ -1,0 +1,452 @@
+"""Parameters of configurable objects, declared once in the annotations of dataclass fields.
+
+A field ``p: Probability = 0.3`` or ``order: Literal["a", "b"] = "a"`` is all that is written. The check in the
+constructor, the option on the command line with its help, the key of an experiment plan, the text form of a filter
+(``fluency:margin=1``) and the tables of the documentation are derived from it through `parameters`.
+
+Example:
+    >>> from dataclasses import dataclass
+    >>> @dataclass(kw_only=True)
+    ... class Dropout(Configurable):
+    ...     '''Drop tokens.
+    ...
+    ...     Args:
+    ...         p: probability of dropping a token.
+    ...     '''
+    ...     p: Probability = 0.1
+    >>> Dropout(p=2)
+    Traceback (most recent call last):
+    ...
+    entaug.errors.ParameterError: p must be a number from 0 to 1, not 2
+    >>> [p] = parameters(Dropout)
+    >>> p.name, p.expected, p.description, p.parse("0.5")
+    ('p', 'a number from 0 to 1', 'probability of dropping a token.', 0.5)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Interval, Le, Lt
+
+from entaug.errors import ParameterError, UnknownNameError
+
+__all__ = [
+    "REQUIRED",
+    "Check",
+    "Configurable",
+    "Cosine",
+    "NonNegativeFloat",
+    "NonNegativeInt",
+    "Parameter",
+    "PositiveFloat",
+    "PositiveInt",
+    "PositiveShare",
+    "Probability",
+    "Subset",
+    "argument_descriptions",
+    "construct",
+    "parameters",
+    "parse_assignments",
+    "validate",
+]
+
+REQUIRED = dataclasses.MISSING
+"""Default of a parameter that has none."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Constraint on a string: names out of a fixed list, joined by a separator, at least one.
+
+    Args:
+        choices: the names that may occur.
+        separator: the string between two names.
+    """
+
+    choices: tuple[str, ...]
+    separator: str = "+"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Constraint that no other constraint expresses.
+
+    Args:
+        accepts: returns whether a value is valid, or raises a `ParameterError` of its own.
+        expected: the valid values in words, for example ``"a language code"``.
+    """
+
+    accepts: Callable[[Any], bool]
+    expected: str
+
+
+PositiveInt = Annotated[int, Ge(1)]
+NonNegativeInt = Annotated[int, Ge(0)]
+PositiveFloat = Annotated[float, Gt(0)]
+NonNegativeFloat = Annotated[float, Ge(0)]
+Probability = Annotated[float, Interval(ge=0, le=1)]
+PositiveShare = Annotated[float, Interval(gt=0, le=1)]
+Cosine = Annotated[float, Interval(ge=-1, le=1)]
+
+_NUMBERS = {int: "an integer", float: "a number"}
+
+
+@dataclass(frozen=True)
+class _Alternative:
+    """One member of a union: a type with its constraints."""
+
+    type: Any
+    constraints: tuple[Any, ...] = ()
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Bounds by the name of their operator: ge, gt, le, lt."""
+        found: dict[str, float] = {}
+        for constraint in self.constraints:
+            if isinstance(constraint, Ge | Gt | Le | Lt | Interval):
+                for name in ("ge", "gt", "le", "lt"):
+                    if (bound := getattr(constraint, name, None)) is not None:
+                        found[name] = bound
+        return found
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value has this type and satisfies the constraints."""
+        kind = self.type
+        if self.choices:
+            return any(value == choice and type(value) is type(choice) for choice in self.choices)
+        if kind is float:
+            fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        elif kind is int:
+            fits = type(value) is int
+        else:
+            fits = _is_instance(value, kind)
+        return fits and _in_bounds(value, self.bounds) and all(_satisfies(value, c) for c in self.constraints)
+
+    def parse(self, text: str) -> Any:
+        """Convert text; raise ValueError where it does not fit the type. Constraints are not checked."""
+        if self.choices:
+            return next(choice for choice in self.choices if str(choice) == text)
+        if self.type is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if self.type in (int, float, str):
+            return self.type(text)
+        if get_origin(self.type) is tuple:
+            item = _alternatives(get_args(self.type)[0])[0]
+            return tuple(item.parse(part.strip()) for part in text.split(","))
+        raise ValueError(text)
+
+    @property
+    def expected(self) -> str:
+        if self.choices:
+            return _one_of(self.choices)
+        for constraint in self.constraints:
+            if isinstance(constraint, Subset):
+                return f"one or more of {constraint.separator.join(constraint.choices)}"
+            if isinstance(constraint, Check):
+                return constraint.expected
+        if self.type in _NUMBERS:
+            return _NUMBERS[self.type] + _bounds_in_words(self.bounds)
+        if get_origin(self.type) is tuple:
+            return "a tuple"
+        named = {bool: "true or false", str: "a string"}
+        return named.get(self.type) or f"a {getattr(self.type, '__name__', None) or self.type}"
+
+
+def _is_instance(value: Any, kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    if origin is Any or not isinstance(origin, type):
+        return True
+    if origin is Sequence or (issubclass(origin, Sequence) and origin is not str):
+        return isinstance(value, Sequence) and not isinstance(value, str)
+    try:
+        return isinstance(value, origin)
+    except TypeError:  # a protocol that is not runtime checkable
+        return True
+
+
+def _in_bounds(value: Any, bounds: Mapping[str, float]) -> bool:
+    return (
+        value >= bounds.get("ge", -math.inf)
+        and value <= bounds.get("le", math.inf)
+        and ("gt" not in bounds or value > bounds["gt"])
+        and ("lt" not in bounds or value < bounds["lt"])
+        if bounds
+        else True
+    )
+
+
+def _satisfies(value: Any, constraint: Any) -> bool:
+    if isinstance(constraint, Subset):
+        names = [name.strip() for name in value.split(constraint.separator)]
+        return bool(names) and set(names) <= set(constraint.choices)
+    return constraint.accepts(value) if isinstance(constraint, Check) else True
+
+
+def _one_of(choices: Sequence[Any]) -> str:
+    names = [repr(choice) for choice in choices]
+    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+
+
+def _bounds_in_words(bounds: Mapping[str, float]) -> str:
+    if {"ge", "le"} <= bounds.keys():
+        return f" from {bounds['ge']:g} to {bounds['le']:g}"
+    words = {"ge": "of at least {:g}", "gt": "above {:g}", "le": "of at most {:g}", "lt": "below {:g}"}
+    told = [words[name].format(bound) for name, bound in bounds.items()]
+    return f" {' and '.join(told)}" if told else ""
+
+
+def _alternatives(annotation: Any) -> list[_Alternative]:
+    """The members of an annotation, None left out; constraints of an annotated union hold for each member."""
+    if get_origin(annotation) is Annotated:
+        inner, *constraints = get_args(annotation)
+        return [_Alternative(a.type, (*a.constraints, *constraints)) for a in _alternatives(inner)]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [a for part in get_args(annotation) if part is not type(None) for a in _alternatives(part)]
+    return [_Alternative(annotation)]
+
+
+def _is_optional(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return _is_optional(get_args(annotation)[0])
+    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a configurable class.
+
+    Args:
+        name: the name of the field.
+        default: the default value; `REQUIRED` where there is none.
+        description: the text of the class docstring's ``Args`` entry.
+        optional: whether None is valid.
+        metadata: the metadata of the field.
+    """
+
+    name: str
+    default: Any
+    description: str
+    optional: bool
+    metadata: Mapping[str, Any] = field(repr=False)
+    alternatives: tuple[_Alternative, ...] = field(repr=False)
+
+    @property
+    def expected(self) -> str:
+        """The valid values in words, for example ``"an integer of at least 1, or none"``."""
+        # A backend is given by name on the command line and in plans, so the class that it may be is not listed.
+        shown = [a.expected for a in self.alternatives if a.type in (int, float, bool, str) or a.choices]
+        shown = shown or [a.expected for a in self.alternatives]
+        return " or ".join(dict.fromkeys(shown)) + (", or none" if self.optional else "")
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The valid values, where only a fixed list is valid; else empty."""
+        return self.alternatives[0].choices if len(self.alternatives) == 1 else ()
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether the parameter is a boolean."""
+        return all(a.type is bool for a in self.alternatives)
+
+    def check(self, value: Any) -> None:
+        """Check a value.
+
+        Args:
+            value: the value.
+
+        Raises:
+            ParameterError: the value is not valid.
+        """
+        if (value is None and self.optional) or any(a.accepts(value) for a in self.alternatives):
+            return
+        raise ParameterError(f"{self.name} must be {self.expected}, not {value!r}", parameter=self.name)
+
+    def parse(self, text: str) -> Any:
+        """Convert text, as given on the command line or in a filter's text form, and check the value.
+
+        Args:
+            text: the text; ``none`` is None where None is valid.
+
+        Returns:
+            The value.
+
+        Raises:
+            ParameterError: the text is not a valid value.
+        """
+        if self.optional and text.lower() == "none":
+            return None
+        for alternative in self.alternatives:
+            try:
+                value = alternative.parse(text)
+            except (ValueError, LookupError, StopIteration):
+                continue
+            if alternative.accepts(value):
+                return value
+        raise ParameterError(f"{self.name} must be {self.expected}, not {text!r}", parameter=self.name)
+
+
+@cache
+def parameters(cls: type) -> tuple[Parameter, ...]:
+    """The parameters of a dataclass, in the order of its fields.
+
+    Args:
+        cls: a dataclass. Fields without ``init`` are not parameters.
+
+    Returns:
+        One `Parameter` a field.
+    """
+    hints = _hints(cls)
+    texts = argument_descriptions(cls)
+    return tuple(
+        Parameter(
+            name=f.name,
+            default=f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default,
+            description=texts.get(f.name, ""),
+            optional=_is_optional(hints[f.name]),
+            metadata=f.metadata,
+            alternatives=tuple(_alternatives(hints[f.name])),
+        )
+        for f in dataclasses.fields(cls)
+        if f.init
+    )
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """The evaluated annotations of a class, each in the module that holds it."""
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if own := inspect.get_annotations(base):
+            module = vars(inspect.getmodule(base) or types)
+            for name, annotation in own.items():
+                hints[name] = (
+                    eval(annotation, dict(module), dict(vars(base)))  # noqa: S307 - our own source
+                    if isinstance(annotation, str) and not annotation.startswith("ClassVar")
+                    else annotation
+                )
+    return hints
+
+
+def argument_descriptions(cls: type) -> dict[str, str]:
+    """The entries of the ``Args`` sections of a class and its bases.
+
+    Args:
+        cls: a class with docstrings in the Google style.
+
+    Returns:
+        The text of each argument on one line, by name; a subclass overrides its bases.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        _, _, section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")
+        last = ""
+        for line in section.split("\n"):
+            if not line.strip():
+                break
+            name, colon, text = line.strip().partition(": ")
+            if colon and name.isidentifier() and line.startswith("    ") and not line.startswith(" " * 5):
+                last = name
+                texts[last] = text
+            elif last:
+                texts[last] += " " + line.strip()
+    return texts
+
+
+def validate(instance: Any) -> None:
+    """Check all parameters of an instance of a dataclass.
+
+    Args:
+        instance: the instance.
+
+    Raises:
+        ParameterError: a parameter has an invalid value.
+    """
+    cls: Any = type(instance)
+    for parameter in parameters(cls):
+        parameter.check(getattr(instance, parameter.name))
+
+
+def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:
+    """Construct an object from parameters by name.
+
+    Args:
+        cls: a dataclass.
+        name: the name of the object in messages, for example ``"mr"``.
+        values: the parameters.
+
+    Returns:
+        The object.
+
+    Raises:
+        UnknownNameError: there is no parameter of a given name; the nearest one is suggested.
+        ParameterError: a parameter has an invalid value, or a required one is missing.
+    """
+    known = {parameter.name: parameter for parameter in parameters(typing.cast(type, cls))}
+    for given in values:
+        if given not in known:
+            raise UnknownNameError(f"parameter of {name}:", given, known)
+    missing = [p.name for p in known.values() if p.default is REQUIRED and p.name not in values]
+    if missing:
+        raise ParameterError(f"{name} needs the parameter {missing[0]}", parameter=missing[0])
+    return cls(**values)
+
+
+def parse_assignments(cls: type, name: str, assignments: Iterable[str]) -> dict[str, Any]:
+    """Convert parameters in text form.
+
+    Args:
+        cls: the dataclass that they belong to.
+        name: the name of the object in messages.
+        assignments: texts of the form ``PARAMETER=VALUE``.
+
+    Returns:
+        The values by parameter name.
+
+    Raises:
+        UnknownNameError: there is no parameter of a given name.
+        ParameterError: a text has no ``=``, or its value is not valid.
+    """
+    known = {parameter.name: parameter for parameter in parameters(cls)}
+    values = {}
+    for assignment in assignments:
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ParameterError(f"{name}: {assignment!r} is not of the form PARAMETER=VALUE")
+        if key not in known:
+            raise UnknownNameError(f"parameter of {name}:", key, known)
+        values[key] = known[key].parse(value)
+    return values
+
+
+@dataclass(kw_only=True, eq=False)
+class Configurable:
+    """Base of dataclasses whose fields are checked parameters."""
+
+    def __post_init__(self) -> None:
+        self.validate()
+
+    def validate(self) -> None:
+        """Check all parameters.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+        """
+        validate(self)
+        self._check()
+
+    def _check(self) -> None:
+        """Check what involves several parameters; overridden by subclasses."""
