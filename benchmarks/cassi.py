@@ -33,13 +33,13 @@ import entaug
 from counting import Counted
 from entaug import CASSI, Sentence
 from entaug.alignment import running_text
-from entaug.augmenters.base import Asked
-from entaug.augmenters.cassi.pairing import How, rankings
+from entaug.augmenters.base import Request
+from entaug.augmenters.cassi.pairing import PairingOptions, rankings
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.models.catalogue import path
-from entaug.scoring.candidate_selection import Contest, decide
+from entaug.scoring.candidate_selection import CandidateSet, decide
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}
@@ -53,11 +53,11 @@ def gold(name: str, count: int) -> list[Sentence]:
     return list(entaug.read(DATA / CORPORA[name]))[SEEN.get(name, 0) :][:count]
 
 
-def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, Contest]]:
+def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, CandidateSet]]:
     """The pairs of a fitted method with what is to be decided in them."""
     found = []
     for sentence in sentences:
-        pair: Any = cassi._begin(Asked(sentence, Random(0)))  # noqa: SLF001
+        pair: Any = cassi._begin(Request(sentence, Random(0)))  # noqa: SLF001
         if hasattr(pair, "candidates"):
             found.append((pair, cassi._contest(pair)))  # noqa: SLF001
     return found
@@ -203,7 +203,9 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         tops, seconds = {}, {}
         for shortlist in (0, 100, 200):
             begun = time.monotonic()
-            ranked = rankings(sentences, "bertscore", How(encoder, None, shortlist, True, lambda _: Random(0)))
+            ranked = rankings(
+                sentences, "bertscore", PairingOptions(encoder, None, shortlist, True, lambda _: Random(0))
+            )
             tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]
             seconds[shortlist] = time.monotonic() - begun
         recall = {

@@ -112,7 +112,7 @@ def main() -> None:
         gold = sentences(name, args.sentences)
         held = [s for file in held_out for s in entaug.read(DATA / file)]
         filters: list[Filter] = [one.fit(gold) for one in create_filters(args.show or args.filters, held)]
-        made = {method: list(entaug.create(method).fit(gold).augment(gold)) for method in methods}
+        made = {method: list(entaug.create_augmenter(method).fit(gold).augment(gold)) for method in methods}
         lines += ["", f"## {name}", "", f"| filter | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
         sources = {m: [p.source for p in pair_up(some, gold) if p is not None] for m, some in made.items()}
         lines.append(f"| *sentences* | {' | '.join(str(len(made[m])) for m in methods)} |")

@@ -62,7 +62,7 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     fitted = time.monotonic() - begun
     made = list(method.augment(sentences))
     seconds = time.monotonic() - begun
-    tally = method.tally_
+    tally = method.statistics_
     looked = tally.made + tally.rejected.total()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     simple = list(MentionReplacement(p=1.0, copies=3).fit(sentences).augment(sentences))

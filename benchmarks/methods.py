@@ -59,13 +59,13 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     record: dict[str, Any] = {"method": name}
     pairs = [entaug.Pair(s) for s in gold]
     if name != "gold":
-        method = entaug.create(name, copies=copies, **OPTIONS.get(name, {}))
+        method = entaug.create_augmenter(name, copies=copies, **OPTIONS.get(name, {}))
         begun = time.monotonic()
         method.fit(gold)
         fitted = time.monotonic()
         made = list(method.augment(gold))
         pairs = [entaug.Pair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
-        tally = method.tally_
+        tally = method.statistics_
         drawn = tally.made + tally.rejected.total()
         record |= {
             "signature": method.signature,

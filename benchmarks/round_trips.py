@@ -24,7 +24,7 @@ from entaug.data import Sentence
 from entaug.errors import LossError
 from entaug.formats import FORMATS, find, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole
+from entaug.formats.buffered import BufferedFormat
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -47,7 +47,7 @@ def corpora() -> dict[str, list[Sentence]]:
 def there_and_back(format_name: str, sentences: list[Sentence], folder: Path) -> dict[str, Any]:
     """One corpus in one format."""
     found = find(format_name)
-    is_folder = isinstance(found, Whole) and found.folder
+    is_folder = isinstance(found, BufferedFormat) and found.folder
     to = target(folder / f"made{'' if is_folder or not found.extensions else found.extensions[0]}", format_name)
     kept = []
     for sentence in sentences:

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import entaug
+from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
-from entaug.registry import create
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
@@ -56,7 +56,7 @@ def best(run: Callable[[], int]) -> float:
 def method_rates(gold: entaug.Corpus) -> Iterator[tuple[str, float, str]]:
     """Each method: sources handled a second by augment, then with fit, and for SR also from an empty cache."""
     for name in ("mr", "sis", "lwtr", "sr"):
-        fitted = create(name).fit(gold)
+        fitted = create_augmenter(name).fit(gold)
         made = sum(1 for _ in fitted.augment(gold))
 
         def again(augmenter: Augmenter = fitted) -> int:
@@ -65,7 +65,7 @@ def method_rates(gold: entaug.Corpus) -> Iterator[tuple[str, float, str]]:
             return len(gold)
 
         def afresh(name: str = name) -> int:
-            for _ in create(name).fit(gold).augment(gold):
+            for _ in create_augmenter(name).fit(gold).augment(gold):
                 pass
             return len(gold)
 

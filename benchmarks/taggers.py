@@ -102,7 +102,14 @@ def ours(precision: str) -> Callable[[list[Any], list[Any], int], tuple[float, f
     def run(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
         marks: list[float] = []
         tagger = LinearTagger(device="cpu", precision=precision)
-        training = Training(steps=STEPS, batch=BATCH, rate=RATE, head_rate=HEAD_RATE, warmup=WARMUP, seed=seed)
+        training = Training(
+            steps=STEPS,
+            batch_size=BATCH,
+            learning_rate=RATE,
+            head_learning_rate=HEAD_RATE,
+            warmup_ratio=WARMUP,
+            seed=seed,
+        )
         tagger.fit(train, training=training, progress=lambda *_: marks.append(time.monotonic()))
         # From the end of the first step, as loading is not the loop; so one step less is counted.
         return (marks[-1] - marks[0]) * STEPS / (STEPS - 1), score(test, tagger.predict(test)).micro.f1

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import entaug
-from entaug.workflows.pairs import read_made
+from entaug.workflows.pairs import read_augmented
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks
@@ -28,14 +28,14 @@ def main(names: list[str]) -> None:
         names: of methods.
     """
     gold = list(entaug.read(CORPUS))
-    for name in names or [name for name in entaug.METHODS if entaug.method(name).facts.needs]:
-        augmenter = entaug.create(name, seed=SEED).fit(gold)
-        asked = gold if "rules" in augmenter.facts.cost else gold[:ENOUGH]
+    for name in names or [name for name in entaug.METHODS if entaug.METHODS[name].info.needs]:
+        augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
+        asked = gold if "rules" in augmenter.info.cost else gold[:ENOUGH]
         new = list(augmenter.augment(asked))
         with tempfile.TemporaryDirectory() as folder:
             everything = Path(folder, f"{name}.jsonl")
             entaug.write([*gold, *new], everything)
-            pairs = shown(next(iter(read_made([everything]).methods.values())))
+            pairs = shown(next(iter(read_augmented([everything]).methods.values())))
         sources = {s.key: s for pair in pairs for s in (pair.source, *pair.others) if s}
         entaug.write([*sources.values(), *(pair.made for pair in pairs)], RECORDED / f"{name}.jsonl")
         sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")

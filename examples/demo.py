@@ -41,8 +41,8 @@ def coloured(sentence: entaug.Sentence, source: entaug.Sentence | None = None) -
 def show(console: Console, name: str, path: Path, output: Path, wanted: int) -> None:
     """Augment a file through the command line and show what became of some of its shorter sentences."""
     command = ["augment", str(path), "--method", name, "--seed", "13", "--force", "--only-new", "-o", str(output)]
-    facts = entaug.method(name).facts
-    console.rule(f"[bold]{name}[/]: {facts.summary}", align="left")
+    info = entaug.METHODS[name].info
+    console.rule(f"[bold]{name}[/]: {info.summary}", align="left")
     shown = " ".join(["entaug", *command]).replace(str(HERE.parent) + "/", "")
     console.print(shown, style="dim", soft_wrap=True)
     subprocess.run([sys.executable, "-m", "entaug", *command], check=True)

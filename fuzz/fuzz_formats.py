@@ -21,7 +21,7 @@ from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
 from entaug.formats import find
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole, write_whole
+from entaug.formats.buffered import BufferedFormat, write_buffered
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
 _MANY = 50  # sentences of an input that are looked at
@@ -30,7 +30,7 @@ _MANY = 50  # sentences of an input that are looked at
 def put(folder: Path, name: str, data: bytes) -> Path:
     """An input as a file, or as a folder of files."""
     format_ = find(name)
-    if isinstance(format_, Whole) and format_.folder:
+    if isinstance(format_, BufferedFormat) and format_.folder:
         path = folder / "in"
         path.mkdir()
         parts = _MARK.split(data)[1:]
@@ -64,11 +64,13 @@ def check(name: str, data: bytes) -> int:
         if not kept:
             return 0
         again = folder / f"out{'' if path.is_dir() else path.suffix}"
-        if isinstance(format_, Whole):
-            write_whole(format_, dialect, kept, again)
+        if isinstance(format_, BufferedFormat):
+            write_buffered(format_, dialect, kept, again)
         else:
             again.write_text("".join(format_.dump(s, dialect) for s in kept), encoding="utf-8", newline="")
-        back = list(format_.read(again, format_.look(again) if isinstance(format_, Whole) else dialect, Reading()))
+        back = list(
+            format_.read(again, format_.look(again) if isinstance(format_, BufferedFormat) else dialect, Reading())
+        )
         wanted = [format_.carried(s, dialect) for s in kept]
         if name == "brat":  # a text without tokens: how it is cut may change with what stands beside it
             assert surfaces(back) == surfaces(wanted)

@@ -61,10 +61,10 @@ def faults(text: str, annotations: str) -> Iterator[str]:
             yield f"trigger of {name}"
 
 
-Verdict = tuple[str, list[str]]
+Selection = tuple[str, list[str]]
 
 
-def _bound(data: str, tail: str, text: str) -> Verdict:
+def _bound(data: str, tail: str, text: str) -> Selection:
     found = re.fullmatch(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)", data)
     if not found:
         return "text-bound", []
@@ -85,29 +85,29 @@ def _pairs(words: list[str]) -> list[list[str]]:
     return [word.split(":") for word in words]
 
 
-def _relation(data: str, tail: str, text: str) -> Verdict:
+def _relation(data: str, tail: str, text: str) -> Selection:
     pairs = _pairs(data.split(" ")[1:])
     good = len(pairs) == 2 and all(len(pair) == 2 and all(pair) for pair in pairs) and pairs[0][0] != pairs[1][0]
     return ("", [pair[1] for pair in pairs]) if good else ("relation", [])
 
 
-def _event(data: str, tail: str, text: str) -> Verdict:
+def _event(data: str, tail: str, text: str) -> Selection:
     pairs = _pairs(data.rstrip(" ").split(" "))
     good = all(len(pair) == 2 and all(pair) for pair in pairs)
     return ("", [pair[1] for pair in pairs]) if good else ("event", [])
 
 
-def _equivalence(data: str, tail: str, text: str) -> Verdict:
+def _equivalence(data: str, tail: str, text: str) -> Selection:
     words = data.split(" ")
     return ("", words[1:]) if len(words) > 2 and all(words) else ("equivalence", [])
 
 
-def _normalisation(data: str, tail: str, text: str) -> Verdict:
+def _normalisation(data: str, tail: str, text: str) -> Selection:
     found = re.fullmatch(r"\S+ (\S+) [^\s:]+:\S+", data)
     return ("", [found[1]]) if found else ("normalisation", [])
 
 
-def _about(data: str, tail: str, text: str) -> Verdict:
+def _about(data: str, tail: str, text: str) -> Selection:
     """Attributes, modifiers and notes."""
     words = data.split(" ")
     return ("", words[1:2]) if len(words) in (2, 3) and all(words) else ("attribute or note", [])

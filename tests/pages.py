@@ -19,7 +19,7 @@ def examples() -> Made:
     by_key = {sentence.key: sentence for sentence in gold}
     made = Made(gold)
     for name in ("lwtr", "mr", "sis"):
-        new = entaug.create(name, seed=13).fit(gold).augment(gold)
+        new = entaug.create_augmenter(name, seed=13).fit(gold).augment(gold)
         made.methods[name] = [Pair(one, by_key[one.meta["entaug"]["sources"][0]]) for one in new]
     made.methods["mr"][3:3] = [
         Pair(pair.made.with_(id=f"{pair.made.id}-refused"), pair.source, (), "not consistent with the tagger")

@@ -1,4 +1,4 @@
-"""A page for every method, and the tables that help to choose one: from class facts and from what was measured."""
+"""A page for every method, and the tables that help to choose one: from class info and from what was measured."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import entaug
 from entaug import Augmenter
-from entaug.augmenters.base import Facts
+from entaug.augmenters import METHODS
+from entaug.augmenters.base import MethodInfo
 from entaug.cli.main import _needs_in_words
 from entaug.cli.options import field_texts
-from entaug.registry import METHODS, method
-from entaug.workflows.pairs import Pair, read_made
+from entaug.workflows.pairs import Pair, read_augmented
 from site_shown import pairs
 from site_text import MEASURED, ROOT, options_table, readme, rows_of, table
 
@@ -43,13 +43,13 @@ def shown(made: list[Pair], wanted: int = _SHOWN) -> list[Pair]:
 @cache
 def examples(name: str) -> tuple[tuple[Pair, ...], str]:
     """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
-    if method(name).facts.needs:
-        made = next(iter(read_made([RECORDED / f"{name}.jsonl"]).methods.values()))
+    if METHODS[name].info.needs:
+        made = next(iter(read_augmented([RECORDED / f"{name}.jsonl"]).methods.values()))
         signature = made[0].made.meta["entaug"]["signature"]
         return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
     gold = list(entaug.read(CORPUS))
     by_key = {sentence.key: sentence for sentence in gold}
-    augmenter = entaug.create(name, seed=SEED).fit(gold)
+    augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
     new = [Pair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
     told = f"entaug augment {CORPUS.relative_to(ROOT)} -m {name} --seed {SEED}"
     return tuple(shown(new)), f"Made when these pages were, by\n`{told}`"
@@ -83,9 +83,9 @@ def method_pages() -> dict[str, str]:
     """The pages of the methods, and the page that lists them, by path."""
     rows = []
     for name in METHODS:
-        facts = method(name).facts
-        kinds = ["yes" if works else "no" for works in (facts.nested, facts.discontinuous)]
-        rows.append((f"[`{name}`]({name}.md)", facts.summary, *kinds, _needs_in_words(facts)))
+        info = METHODS[name].info
+        kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
+        rows.append((f"[`{name}`]({name}.md)", info.summary, *kinds, _needs_in_words(info)))
     index = [
         "# Methods\n",
         "Each page says what a method does, keeps, needs and costs, and shows what it makes of the example corpus.",
@@ -99,15 +99,15 @@ def method_pages() -> dict[str, str]:
 
 
 def _method_page(name: str) -> str:
-    cls = method(name)
-    facts = cls.facts
+    cls = METHODS[name]
+    info = cls.info
     made, origin = examples(name)
     parts = [
-        f"# `{name}`: {facts.long_name.replace('-', ' ')}\n",
-        f"{facts.summary[0].upper()}{facts.summary[1:]}.\n",
+        f"# `{name}`: {info.long_name.replace('-', ' ')}\n",
+        f"{info.summary[0].upper()}{info.summary[1:]}.\n",
         f"{pairs(made)}\n",
         f"{origin}.\n",
-        "## Facts\n",
+        "## MethodInfo\n",
         table(("", ""), _facts_rows(cls)),
         "## What it does\n",
         f"```{{eval-rst}}\n.. autoclass:: entaug.{cls.__name__}\n```\n",
@@ -126,17 +126,17 @@ def _method_page(name: str) -> str:
 
 
 def _facts_rows(cls: type[Augmenter]) -> list[tuple[str, str]]:
-    facts, told = cls.facts, field_texts(Facts)
-    kinds = ["flat", *["nested"] * facts.nested, *["discontinuous"] * facts.discontinuous]
-    kept = [text.rstrip(".") for name, text in told.items() if name.startswith("keeps_") and getattr(facts, name)]
+    info, told = cls.info, field_texts(MethodInfo)
+    kinds = ["flat", *["nested"] * info.nested, *["discontinuous"] * info.discontinuous]
+    kept = [text.rstrip(".") for name, text in told.items() if name.startswith("keeps_") and getattr(info, name)]
     rows = [
         ("works on", f"{', '.join(kinds)} mentions"),
         ("keeps", "; ".join(kept) or "labels right, and nothing else"),
-        ("needs", _needs_in_words(facts)),
-        ("with some options", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in facts.may_need)),
-        ("costs", facts.cost),
-        ("from", facts.paper),
-        ("seed", "" if facts.draws else "makes the same of a sentence with every seed"),
+        ("needs", _needs_in_words(info)),
+        ("with some options", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in info.may_need)),
+        ("costs", info.cost),
+        ("from", info.paper),
+        ("seed", "" if info.draws else "makes the same of a sentence with every seed"),
     ]
     return [row for row in rows if row[1]]
 
@@ -167,15 +167,15 @@ def _measured_part(name: str) -> list[str]:
 
 # ------------------------------------------------------------------------------------------------------------ choosing
 
-_COSTS: dict[str, Callable[[Facts], bool]] = {
-    "seconds: rules": lambda facts: facts.cost.startswith("rules"),
-    "seconds to minutes: a parser or a translator, or a model pass a word": lambda facts: facts.cost.startswith(
+_COSTS: dict[str, Callable[[MethodInfo], bool]] = {
+    "seconds: rules": lambda info: info.cost.startswith("rules"),
+    "seconds to minutes: a parser or a translator, or a model pass a word": lambda info: info.cost.startswith(
         ("parsing", "one pass", "two translations")
     ),
-    "seconds a sentence, better with a GPU: a model passes over many candidates": lambda facts: facts.cost.startswith(
+    "seconds a sentence, better with a GPU: a model passes over many candidates": lambda info: info.cost.startswith(
         "a few hundred rows"
     ),
-    "minutes and more, better with a GPU: a model learns your corpus first": lambda facts: facts.cost.startswith(
+    "minutes and more, better with a GPU: a model learns your corpus first": lambda info: info.cost.startswith(
         ("fine-tuning", "learning")
     ),
 }
@@ -188,38 +188,38 @@ _LANGUAGES: dict[str, set[str]] = {
 }
 
 
-def language_of(facts: Facts) -> str:
+def language_of(info: MethodInfo) -> str:
     """In which languages a method works: the first row that has all it needs.
 
     A model of the corpus itself (a token LM) speaks its language.
     """
-    needs = set(facts.needs) - {"token_lm"}
+    needs = set(info.needs) - {"token_lm"}
     return next(told for told, kinds in _LANGUAGES.items() if needs <= kinds)
 
 
-def cost_of(facts: Facts) -> str:
+def cost_of(info: MethodInfo) -> str:
     """What a method asks of the machine: the row that its cost, in words, belongs to."""
-    return next(told for told, fits in _COSTS.items() if fits(facts))
+    return next(told for told, fits in _COSTS.items() if fits(info))
 
 
 def choosing() -> dict[str, str]:
     """The tables of the page that helps to choose, by path."""
-    facts = {name: method(name).facts for name in METHODS}
+    info = {name: METHODS[name].info for name in METHODS}
 
     def those(names: Iterable[str]) -> str:
         return ", ".join(f"[`{name}`](/methods/{name}.md)" for name in names) or "none"
 
     rows = [("**mentions**", ""), ("flat", "all")]
-    rows.append(("nested", those(name for name in facts if facts[name].nested)))
-    rows.append(("discontinuous", those(name for name in facts if facts[name].discontinuous)))
+    rows.append(("nested", those(name for name in info if info[name].nested)))
+    rows.append(("discontinuous", those(name for name in info if info[name].discontinuous)))
     rows.append(("**language**", ""))
-    rows += [(told, those(name for name in facts if language_of(facts[name]) == told)) for told in _LANGUAGES]
+    rows += [(told, those(name for name in info if language_of(info[name]) == told)) for told in _LANGUAGES]
     rows.append(("**hardware and time**", ""))
-    rows += [(told, those(name for name in facts if cost_of(facts[name]) == told)) for told in _COSTS]
+    rows += [(told, those(name for name in info if cost_of(info[name]) == told)) for told in _COSTS]
     rows.append(("**what must stay**", ""))
-    for field, text in field_texts(Facts).items():
+    for field, text in field_texts(MethodInfo).items():
         if field.startswith("keeps_"):
-            rows.append((text.rstrip("."), those(name for name in facts if getattr(facts[name], field))))
+            rows.append((text.rstrip("."), those(name for name in info if getattr(info[name], field))))
     costs = []
     for name in ("gold", *METHODS):
         if row := measured().get(name):
@@ -244,7 +244,7 @@ def choosing() -> dict[str, str]:
     ]
     head = ("method", "kept", "perplexity", "new words in mentions, %", "outside, %", "learning, s", "making, s")
     return {
-        "_made/choose-facts.md": table(("you have", "methods"), rows),
+        "_made/choose-info.md": table(("you have", "methods"), rows),
         "_made/choose-costs.md": f"Of {measured_on()}:\n\n{table(head, costs)}",
         "_made/choose-helped.md": table(("method", "study", "helped in", "hurt in"), helped),
     }

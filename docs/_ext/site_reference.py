@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import entaug
+
+WHERE = {
+    name: getattr(entaug, name).__module__ for name in entaug.__all__ if hasattr(getattr(entaug, name), "__module__")
+}
+from entaug.augmenters import METHODS
 from entaug.cli.main import _CARRIED, _parser, _used_by
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find
-from entaug.formats.base import Carries, Format
-from entaug.formats.buffered import Whole
+from entaug.formats.base import Format, FormatCapabilities
+from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality.registry import MEASURES, Measure
-from entaug.registry import METHODS, method
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
 __all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
@@ -41,7 +45,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def format_pages() -> dict[str, str]:
     """The pages of the formats, and the table of them all, by path."""
-    names = [field.name for field in dataclasses.fields(Carries)]
+    names = [field.name for field in dataclasses.fields(FormatCapabilities)]
     rows = []
     for name in sorted(FORMATS):
         one = find(name)
@@ -63,7 +67,10 @@ def _format_page(one: Format) -> str:
     rows = [
         ("files", _files(one)),
         ("carries", ", ".join(["flat mentions", *carried])),
-        ("written", "at once, when all is there" if isinstance(one, Whole) else "sentence by sentence, also to a pipe"),
+        (
+            "written",
+            "at once, when all is there" if isinstance(one, BufferedFormat) else "sentence by sentence, also to a pipe",
+        ),
     ]
     if trip:
         told = f"{trip['files the same']} files and {trip['sentences the same']} sentences came back the same"
@@ -106,7 +113,7 @@ def _sample(one: Format) -> list[str]:
 
 
 def _is_folder(one: Format) -> bool:
-    return isinstance(one, Whole) and one.folder
+    return isinstance(one, BufferedFormat) and one.folder
 
 
 # ------------------------------------------------------------------------------------------------- filters, measures
@@ -124,7 +131,7 @@ def listed(folder: str, title: str, registry: Mapping[str, Any], module: str) ->
     Args:
         folder: where they go.
         title: of the list.
-        registry: names to classes or functions, to ``"module:Class"``, or to records that hold facts.
+        registry: names to classes or functions, to ``"module:Class"``, or to records that hold info.
         module: whose docstring says what these are.
     """
     found = {name: _loaded(entry) for name, entry in registry.items()}
@@ -144,13 +151,13 @@ def _loaded(entry: Any) -> Any:
 
 
 def _summary(one: Any) -> str:
-    facts = getattr(one, "facts", one)
+    info = getattr(one, "info", one)
     if isinstance(one, Measure):
         return f"{one.title}: {one.meaning}"
     own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
-    return next(
-        (str(v) for k in ("summary", "title", "what") if (v := getattr(facts, k, None))), own
-    ) or first_sentence(inspect.getdoc(one))
+    return next((str(v) for k in ("summary", "title", "what") if (v := getattr(info, k, None))), own) or first_sentence(
+        inspect.getdoc(one)
+    )
 
 
 def _entry_page(folder: str, name: str, one: Any) -> str:
@@ -166,8 +173,8 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
         parts.append(_measure_page(one))
     if not inspect.isclass(one) and dataclasses.is_dataclass(one):
         told = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
-        facts = [(key, value) for key, value in told.items() if value not in ("", None, ()) and not callable(value)]
-        parts.append(table(("", ""), facts))
+        info = [(key, value) for key, value in told.items() if value not in ("", None, ()) and not callable(value)]
+        parts.append(table(("", ""), info))
     if inspect.isclass(one) and dataclasses.is_dataclass(one) and dataclasses.fields(one):
         if folder == "filters":
             given = [
@@ -183,10 +190,10 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
 def _measure_page(one: Measure) -> str:
     unit = {"share": "a share, from 0 to 1, shown in percent", "": "none"}.get(one.unit, one.unit)
     asked = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
-    facts = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
+    info = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
     function = getattr(one.function, "func", one.function)  # of a partial one
     where = f"{function.__module__}.{function.__qualname__}"
-    return table(("", ""), facts) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
+    return table(("", ""), info) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
 
 
 # ---------------------------------------------------------------------------------------------- models, measurements
@@ -287,7 +294,7 @@ def api_pages() -> dict[str, str]:
 
 
 def _heading(name: str) -> str:
-    module = entaug._WHERE[name]  # noqa: SLF001
+    module = WHERE[name]
     fitting = [one for one in _HEADINGS if module == one or module.startswith(one + ".")]
     return _HEADINGS[max(fitting, key=len)] if fitting else module.rpartition(".")[2].replace("_", " ").capitalize()
 
@@ -296,7 +303,7 @@ def _entry(name: str) -> str:
     """What documents a public name; methods have pages of their own."""
     one = getattr(entaug, name)
     for short in METHODS:
-        if method(short) is one:
+        if METHODS[short] is one:
             return f"- {{py:class}}`entaug.{name}`: see [`{short}`](/methods/{short}.md)"
     if inspect.isclass(one):
         options = (
@@ -305,13 +312,13 @@ def _entry(name: str) -> str:
         return f"\n```{{eval-rst}}\n.. autoclass:: entaug.{name}\n{options}```\n"
     if inspect.isroutine(one):
         return f"\n```{{eval-rst}}\n.. autofunction:: entaug.{name}\n```\n"
-    where = entaug._WHERE[name]  # noqa: SLF001  # where its docstring is, which no value has
+    where = WHERE[name]  # where its docstring is, which no value has
     return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name}\n   :no-value:\n```\n"
 
 
 def _public_in(module: str) -> list[str]:
     """The public names that live in a module, and are documented by these."""
-    return [name for name, where in entaug._WHERE.items() if where == module]  # noqa: SLF001
+    return [name for name, where in WHERE.items() if where == module]
 
 
 def _is_public(one: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One registry for methods, filters, taggers, formats, measures, backends and starter models.
+"""The registry class of methods, filters, taggers, formats, measures, backends and starter models.
 
 A registry maps names to the place of an object, ``"module:attribute"``, which is imported on first use. Third-party
 packages add entries through entry points: a package that declares ::
@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from entaug.errors import EntaugError, MissingExtraError, ParameterError, UnknownNameError
 
-__all__ = ["METHODS", "Registry", "extra_of", "import_object"]
+__all__ = ["Registry", "extra_of", "import_object"]
 
 T = TypeVar("T")
 
@@ -184,32 +184,3 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
             return MissingExtraError(name, extra.strip(" \"'"))
     return None
-
-
-def _long_names() -> dict[str, str]:
-    return {METHODS[name].facts.long_name: name for name in METHODS}
-
-
-METHODS: Registry[Any] = Registry(
-    "method",
-    {
-        "aclm": "entaug.augmenters.generative.aclm:ACLM",
-        "bt": "entaug.augmenters.backtranslation:Backtranslation",
-        "cassi": "entaug.augmenters.cassi.method:CASSI",
-        "cr": "entaug.augmenters.syntax.constituents:ConstituencyReplacement",
-        "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
-        "daga": "entaug.augmenters.generative.daga:DAGA",
-        "entda": "entaug.augmenters.generative.entda:EnTDA",
-        "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
-        "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
-        "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
-        "mr": "entaug.augmenters.replacement:MentionReplacement",
-        "mulda": "entaug.augmenters.generative.daga:MulDA",
-        "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
-        "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
-        "sr": "entaug.augmenters.replacement:SynonymReplacement",
-    },
-    group="entaug.methods",
-    aliases=_long_names,
-)
-"""The augmentation methods; aliases are their long names."""

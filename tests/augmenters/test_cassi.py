@@ -17,7 +17,7 @@ import entaug
 from cassi_reference import choose, one_mask_at_a_time
 from conftest import EXAMPLE
 from entaug import CASSI, Mention, Sentence
-from entaug.augmenters.cassi.pairing import How, by_falling_score, partners, rankings
+from entaug.augmenters.cassi.pairing import PairingOptions, by_falling_score, partners, rankings
 from entaug.augmenters.cassi.subtrees import exchanges, j_score, subtrees
 from entaug.backends.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from entaug.backends.protocols import Parse
@@ -25,7 +25,7 @@ from entaug.backends.resolve import resolve
 from entaug.cli.main import main
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import Contest, count_words, decide, decide_from_left
+from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
 from strategies import sentences
 
 
@@ -180,13 +180,13 @@ def test_what_is_not_made_is_counted() -> None:
     made = list(cassi.augment(GOLD))
     assert len(made) == 1
     # Bo and Ada have met: the one that comes second has nobody left. "Rain" has no subtree, and no mention.
-    assert cassi.tally_.missing == {
+    assert cassi.statistics_.missing == {
         "no partner left to exchange with": 1,
         "no subject or object subtree, and no mention that can be replaced": 1,
     }
     assert cassi.notes() == ["1 sentences have no subject or object subtree: any mentions are replaced instead"]
     list(cassi.augment([Sentence(["Never", "seen"])]))
-    assert cassi.tally_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert cassi.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
 
 
 def test_a_sentence_without_subtrees_gets_other_mentions() -> None:
@@ -209,7 +209,7 @@ def test_the_choice_is_by_agreement_among_the_most_likely(exact: bool) -> None:
     # The best J-score wins only if it is among the k: here candidate 3 has it, and is fourth by likelihood.
     texts = ["a a", "b b", "c c", "d d"]
     lm = Table({"a": -1.0, "b": -2.0, "c": -3.0, "d": -4.0})
-    contest = Contest(texts, [2.0] * 4, [0.1, 0.2, 0.3, 0.9], [[-2.5, -2.5]] * 4, [[2.0, 2.0]] * 4)
+    contest = CandidateSet(texts, [2.0] * 4, [0.1, 0.2, 0.3, 0.9], [[-2.5, -2.5]] * 4, [[2.0, 2.0]] * 4)
     for k, wanted in ((1, 0), (2, 1), (3, 2), (4, 3), (9, 3)):
         [verdict] = decide([contest], k, lm, None if exact else 4.0)
         assert (verdict.chosen, verdict.score) == (wanted, -1.0 - wanted)
@@ -219,7 +219,7 @@ def test_the_choice_is_by_agreement_among_the_most_likely(exact: bool) -> None:
 # ------------------------------------------------------------------------------------------------------------ choosing
 
 
-def brute(contest: Contest, k: int, lm: Any) -> int:
+def brute(contest: CandidateSet, k: int, lm: Any) -> int:
     scores = [
         float(v.sum()) / w
         for v, w in zip(lm.token_log_probs([(t, None) for t in contest.texts]), contest.words, strict=True)
@@ -239,7 +239,7 @@ def test_proof_gives_what_computing_everything_gives(rng: Random, k: int) -> Non
         texts = [" ".join(rng.choices("abcdefg", k=rng.randint(1, 9))) for _ in range(rng.randint(1, 12))]
         expected = [[rng.uniform(-9, 0) for _ in text.split()] for text in texts]
         contests.append(
-            Contest(
+            CandidateSet(
                 texts,
                 [float(rng.randint(1, 9)) for _ in texts],
                 [rng.choice([0.1, 0.2, 0.3]) for _ in texts],
@@ -262,7 +262,7 @@ def test_intervals_that_are_right_give_the_same_choice(rng: Random, k: int) -> N
     # Each sub-word is within a tenth of a nat of what is expected of it, and that is its deviation.
     expected = [[float(x) + rng.uniform(-0.1, 0.1) for x in v] for v in values]
     spread = [[0.1] * len(v) for v in values]
-    contest = Contest(texts, [1.0] * len(texts), [rng.random() for _ in texts], expected, spread)
+    contest = CandidateSet(texts, [1.0] * len(texts), [rng.random() for _ in texts], expected, spread)
     [verdict] = decide([contest], k, lm, 4.0)
     assert verdict.chosen == brute(contest, k, lm)
     assert verdict.best[0] in range(len(texts))
@@ -270,15 +270,15 @@ def test_intervals_that_are_right_give_the_same_choice(rng: Random, k: int) -> N
 
 def test_expectations_must_fit() -> None:
     with pytest.raises(ParameterError, match="2 values expected for 1 sub-words"):
-        decide([Contest(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
+        decide([CandidateSet(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
 
 
 def test_from_left_is_the_choice_of_all_scores() -> None:
     lm = FakeCausalLM()
     texts = ["a b c", "c b a", "b", "a a a a"]
-    contest = Contest(texts, [3.0, 3.0, 1.0, 4.0], [0.1, 0.4, 0.2, 0.3])
+    contest = CandidateSet(texts, [3.0, 3.0, 1.0, 4.0], [0.1, 0.4, 0.2, 0.3])
     for k in (1, 2, 3, 4):
-        [verdict] = decide_from_left([contest], k, lm)
+        [verdict] = select_best_left_to_right([contest], k, lm)
         assert verdict.chosen == brute(contest, k, _Whole(lm))
 
 
@@ -317,9 +317,9 @@ def test_no_two_meet_twice_and_rounds_do_not_depend_on_their_number(n: int, coun
     assert [some[:1] for some in given_] == fewer
 
 
-def how(encoder: Any = None, **params: Any) -> How:
+def how(encoder: Any = None, **params: Any) -> PairingOptions:
     streams = Streams(1, "cassi")
-    return How(
+    return PairingOptions(
         **{"encoder": encoder, "layer": None, "shortlist": None, "punctuation": True, **params},
         stream=lambda s: streams.stream(s.key, 0),
     )
@@ -374,7 +374,7 @@ def test_bad_options_are_refused() -> None:
         {"exact": 1},
     ):
         with pytest.raises(ParameterError, match=next(iter(bad))):
-            entaug.create("cassi", **bad)
+            entaug.create_augmenter("cassi", **bad)
 
 
 def test_copies_are_settled_when_it_is_fitted() -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import entaug
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
+from entaug.augmenters import METHODS, create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.backends.fakes import (
     FakeConstituencyParser,
@@ -34,7 +35,6 @@ from entaug.backends.fakes import (
 )
 from entaug.backends.protocols import RoundTrip
 from entaug.errors import InputError, ParameterError
-from entaug.registry import METHODS, create, method
 from strategies import sentences
 
 COMMON = ("the", "of", "in", "and", "to", "a", "for", "is", "was", "ran", "fast", "at", "on", "by", "with", "from")
@@ -56,17 +56,17 @@ ALL = pytest.mark.parametrize("name", sorted(METHODS))
 
 def make(name: str, **params: Any) -> Augmenter:
     """A method with fakes for the backends it needs."""
-    fakes = {kind: FAKES[kind] for kind in method(name).facts.needs}
-    return create(name, **{**fakes, **params})
+    fakes = {kind: FAKES[kind] for kind in METHODS[name].info.needs}
+    return create_augmenter(name, **{**fakes, **params})
 
 
 def corpus(name: str) -> list[Sentence]:
     """What the method can work on: flat sentences, and the others where it says so."""
-    facts = method(name).facts
+    info = METHODS[name].info
     gold = list(entaug.read(EXAMPLE / "train.conll"))
     more = list(entaug.read(EXAMPLE / "nested.jsonl"))
     return gold + [
-        s for s in more if (facts.discontinuous or all(m.contiguous for m in s.mentions)) and (facts.nested or s.flat)
+        s for s in more if (info.discontinuous or all(m.contiguous for m in s.mentions)) and (info.nested or s.flat)
     ]
 
 
@@ -83,14 +83,14 @@ def by_source(made: Iterable[Sentence]) -> dict[str, list[Sentence]]:
 
 @ALL
 def test_declares_itself(name: str) -> None:
-    cls = method(name)
-    facts = cls.facts
-    assert facts.name == name
-    assert method(facts.long_name) is cls
+    cls = METHODS[name]
+    info = cls.info
+    assert info.name == name
+    assert METHODS[info.long_name] is cls
     assert getattr(entaug, cls.__name__) is cls, "exported"
     assert cls.__name__ in entaug.__all__
-    assert facts.summary
-    assert facts.paper
+    assert info.summary
+    assert info.paper
     doc = inspect.getdoc(cls) or ""
     assert "Example:" in doc
     own = [f.name for f in dataclasses.fields(cls) if f.name not in {f.name for f in dataclasses.fields(Augmenter)}]
@@ -105,7 +105,7 @@ def test_constructor_only_stores_and_parameters_make_it_again(name: str) -> None
     gold = corpus(name)
     first = make(name, seed=3)
     assert not [field for field in vars(first) if field.endswith("_")]
-    again = make(name, **{k: v for k, v in first.params().items() if k not in method(name).facts.needs})
+    again = make(name, **{k: v for k, v in first.params().items() if k not in METHODS[name].info.needs})
     assert contents(first.fit(gold).augment(gold)) == contents(again.fit(gold).augment(gold))
     assert first.signature == again.signature
 
@@ -129,7 +129,7 @@ def test_output_is_new_valid_and_signed(name: str) -> None:
             assert proof["method"] == name
             assert proof["signature"] == augmenter.signature
             assert proof["copy"] in (1, 2, 3)
-    tally = augmenter.tally_
+    tally = augmenter.statistics_
     assert (tally.sources, tally.asked, tally.made) == (len(gold), 3 * len(gold), len(made))
     assert tally.made + tally.missing.total() == tally.asked
 
@@ -143,23 +143,23 @@ def test_keeps_what_it_says_it_keeps(name: str) -> None:
 
 def keeps(name: str, gold: list[Sentence], made: Iterable[Sentence]) -> int:
     """Whether what a method made of a corpus kept all that its facts say; how many sentences it made."""
-    facts = method(name).facts
+    info = METHODS[name].info
     sources = {s.key: s for s in gold}
     groups = by_source(made)
     for key, group in groups.items():
         source = sources[key]
         for s in group:
-            if facts.keeps_length:
+            if info.keeps_length:
                 assert len(s) == len(source)
-            if facts.keeps_words:
+            if info.keeps_words:
                 assert Counter(s.tokens) == Counter(source.tokens)
-            if facts.keeps_mentions:
+            if info.keeps_mentions:
                 assert sorted(m.label for m in s.mentions) == sorted(m.label for m in source.mentions)
-            if facts.keeps_mention_words:
+            if info.keeps_mention_words:
                 assert sorted((m.label, sorted(s.words(m))) for m in s.mentions) == sorted(
                     (m.label, sorted(source.words(m))) for m in source.mentions
                 )
-            if facts.keeps_order and facts.keeps_mentions:
+            if info.keeps_order and info.keeps_mentions:
                 assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
     return sum(map(len, groups.values()))
 
@@ -176,7 +176,7 @@ REAL = {
 @ALL
 @pytest.mark.parametrize("where", sorted(REAL))
 def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
-    facts = method(name).facts
+    info = METHODS[name].info
     sentences = (s for s in entaug.read(corpora / REAL[where]) if s.mentions)
     if where == "genia-discontinuous":
         sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
@@ -184,7 +184,7 @@ def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
     possible = [
         s
         for s in gold
-        if s.flat or (facts.nested and facts.discontinuous) or (facts.nested and all(m.contiguous for m in s.mentions))
+        if s.flat or (info.nested and info.discontinuous) or (info.nested and all(m.contiguous for m in s.mentions))
     ]
     augmenter = make(name, copies=2, max_attempts=4)
     if not possible:
@@ -193,17 +193,17 @@ def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
         return
     made = keeps(name, gold, augmenter.fit(gold).augment(gold))
     # Fakes know little: the generators' texts rarely hold what was asked for.
-    assert made > (0 if "generator" in facts.needs else len(possible) / 4)
+    assert made > (0 if "generator" in info.needs else len(possible) / 4)
     labels = {m.label for s in gold for m in s.mentions}
     assert {m.label for s in augmenter.augment(gold) for m in s.mentions} <= labels
-    refused = {reason for reason in augmenter.tally_.missing if "which this method cannot carry" in reason}
+    refused = {reason for reason in augmenter.statistics_.missing if "which this method cannot carry" in reason}
     assert bool(refused) == (len(possible) < len(gold)), "what it cannot do it refuses by name"
 
 
 @ALL
 @pytest.mark.parametrize("kind", ["nested", "discontinuous"])
 def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
-    if getattr(method(name).facts, kind):
+    if getattr(METHODS[name].info, kind):
         return  # its work on such sentences is checked by all the other tests
     of_kind = {
         "nested": Sentence("the Oslo port".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])], id="kind"),
@@ -215,7 +215,7 @@ def test_refuses_what_it_cannot_do(name: str, kind: str) -> None:
     gold = [*corpus(name), of_kind]
     augmenter = make(name).fit(gold)
     assert "kind" not in by_source(augmenter.augment(gold))
-    assert any(kind in reason for reason in augmenter.tally_.missing)
+    assert any(kind in reason for reason in augmenter.statistics_.missing)
 
 
 @ALL
@@ -244,7 +244,7 @@ def test_neither_batches_nor_order_nor_company_change_what_is_made(name: str, mo
 def test_seeds_matter(name: str) -> None:
     gold = corpus(name)
     one, two = (contents(make(name, seed=s).fit(gold).augment(gold)) for s in (1, 2))
-    if method(name).facts.draws:
+    if METHODS[name].info.draws:
         assert one != two
     else:  # but for what it falls back to
         assert sum(a == b for a, b in zip(one, two, strict=True)) > len(one) / 2
@@ -273,14 +273,14 @@ def test_streams_as_well_as_lists(name: str) -> None:
 @ALL
 def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
     for bad in ({"copies": -1}, {"copies": 0}, {"seed": "x"}, {"max_attempts": 0}, {"p": 1.5}, {"nonsense": 1}):
-        if "p" in bad and "p" not in {f.name for f in dataclasses.fields(method(name))}:
+        if "p" in bad and "p" not in {f.name for f in dataclasses.fields(METHODS[name])}:
             continue
         with pytest.raises(ParameterError):
             make(name, **bad)
-    if method(name).facts.needs_fit:
+    if METHODS[name].info.needs_fit:
         with pytest.raises(ParameterError, match="fit"):
             list(make(name).augment(corpus(name)))
-    if method(name).facts.needs_mentions:
+    if METHODS[name].info.needs_mentions:
         with pytest.raises(InputError, match="no mention"):
             make(name).fit([Sentence(["no", "mention"])])
 
@@ -288,7 +288,7 @@ def test_bad_parameters_are_refused_before_any_work(name: str) -> None:
 @ALL
 def test_draws_anew_each_epoch_on_line(name: str) -> None:
     gold = corpus(name)
-    if not method(name).facts.draws:
+    if not METHODS[name].info.draws:
         with pytest.raises(ParameterError, match="same in every epoch"):
             entaug.OnlineDataset(gold, make(name).fit(gold))
         return
@@ -305,11 +305,11 @@ def test_draws_anew_each_epoch_on_line(name: str) -> None:
 @settings(max_examples=250)
 @given(data=st.data())
 def test_any_corpus_gives_valid_sentences(name: str, data: st.DataObject) -> None:
-    facts = method(name).facts
-    made = sentences(flat=not facts.nested, gaps=facts.discontinuous)
+    info = METHODS[name].info
+    made = sentences(flat=not info.nested, gaps=info.discontinuous)
     gold = data.draw(st.lists(made, min_size=2, max_size=5))
     try:
-        fitted = make(name, copies=2, **({"p": 0.7} if hasattr(method(name), "p") else {})).fit(gold)
+        fitted = make(name, copies=2, **({"p": 0.7} if hasattr(METHODS[name], "p") else {})).fit(gold)
     except InputError:
         return  # nothing in such a corpus that the method needs
     labels = {m.label for s in gold for m in s.mentions}

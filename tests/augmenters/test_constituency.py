@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from entaug import ConstituencyReplacement, Mention, Sentence
-from entaug.augmenters.base import Asked
+from entaug.augmenters.base import Request
 from entaug.backends.fakes import FakeCausalLM, FakeMaskedLM
 from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed
 from entaug.backends.parsers.projection import project
@@ -292,7 +292,7 @@ class TestReplacement:
             constituency_parser=Given("[NP Rome] burns", "[NP rome] fell"), categories="NP"
         )
         assert list(method.fit(gold).augment(gold)) == []
-        assert method.tally_.missing == {"no phrase with a mention that another one could stand for": 2}
+        assert method.statistics_.missing == {"no phrase with a mention that another one could stand for": 2}
 
     def test_phrases_that_cut_a_mention_stay_on_either_side(self) -> None:
         gold = [
@@ -346,7 +346,7 @@ class TestReplacement:
         options = {"causal_lm" if kind == "causal" else "masked_lm": lm}
         method = ConstituencyReplacement(rescore=kind, m=60, constituency_parser=parser, **options)  # type: ignore[arg-type]
         method.fit(gold)
-        [one] = method._rewrite_many([Asked(gold[0], Random(0))])
+        [one] = method._rewrite_many([Request(gold[0], Random(0))])
         assert isinstance(one, Sentence)
 
         def score(text: str) -> float:

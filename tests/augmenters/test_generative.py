@@ -14,7 +14,7 @@ from hypothesis import given
 import entaug
 from conftest import EXAMPLE
 from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
-from entaug.augmenters.base import NO_CANDIDATE, Asked, Rejection
+from entaug.augmenters.base import NO_CANDIDATE, Rejection, Request
 from entaug.augmenters.generative.aclm import Template, _masked, keywords_of
 from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.entda import changed, listed
@@ -209,7 +209,7 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     made = []
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_(meta={})])):
         monkeypatch.setattr(EnTDA, "_window", window)
-        method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, alike=1.0).fit(gold)
+        method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
 
@@ -260,9 +260,9 @@ def test_entda_by_hand() -> None:
     assert sorted(method.tuned_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
     assert made == [("a/entda-0-1", "Bo sleeps .", ["B-PER", "O", "O"])]
-    assert method.tally_.missing == {"a sentence of the corpus again": 1, UNLISTED: 1}
+    assert method.statistics_.missing == {"a sentence of the corpus again": 1, UNLISTED: 1}
     assert not list(method.augment(gold[2:]))
-    assert method.tally_.missing == {NO_CANDIDATE.reason: 3}
+    assert method.statistics_.missing == {NO_CANDIDATE.reason: 3}
     [told] = [s.meta["entaug"] for s in method.augment(gold[:1])]
     assert (told["list"], told["beam"]) == ("PER: Bo", 2)
 
@@ -272,14 +272,14 @@ def test_entda_by_hand() -> None:
     [
         {"operation": "shuffle"},
         {"decoding": "greedy"},
-        {"beams": 0},
-        {"penalty": -1},
+        {"num_beams": 0},
+        {"diversity_penalty": -1},
         {"unlisted": "guess"},
-        {"insist": 1},
+        {"constrained": 1},
         {"preset": "mine"},
         {"epochs": 0},
-        {"rate": 2},
-        {"longest": 0},
+        {"learning_rate": 2},
+        {"max_new_tokens": 0},
     ],
 )
 def test_entda_refuses_impossible_parameters(wrong: dict[str, Any]) -> None:
@@ -289,7 +289,7 @@ def test_entda_refuses_impossible_parameters(wrong: dict[str, Any]) -> None:
 
 def test_presets_differ_by_names_and_numbers() -> None:
     paper = EnTDA(preset="paper")
-    assert (paper.generator, paper.epochs, paper.batch) == ("google-t5/t5-base", 3, 5)
+    assert (paper.generator, paper.epochs, paper.batch_size) == ("google-t5/t5-base", 3, 5)
     assert ACLM(preset="paper", epochs=2).epochs == 2
 
 
@@ -418,13 +418,15 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
 
     Said.said = (said,)
     gold = gold_bands()
-    method = ACLM(generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner=0.0, alike=0.8, max_attempts=1)
+    method = ACLM(
+        generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner=0.0, max_similarity=0.8, max_attempts=1
+    )
     made = list(method.fit(gold).augment(gold[:1]))
     if made:
         assert (" ".join(made[0].tokens), made[0].iob()[2]) == (outcome, "B-GRP")
         assert "<B-GRP> Suede <B-GRP>" in made[0].meta["entaug"]["template"]
     else:
-        assert method.tally_.missing == {outcome: 1}
+        assert method.statistics_.missing == {outcome: 1}
 
 
 def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> None:
@@ -440,7 +442,7 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
         monkey = FakeGenerator()
         monkey.generate = lambda inputs, *_: [[text]] * len(inputs)  # type: ignore[method-assign]
         method.tuned_ = monkey
-        [made] = method._rewrite_many([Asked(source, Random(0))])
+        [made] = method._rewrite_many([Request(source, Random(0))])
         return made
 
     assert said("all of <B-GRP> Suede <B-GRP> left", one) == COPIED
@@ -518,9 +520,9 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     odd = Sentence(["<mask>", "Suede"], [Mention("GRP", [(1, 2)])], id="odd")
     method = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit([*gold_bands(), odd])
     assert not list(method.augment([odd]))
-    assert method.tally_.missing == {"its words look like label tokens": 1}
+    assert method.statistics_.missing == {"its words look like label tokens": 1}
     assert not list(method.augment([FLAT]))
-    assert method.tally_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert method.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
 
 
 # ----------------------------------------------------------------------------------------------------------- filters
@@ -541,7 +543,7 @@ def test_a_filter_asks_again_and_is_counted() -> None:
     method = MentionReplacement(p=1.0, filters=Consistency(tagger=Picky())).fit(gold)
     made = list(method.augment(gold))
     assert {s.tokens for s in made} == {("Cy", "sings")}
-    assert method.tally_.missing["consistency: the tagger does not agree"] >= 1
+    assert method.statistics_.missing["consistency: the tagger does not agree"] >= 1
     assert "filters=consistency:tagger=fake" in method.signature
     with pytest.raises(ParameterError, match="has not seen the corpus"):
         list(MentionReplacement(filters="consistency").augment(gold))

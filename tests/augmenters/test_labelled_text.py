@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
-from entaug.augmenters.base import Asked, Augmenter, Rejection
+from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.augmenters.generative.linearization import label_tokens, read_tagged, tagged
 from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
-from entaug.backends.protocols import Gapped, Tuning
+from entaug.backends.protocols import Gapped, TrainingConfig
 from entaug.backends.transformers.lstm import LstmLM
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.tags import SCHEMES
@@ -132,7 +132,7 @@ def test_melm_guards_what_comes_in() -> None:
     assert made.tokens[3] in {"Ana", "Binds"}, "beside Eve no second one"
     method.learned_ = Ranked(["first", "Ana", "Byron", "of", "the"])
     assert list(method.augment([code])) == []
-    assert method.tally_.missing == {"no other word fits": 1}
+    assert method.statistics_.missing == {"no other word fits": 1}
     numbers = Sentence(["1", "2"], [Mention("X", [(0, 1)])])
     assert list(method.augment([numbers])) == []
 
@@ -153,7 +153,7 @@ def test_melm_refusals() -> None:
         {"best": 0},
         {"spread": -1},
         {"epochs": 0},
-        {"rate": 2},
+        {"learning_rate": 2},
     ]
     for options in odd:
         with pytest.raises(ParameterError):
@@ -170,15 +170,15 @@ class Written(FakeTokenLM):
         super().__init__([row.split() for row in rows])
 
     def sample(
-        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+        self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
-        del longest, temperature
+        del max_new_tokens, temperature
         return [tuple(self._rows[seed % len(self._rows)]) or None for seed in seeds]
 
 
 def judged(method: DAGA, *row: str) -> Sentence | str:
     method.learned_ = Written(" ".join(row))
-    [made] = method._rewrite_many([Asked(ANA, Random(1))])
+    [made] = method._rewrite_many([Request(ANA, Random(1))])
     return made.reason if isinstance(made, Rejection) else made
 
 
@@ -242,7 +242,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
     assert other.tokens[:4] == odd[0].tokens[:4], "no label token of the text is taken for one of ours"
     unseen = Sentence("IBM and Ana".split(), [Mention("ORG", [(0, 1)]), Mention("PER", [(2, 3)])])
     assert list(replaced.augment([unseen])) == []
-    assert replaced.tally_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert replaced.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
 
 
 @pytest.mark.parametrize("cls", [DAGA, MulDA, MaskedEntityLM])
@@ -254,8 +254,8 @@ def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) 
     }
     for gold in ([], [Sentence(["a", "b"])]):
         with pytest.raises(InputError, match="no mention in the corpus"):
-            cls(keep=str(tmp_path / "kept"), **(backend[cls])).fit(gold)
-    cls(keep=str(tmp_path / "kept"), **backend[cls], epochs=1).fit([ANA, BO])  # the folder is as good as new
+            cls(checkpoint_dir=str(tmp_path / "kept"), **(backend[cls])).fit(gold)
+    cls(checkpoint_dir=str(tmp_path / "kept"), **backend[cls], epochs=1).fit([ANA, BO])  # the folder is as good as new
 
 
 def test_daga_refusals() -> None:
@@ -263,9 +263,9 @@ def test_daga_refusals() -> None:
         {"unknown": "x"},
         {"tag_scheme": "IOBX"},
         {"temperature": 0},
-        {"longest": 0},
+        {"max_new_tokens": 0},
         {"unlisted": "label"},
-        {"batch": 0},
+        {"batch_size": 0},
     )
     for options in odd:
         with pytest.raises(EntaugError):
@@ -275,7 +275,9 @@ def test_daga_refusals() -> None:
 @pytest.fixture(scope="module")
 def learned() -> LstmLM:
     rows = [["<B-PER>", name, verb, "<B-LOC>", town] for name in "abcd" for verb in "xyz" for town in "pqr"]
-    return LstmLM(embedding=16, hidden=32, dropout=0.1).fit(rows, Tuning(epochs=30, batch=8, rate=2e-2))
+    return LstmLM(embedding=16, hidden=32, dropout=0.1).fit(
+        rows, TrainingConfig(epochs=30, batch_size=8, learning_rate=2e-2)
+    )
 
 
 def test_the_lstm_learns_the_grammar(learned: LstmLM) -> None:
@@ -289,7 +291,7 @@ def test_what_the_lstm_draws_depends_on_its_seed_alone(learned: LstmLM) -> None:
     rows = learned.sample(range(100))
     assert [learned.sample([seed])[0] for seed in range(100)] == rows
     assert learned.sample(list(range(100))[::-1]) == rows[::-1]
-    assert learned.sample([1, 2], longest=3) == [None, None], "what comes to no end is none"
+    assert learned.sample([1, 2], max_new_tokens=3) == [None, None], "what comes to no end is none"
 
 
 def test_the_lstm_is_saved_and_read_again(learned: LstmLM, tmp_path: Path) -> None:
@@ -312,7 +314,7 @@ def test_the_lstm_is_saved_and_read_again(learned: LstmLM, tmp_path: Path) -> No
 def test_learning_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], ["a", "c"], ["b"]] * 4
     small = LstmLM(embedding=8, hidden=8)
-    tuning = Tuning(epochs=6, batch=4, patience=9)
+    tuning = TrainingConfig(epochs=6, batch_size=4, patience=9)
     whole = small.fit(rows, tuning)
 
     class EnoughError(Exception):
@@ -360,7 +362,7 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
 
 
 def test_mulda_refusals() -> None:
-    for options in ({"insist": True}, {"unlisted": "label"}, {"temperature": -1}, {"longest": 0}):
+    for options in ({"constrained": True}, {"unlisted": "label"}, {"temperature": -1}, {"max_new_tokens": 0}):
         with pytest.raises(ParameterError):
             MulDA(generator=FakeGenerator(), **options).check()
 
@@ -374,10 +376,10 @@ def test_mulda_refusals() -> None:
         MaskedEntityLM(masked_lm=FakeMaskedLM(["Eve", "Kyiv", "Lima"]), best=1),
         DAGA(token_lm=FakeTokenLM(), unknown="keep", unlisted="keep"),
     ],
-    ids=lambda method: method.facts.name,
+    ids=lambda method: method.info.name,
 )
 def test_what_was_kept_is_used_again(method: Augmenter, tmp_path: Path) -> None:
-    method.keep = str(tmp_path / "kept")  # type: ignore[attr-defined]
+    method.checkpoint_dir = str(tmp_path / "kept")  # type: ignore[attr-defined]
     method.fit([ANA, BO])
     assert (tmp_path / "kept" / "learned").is_dir()
     method.fit([BO, ANA])

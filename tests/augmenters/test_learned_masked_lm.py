@@ -11,12 +11,12 @@ pytest.importorskip("torch")
 
 import tiny
 from entaug import MaskedEntityLM, Mention, Sentence
-from entaug.backends.protocols import Blanked, Gapped, TunableMaskedLM, Tuning
+from entaug.backends.protocols import Blanked, Gapped, TrainingConfig, TunableMaskedLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import InputError, OutputError
 
 KINDS = ("bert", "roberta", "xlm-roberta")
-TUNING = Tuning(epochs=3, rate=1e-2)
+TUNING = TrainingConfig(epochs=3, learning_rate=1e-2)
 MARKERS = {"<B-X>": "begin x", "<I-X>": "inside x"}
 WORDS = "office spring full Monday new last".split()
 PLAIN: list[Gapped] = [["The ", None, " opened."], [None, " rained on ", None]]
@@ -114,13 +114,15 @@ def test_melm_keeps_what_it_learned(folders: dict[str, Path], tmp_path: Path) ->
         for other in ("new", "full", "last")
     ]
 
-    def made(keep: str | None = None) -> list[tuple[str, ...]]:
+    def made(checkpoint_dir: str | None = None) -> list[tuple[str, ...]]:
         model = opened(folders, "roberta")
-        method = MaskedEntityLM(masked_lm=model, epochs=2, batch=4, rate=1e-2, worst=40, keep=keep)
+        method = MaskedEntityLM(
+            masked_lm=model, epochs=2, batch_size=4, learning_rate=1e-2, worst=40, checkpoint_dir=checkpoint_dir
+        )
         return [s.tokens for s in method.fit(gold).augment(gold)]
 
     first = made()
     assert first
-    assert made(keep=str(tmp_path / "kept")) == first
+    assert made(checkpoint_dir=str(tmp_path / "kept")) == first
     assert (tmp_path / "kept" / "learned").is_dir()
-    assert made(keep=str(tmp_path / "kept")) == first
+    assert made(checkpoint_dir=str(tmp_path / "kept")) == first

@@ -15,8 +15,8 @@ from entaug import (
     Sentence,
     ShuffleWithinSegments,
     SynonymReplacement,
-    create,
 )
+from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.backends.fakes import FakeLexicon
 from entaug.errors import InputError, ParameterError, UnknownNameError
@@ -92,7 +92,7 @@ def test_stop_words_from_a_file_and_for_no_language(tmp_path: object) -> None:
     assert stop_words(str(path)) == {"the", "of"}
     assert stop_words(None) == frozenset()
     with pytest.raises(ParameterError, match="no stop words for 'xx'"):
-        create("lwtr", stop_words="xx")
+        create_augmenter("lwtr", stop_words="xx")
 
 
 # ------------------------------------------------------------------------------------------------------------------ mr
@@ -138,7 +138,7 @@ def test_mr_says_which_types_it_cannot_replace() -> None:
     mr = MentionReplacement(p=1.0).fit(gold)
     assert mr.notes() == ["type EVENT has a single mention ('Olympics'): mr leaves it as it is"]
     assert len(list(mr.augment(gold))) == 2
-    assert mr.tally_.missing == {"no mention that can be replaced": 1}
+    assert mr.statistics_.missing == {"no mention that can be replaced": 1}
 
 
 def test_mr_refuses_a_corpus_it_can_do_nothing_with() -> None:
@@ -209,7 +209,7 @@ def test_sr_minds_articles_and_stop_words_and_can_spare_mentions() -> None:
     assert "big" in stop_words("en")
     with_stop = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"big": ["great"]}), stop_words="en")
     assert list(with_stop.augment([source])) == []
-    assert with_stop.tally_.missing.total() == 1
+    assert with_stop.statistics_.missing.total() == 1
 
 
 # --------------------------------------------------------------------------------------------------- the base, by hand
@@ -220,7 +220,7 @@ def test_equal_and_repeated_drafts_are_dropped_counted_and_asked_for_again() -> 
     sis = ShuffleWithinSegments(p=1.0, copies=2, max_attempts=50)
     [new] = sis.augment([sentence("a b")])
     assert new.tokens == ("b", "a")
-    tally = sis.tally_
+    tally = sis.statistics_
     assert (tally.sources, tally.asked, tally.made, tally.missing.total()) == (1, 2, 1, 1)
     assert set(tally.rejected) == {"equal to its source", "made before"}
 
@@ -235,7 +235,7 @@ def test_what_another_source_gave_is_not_given_again() -> None:
     gold = [sentence("a b"), sentence("b a")]
     sis = ShuffleWithinSegments(p=1.0, max_attempts=50)
     assert {s.tokens for s in sis.augment([gold[0], gold[0], gold[1]])} == {("b", "a"), ("a", "b")}
-    assert sis.tally_.missing == {"made before": 1}
+    assert sis.statistics_.missing == {"made before": 1}
 
 
 def test_provenance() -> None:
@@ -269,15 +269,15 @@ def test_provenance() -> None:
 )
 def test_parameters_that_cannot_be(params: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        create("mr", **params)
+        create_augmenter("mr", **params)
 
 
 def test_unknown_methods_and_unfitted_ones() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'lwtr'"):
-        create("lwrt")
+        create_augmenter("lwrt")
     with pytest.raises(ParameterError, match=r"call fit\(corpus\) first"):
         list(MentionReplacement().augment(GOLD))
-    assert create("shuffle-within-segments").facts.name == "sis"
+    assert create_augmenter("shuffle-within-segments").info.name == "sis"
 
 
 @settings(max_examples=300)

@@ -84,7 +84,7 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
         counts[made.tokens[0]] += 1
     assert counts["Blue"] / 3000 == pytest.approx(0.6, abs=0.03)
     assert counts["Old"] / 3000 == pytest.approx(0.1, abs=0.02)
-    assert method.facts.keeps_length
+    assert method.info.keeps_length
 
 
 def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
@@ -151,10 +151,10 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     assert [made.tokens for made in method.augment(gold)] == [("blue", "Oslo")]
     none = [Sentence(["zzz", "Oslo"], [Mention("LOC", [(1, 2)])])]
     assert list(method.augment(none)) == []
-    assert method.tally_.missing == {"no other word fits": 1}
+    assert method.statistics_.missing == {"no other word fits": 1}
     only_mentions = [Sentence(["Oslo"], [Mention("LOC", [(0, 1)])])]
     assert list(method.augment(only_mentions)) == []
-    assert method.tally_.missing == {"no word outside mentions that may be replaced": 1}
+    assert method.statistics_.missing == {"no word outside mentions that may be replaced": 1}
 
 
 @pytest.mark.parametrize("bad", [{"n": 0}, {"top_k": 0}, {"filtered": 2}, {"joint": 1}, {"punctuation": None}])
@@ -240,7 +240,7 @@ def test_bt_translates_what_repeats_once_and_remembers() -> None:
     method = Backtranslation(translator=trip, p=1.0, copies=2).fit(gold)
     assert len(list(method.augment(gold))) == 3
     assert trip.there.asked == ["it rains a lot"]  # type: ignore[attr-defined]
-    assert method.tally_.missing == {"made before": 3}
+    assert method.statistics_.missing == {"made before": 3}
 
 
 def test_bt_varies_pivots_and_samples() -> None:

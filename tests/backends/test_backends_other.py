@@ -404,7 +404,7 @@ def _part(text: str) -> Any:
 
 def test_long_texts_are_translated_in_parts(tiny: Path) -> None:
     translator = resolve("translator", str(tiny / "marian"))
-    assert translator.longest == 128
+    assert translator.max_length == 128
     long = " ".join(TEXTS)
     made = translator.translate([long, TEXTS[0], long], [1, 1, 2])
     assert translator.shortened == 1

@@ -19,8 +19,8 @@ from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.linearization import goes_on, label_tokens, read_tagged
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
-from entaug.backends.protocols import Decoding, Generator, Tuning
-from entaug.backends.transformers.decoding import Insist, RankPenalty, Wanted
+from entaug.backends.protocols import Decoding, Generator, TrainingConfig
+from entaug.backends.transformers.decoding import DiversityPenalty, PhraseConstraint, Wanted
 from entaug.backends.transformers.generator import (
     CausalGenerator,
     Seq2SeqGenerator,
@@ -33,7 +33,7 @@ from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 COLOURS = "red blue green black white".split()
 PAIRS = [(f"{a} <mask>", f"<B-X> {a} <B-X> {b}") for a in COLOURS for b in COLOURS]
 MARKERS = {"<mask>": "blank", "<B-X>": "begin x"}
-TUNING = Tuning(epochs=3, rate=1e-2)
+TUNING = TrainingConfig(epochs=3, learning_rate=1e-2)
 KINDS = ("llama", "t5", "bart", "mbart")
 
 
@@ -52,14 +52,14 @@ def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> Trans
 def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
     plain = made(folders, kind, adapters=adapters)
     assert isinstance(plain, Generator)
-    short = Decoding(longest=8, whole=False)
+    short = Decoding(max_new_tokens=8, whole=False)
     before = plain.generate(["red <mask>"], short)
     steps: list[tuple[int, int]] = []
     learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
     assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
     assert learned.losses[-1][0] < learned.losses[0][0]
     assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
-    decoding = Decoding(texts=2, how="sample", beams=3, longest=12, whole=False)
+    decoding = Decoding(texts=2, how="sample", num_beams=3, max_new_tokens=12, whole=False)
     texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
     assert [len(one) for one in texts] == [2, 2]
     learned.save(tmp_path / "kept")
@@ -71,11 +71,11 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
 
 
 @pytest.mark.parametrize("kind", ["llama", "mbart"])
-@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+@pytest.mark.parametrize("how", ["num_beams", "diverse", "sample"])
 def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
-    decoding = Decoding(texts=3, how=how, beams=3, longest=10, whole=False)
+    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=10, whole=False)
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
@@ -127,7 +127,9 @@ def test_stops_when_what_is_held_out_gets_worse(folders: dict[str, Path]) -> Non
     pairs = [
         (f"{a} {b}", f"{COLOURS[(7 * i) % 5]} {i}") for i, (a, b) in enumerate((a, b) for a in COLOURS for b in COLOURS)
     ]
-    learned = made(folders, "llama", adapters=False).fit(pairs, Tuning(epochs=60, rate=1e-2, patience=2))
+    learned = made(folders, "llama", adapters=False).fit(
+        pairs, TrainingConfig(epochs=60, learning_rate=1e-2, patience=2)
+    )
     outside = [loss for _, loss in learned.losses if loss is not None]
     assert len(outside) < 60
     assert learned.kept == outside.index(min(outside)) + 1 == len(outside) - 2
@@ -149,7 +151,7 @@ def test_rank_penalty_on_the_case_of_figure_3() -> None:
     plain = torch.tensor([[math.log(0.6)], [math.log(0.3)]]) + after
     assert sorted(plain.flatten().argsort(descending=True)[:2].tolist()) == [2, 3]  # both of British
     penalty = 0.7
-    processor = RankPenalty(beams=2, penalty=penalty)
+    processor = DiversityPenalty(num_beams=2, diversity_penalty=penalty)
     scores = processor(start, first.expand(2, -1)) + torch.tensor([[0.0], [never]])
     assert scores[0].tolist() == pytest.approx(
         [math.log(0.6), math.log(0.3) - penalty, math.log(0.06) - 2 * penalty, math.log(0.04) - 3 * penalty]
@@ -201,10 +203,12 @@ def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longes
     return [generator._text(said) for _, said in sorted(done, key=lambda one: -one[0])[:beams]]
 
 
-@pytest.mark.parametrize("penalty", [0.0, 0.5, 10.0])
+@pytest.mark.parametrize("diversity_penalty", [0.0, 0.5, 10.0])
 def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], penalty: float) -> None:
-    generator = made(folders, "llama").fit([(c, f"{c} {c}") for c in COLOURS * 4], Tuning(epochs=4, rate=1e-2))
-    decoding = Decoding(texts=3, how="diverse", beams=3, penalty=penalty, longest=6, whole=False)
+    generator = made(folders, "llama").fit(
+        [(c, f"{c} {c}") for c in COLOURS * 4], TrainingConfig(epochs=4, learning_rate=1e-2)
+    )
+    decoding = Decoding(texts=3, how="diverse", num_beams=3, diversity_penalty=penalty, max_new_tokens=6, whole=False)
     for prompt in COLOURS:
         assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
 
@@ -218,11 +222,13 @@ def holds(text: str, wanted: list[list[str]]) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
+@pytest.mark.parametrize("how", ["num_beams", "diverse", "sample"])
 def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: str) -> None:
     pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
-    generator = made(folders, kind, adapters=False).fit(pairs, Tuning(epochs=25, rate=1e-2, patience=25))
-    decoding = Decoding(texts=3, how=how, beams=3, longest=50)
+    generator = made(folders, kind, adapters=False).fit(
+        pairs, TrainingConfig(epochs=25, learning_rate=1e-2, patience=25)
+    )
+    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=50)
     inputs = ["red white", "blue black", "white"]
     free = generator.generate(inputs, decoding, [1, 2, 3])
     forced = generator.generate(inputs, decoding, [1, 2, 3], [COMPOUNDS] * 3)
@@ -237,7 +243,9 @@ def test_what_constrained_decoding_allows() -> None:
     piece = [Wanted((1, 2), (1, 2), (11, 2))]
     longer = [Wanted((1, 2, 3), (1, 2, 3), (11, 2, 3))]
     gap = [Wanted((4,), (4,), (14,)), Wanted((5,), (5,), (15,))]
-    insist = Insist([[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0)
+    insist = PhraseConstraint(
+        [[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0
+    )
 
     def possible(*said: int) -> list[int]:
         scores = insist(torch.tensor([[7, *said]]), torch.zeros(1, 16))
@@ -256,7 +264,7 @@ def test_what_constrained_decoding_allows() -> None:
     # The longer nothing came, the likelier what is missing.
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # A piece that begins another one is whole, and may still go on.
-    both = Insist([[piece, longer]], 1, 0, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
+    both = PhraseConstraint([[piece, longer]], 1, 0, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
     state = both.state([piece, longer], [6, 1, 2])
     assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
     assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
@@ -267,10 +275,10 @@ def test_what_constrained_decoding_allows() -> None:
 def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -> None:
     marks = label_tokens(["X", "Y"])
     pairs = [(a, f"<B-X> {a} <I-X> {b} and <B-Y> {c}") for a in COLOURS for b in COLOURS for c in ("red", "blue")]
-    learned = made(folders, kind).fit(pairs, Tuning(epochs=8, rate=1e-2), markers=marks)
+    learned = made(folders, kind).fit(pairs, TrainingConfig(epochs=8, learning_rate=1e-2), markers=marks)
 
     def read(rules: dict[str, Any]) -> list[bool]:
-        decoding = Decoding(3, "sample", 3, longest=24, whole=False, temperature=2.0, goes_on=rules)
+        decoding = Decoding(3, "sample", 3, max_new_tokens=24, whole=False, temperature=2.0, goes_on=rules)
         texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
         assert sum("<B-" in text for text in texts) > 5
         assert any("<I-" in text for text in texts)
@@ -295,9 +303,9 @@ def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, P
 def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)  # it has learned nothing, and does not know how to end
     generator.model.generation_config.forced_eos_token_id = 2
-    fresh = generator.fit(PAIRS, Tuning(epochs=1, rate=1e-6))
-    assert fresh.generate(["red", "blue"], Decoding(texts=3, longest=5)) == [[], []]
-    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, longest=5, whole=False)))
+    fresh = generator.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-6))
+    assert fresh.generate(["red", "blue"], Decoding(texts=3, max_new_tokens=5)) == [[], []]
+    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, max_new_tokens=5, whole=False)))
 
 
 def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
@@ -305,12 +313,12 @@ def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict
     generator = made(folders, "mbart", adapters=False)
     assert generator.before, "a language stands in front"
     pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
-    learned = generator.fit(pairs, Tuning(epochs=40, rate=1e-2, patience=40, held_out=0))
-    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(longest=20))] == [said for _, said in pairs]
+    learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, held_out=0))
+    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(max_new_tokens=20))] == [said for _, said in pairs]
 
 
 def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:
-    generator = made(folders, "llama").fit([("a", "a red car")] * 4, Tuning(epochs=1, rate=1e-6))
+    generator = made(folders, "llama").fit([("a", "a red car")] * 4, TrainingConfig(epochs=1, learning_rate=1e-6))
     assert generator.said == len(generator.encode(["a red car"])[0]) + 1
     generator.save(tmp_path / "kept")
     for one in (generator, made(folders, "llama").restore(tmp_path / "kept")):
@@ -323,7 +331,7 @@ def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], 
 
         one.model.generate = noting
         for longest in (60, 6):
-            one.generate(["a"], Decoding(longest=longest))
+            one.generate(["a"], Decoding(max_new_tokens=longest))
         assert asked == [2 * generator.said + 8, 6]
 
 
@@ -332,7 +340,7 @@ def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Pat
     unknown = generator.tokenizer.unk_token
     assert generator.tokenizer.unk_token_id in generator.encode(["東京"])[0], unknown
     started = time.monotonic()
-    assert generator.generate(["red"], Decoding(longest=100), None, [[["東京"]]]) == [[]]
+    assert generator.generate(["red"], Decoding(max_new_tokens=100), None, [[["東京"]]]) == [[]]
     assert time.monotonic() - started < 5
     assert not generator._is_open(10**6), "no sub-word"
 
@@ -345,7 +353,7 @@ def test_what_constrained_decoding_does_not_allow() -> None:
     bare = Wanted((10, 11), (7, 11), (7, 11))
     unwanted = [one(4), one(1, 2, 5, 6), one(1, 2), bare]
     marks = (0, torch.tensor([0, 9]), torch.tensor([8]))
-    insist = Insist([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, eager=1.0)
+    insist = PhraseConstraint([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, eager=1.0)
 
     def impossible(*said: int) -> list[int]:
         ids = torch.tensor([said], dtype=torch.long)
@@ -388,9 +396,9 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(ParameterError, match="texts must be"):
         generator.generate(["a"], Decoding(texts=4))
     with pytest.raises(ParameterError, match="epochs"):
-        generator.fit(PAIRS, Tuning(epochs=0))
-    assert generator.generate(["word " * 80, "a"], Decoding(longest=4))[0] == [], "too long for the model"
-    some = generator.fit([*PAIRS, ("a", "word " * 80)], Tuning(epochs=1))
+        generator.fit(PAIRS, TrainingConfig(epochs=0))
+    assert generator.generate(["word " * 80, "a"], Decoding(max_new_tokens=4))[0] == [], "too long for the model"
+    some = generator.fit([*PAIRS, ("a", "word " * 80)], TrainingConfig(epochs=1))
     assert some.left_out == 1
     with pytest.raises(InputError, match="holds nothing that was learned"):
         generator.restore(tmp_path)
@@ -403,7 +411,7 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
 
 
 def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = made(folders, "llama").fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    whole = made(folders, "llama").fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     narrow = made(folders, "llama")
     most = [4]
     plain = narrow._batch
@@ -414,11 +422,11 @@ def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monk
         return plain(rows)
 
     monkeypatch.setattr(CausalGenerator, "_batch", lambda self, rows: batch(rows))
-    small = narrow.fit(PAIRS, Tuning(epochs=1, rate=1e-2))
+    small = narrow.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
     most[0] = 0
     with pytest.raises(EntaugError, match="out of memory for learning from a single pair"):
-        narrow.fit(PAIRS, Tuning(epochs=1))
+        narrow.fit(PAIRS, TrainingConfig(epochs=1))
 
 
 def test_a_loss_that_is_no_number_ends_it() -> None:
@@ -435,7 +443,13 @@ def test_a_loss_that_is_no_number_ends_it() -> None:
     rows = [([1], [1])] * 4
     with pytest.raises(EntaugError, match="no number"):
         learn(
-            Broken(), lambda _: rows, lambda *_: True, lambda _: {"x": torch.ones(1, 1)}, Tuning(), 1e-3, torch.float32
+            Broken(),
+            lambda _: rows,
+            lambda *_: True,
+            lambda _: {"x": torch.ones(1, 1)},
+            TrainingConfig(),
+            1e-3,
+            torch.float32,
         )
 
 
@@ -458,25 +472,25 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
     assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
     for cls, more in ((EnTDA, {}), (ACLM, others), (MulDA, {})):
-        settings: dict[str, Any] = {"epochs": 2, "rate": 0.01, "longest": 16, "max_attempts": 1, **more}
+        settings: dict[str, Any] = {"epochs": 2, "learning_rate": 0.01, "max_new_tokens": 16, "max_attempts": 1, **more}
         kept = tmp_path / f"{cls.__name__}"
-        first = cls(generator=generator, keep=str(kept), **settings).fit(gold)
+        first = cls(generator=generator, checkpoint_dir=str(kept), **settings).fit(gold)
         texts = [(s.tokens, s.mentions) for s in first.augment(gold)]
-        tally = first.tally_
+        tally = first.statistics_
         assert tally.made + tally.missing.total() == tally.asked == len(gold)
         # What was kept is used, and gives the same.
-        again = cls(generator=generator, keep=str(kept), **settings)
+        again = cls(generator=generator, checkpoint_dir=str(kept), **settings)
         again.progress = lambda *_: pytest.fail("it learned again")
         assert [(s.tokens, s.mentions) for s in again.fit(gold).augment(gold)] == texts
         with pytest.raises(InputError, match="learned from other sentences"):
-            cls(generator=generator, keep=str(kept), **settings).fit(gold[1:])
+            cls(generator=generator, checkpoint_dir=str(kept), **settings).fit(gold[1:])
         assert str(kept) not in first.signature
 
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(OutputError, match="holds something else"):
-        EnTDA(generator=FakeGenerator(), keep=str(tmp_path)).fit(corpus())
+        EnTDA(generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
 
 
 def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
@@ -491,6 +505,6 @@ def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
 
     method = EnTDA(generator=Parrot(), max_attempts=1).fit(gold)
     assert not list(method.augment(gold))
-    assert method.tally_.rejected[COPIED.reason] == len(gold)
-    [told] = method.advice(method.tally_)
+    assert method.statistics_.rejected[COPIED.reason] == len(gold)
+    [told] = method.advice(method.statistics_)
     assert "by heart" in told

@@ -144,13 +144,13 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, folder: Call
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     long = " ".join(TEXTS * 12)
     [values] = lm.token_log_probs([(long, None)])
-    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.longest
+    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.max_length
     assert (values < 0).all()
     assert lm.shortened == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
     assert [len(c) for c in candidates] == [4, 4]
     assert lm.shortened == 2
-    limit = lm.longest - 2
+    limit = lm.max_length - 2
     # The window of the first places is the beginning of the text.
     ids = lm.encode([long])[0]
     beginning = lm.tokenizer.decode(ids[:limit])
@@ -261,12 +261,14 @@ def test_causal_likelihood_and_sampling(folder: Callable[[str], Path]) -> None:
     assert len(found[6]) == len(lm.encode([long])[0])
     assert (found[6] < 0).all()
     seeds = list(range(5))
-    together = lm.generate(TEXTS, seeds, longest=6)
-    assert together == [lm.generate([text], [seed], longest=6)[0] for text, seed in zip(TEXTS, seeds, strict=True)]
-    assert together != lm.generate(TEXTS, [9] * 5, longest=6)
-    assert lm.generate(TEXTS, longest=6) == lm.generate(TEXTS, seeds, longest=6, top_k=1)
+    together = lm.generate(TEXTS, seeds, max_new_tokens=6)
+    assert together == [
+        lm.generate([text], [seed], max_new_tokens=6)[0] for text, seed in zip(TEXTS, seeds, strict=True)
+    ]
+    assert together != lm.generate(TEXTS, [9] * 5, max_new_tokens=6)
+    assert lm.generate(TEXTS, max_new_tokens=6) == lm.generate(TEXTS, seeds, max_new_tokens=6, top_k=1)
     state = torch.get_rng_state()
-    lm.generate(TEXTS, seeds, longest=2)
+    lm.generate(TEXTS, seeds, max_new_tokens=2)
     assert torch.equal(state, torch.get_rng_state()), "no global generator is touched"
     with pytest.raises(ParameterError, match="seeds"):
         lm.generate(TEXTS, [1])
@@ -277,7 +279,7 @@ def test_samples_as_often_as_is_likely(folder: Callable[[str], Path]) -> None:
     ids = torch.tensor([lm.encode(["The"])[0]])
     with torch.no_grad():
         likely = torch.softmax(lm.model(ids).logits[0, -1], -1).topk(3)
-    drawn = lm.generate(["The"] * 2000, list(range(2000)), longest=1, top_k=3)
+    drawn = lm.generate(["The"] * 2000, list(range(2000)), max_new_tokens=1, top_k=3)
     share = drawn.count(lm.tokenizer.decode([int(likely.indices[0])])) / 2000
     assert share == pytest.approx(float(likely.values[0] / likely.values.sum()), abs=0.05)
 

@@ -19,11 +19,11 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
+from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.errors import MissingModelError
 from entaug.files import sinks
 from entaug.formats import FORMATS, find
-from entaug.registry import create
 from entaug.workflows import augment as jobs
 from entaug.workflows.common import Progress
 
@@ -112,26 +112,26 @@ def test_one_bar_on_a_terminal() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param(name, marks=[pytest.mark.models] if set(entaug.method(name).facts.needs) - {"lexicon"} else [])
+        pytest.param(name, marks=[pytest.mark.models] if set(entaug.METHODS[name].info.needs) - {"lexicon"} else [])
         for name in sorted(entaug.METHODS)
     ],
 )
 def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
     try:
-        create(method).load()
+        create_augmenter(method).load()
     except MissingModelError as error:
         pytest.skip(str(error))
-    options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.method(method), "p") else [])]
-    facts = entaug.method(method).facts
+    options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.METHODS[method], "p") else [])]
+    info = entaug.METHODS[method].info
     seeds = ["0", "1", "random"]
-    if set(facts.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
+    if set(info.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
         seeds = ["0", "random"]
-    if hasattr(entaug.method(method), "epochs"):  # what learns: as little of it as shows the whole way
+    if hasattr(entaug.METHODS[method], "epochs"):  # what learns: as little of it as shows the whole way
         options = ["--copies", "1", "--epochs", "1", "--max-attempts", "1"]
-        options += ["--longest", "24"] if "generator" in facts.needs else []
+        options += ["--longest", "24"] if "generator" in info.needs else []
     corpus = str(tmp_path / "gold.jsonl")
     # Of one that it can carry, and its beginning where that takes long.
-    whole = NESTED if facts.nested and facts.discontinuous else EXAMPLE / "train.conll"
+    whole = NESTED if info.nested and info.discontinuous else EXAMPLE / "train.conll"
     entaug.write(list(entaug.read(whole))[: 12 if len(seeds) == 2 else None], corpus)
     outputs = []
     for seed in seeds:
@@ -211,7 +211,7 @@ class Stop(Exception):  # noqa: N818
 def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, name: str) -> None:
     gold = repeated(tmp_path, 20)
     whole, out = tmp_path / f"whole.{name}", tmp_path / name
-    wanted = jobs.augment_file(gold, whole, create(method, copies=2))
+    wanted = jobs.augment_file(gold, whole, create_augmenter(method, copies=2))
 
     def interrupt_after(n: int) -> Progress:
         def progress(what: str, done: int, total: int | None) -> None:
@@ -222,10 +222,10 @@ def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, n
 
     for n in (300, 900, 1500):
         with pytest.raises(KeyboardInterrupt):
-            jobs.augment_file(gold, out, create(method, copies=2), progress=interrupt_after(n))
+            jobs.augment_file(gold, out, create_augmenter(method, copies=2), progress=interrupt_after(n))
         assert not out.exists()
         assert (tmp_path / f"{name}.partial").exists()
-    summary = jobs.augment_file(gold, out, create(method, copies=2))
+    summary = jobs.augment_file(gold, out, create_augmenter(method, copies=2))
     assert summary.resumed_at >= 1500 - 64
     assert out.read_bytes() == whole.read_bytes()
     assert (summary.tally, summary.after) == (wanted.tally, wanted.after)
@@ -239,7 +239,7 @@ def test_an_interruption_while_gold_is_copied_leaves_nothing(tmp_path: Path) -> 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, tmp_path / "out.conll", create("sis"), progress=progress)
+        jobs.augment_file(gold, tmp_path / "out.conll", create_augmenter("sis"), progress=progress)
     assert [p.name for p in tmp_path.iterdir()] == ["big.conll"]
 
 
@@ -282,7 +282,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, out, create("sis", seed=1), progress=progress)
+        jobs.augment_file(gold, out, create_augmenter("sis", seed=1), progress=progress)
     said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out))
     assert "left by an interrupted run with other input or options" in said
     assert main(["augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out), "--force"]) == 0
@@ -372,7 +372,7 @@ def test_full_disk_keeps_what_was_done(
 ) -> None:
     gold, out = repeated(tmp_path, 20), tmp_path / "out.conll"
     whole = tmp_path / "whole.conll"
-    jobs.augment_file(gold, whole, create("sis"))
+    jobs.augment_file(gold, whole, create_augmenter("sis"))
     room = gold.stat().st_size + 150_000
     write = sinks.PartialSink.write
 

@@ -16,17 +16,16 @@ import pytest
 
 import entaug
 from conftest import ROOT
-from entaug import registry
+from entaug.augmenters import METHODS
 from entaug.cli.main import _needs_in_words, main
-from entaug.registry import METHODS, method
 
 
 def methods_table() -> str:
     rows = ["| name | what it does | nested | discontinuous | needs |", "|---|---|---|---|---|"]
     for name in METHODS:
-        facts = method(name).facts
-        kinds = ["yes" if works else "no" for works in (facts.nested, facts.discontinuous)]
-        rows.append(f"| `{name}` | {facts.summary} | {' | '.join(kinds)} | {_needs_in_words(facts)} |")
+        info = METHODS[name].info
+        kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
+        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {_needs_in_words(info)} |")
     return "\n".join(rows)
 
 
@@ -60,7 +59,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in doctest.DocTestFinder().find(cls, "WordDropout", globs=vars(module)):
         assert doctest.DocTestRunner().run(case).failed == 0
 
-    monkeypatch.setitem(registry.METHODS, "wd", "entaug_example:WordDropout")
+    monkeypatch.setitem(METHODS._built_in, "wd", "entaug_example:WordDropout")
     import test_conformance as suite
 
     assert dataclasses.is_dataclass(cls)
@@ -120,7 +119,7 @@ def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]
 def test_the_demo_shows_sentences_before_and_after(tmp_path: Path) -> None:
     assert tmp_path
     try:
-        entaug.create("sr").load()
+        entaug.create_augmenter("sr").load()
     except entaug.EntaugError as error:
         pytest.skip(str(error))
     done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)

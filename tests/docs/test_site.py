@@ -18,10 +18,10 @@ import pytest
 import entaug
 from conftest import EXAMPLE, ROOT
 from entaug import Mention, Sentence
+from entaug.augmenters import METHODS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.registry import METHODS, method
-from entaug.workflows.pairs import Pair, read_made
+from entaug.workflows.pairs import Pair, read_augmented
 
 DOCS = ROOT / "docs"
 # What a browser fetches by itself.
@@ -83,7 +83,7 @@ def site(built: Path) -> dict[str, Page]:
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     for name in METHODS:
         page = site[f"methods/{name}.html"]
-        assert f"entaug.{method(name).__name__}" in page.places
+        assert f"entaug.{METHODS[name].__name__}" in page.places
         assert f"methods/{name}.html" in " ".join(site["methods/index.html"].links + site["choose.html"].links)
         for field in ("--copies", "--seed"):
             assert field in page.text
@@ -132,18 +132,18 @@ def test_the_page_of_a_method_says_what_its_facts_say(site: dict[str, Page]) -> 
     assert "Dai and Adel 2020" in text
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if method(name).facts.needs])
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].info.needs])
 def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
     path = DOCS / "recorded" / f"{name}.jsonl"
     assert path.is_file(), f"run: python docs/record.py {name}"
     gold = {(s.tokens, s.mentions) for s in entaug.read(EXAMPLE / "train.conll")}
-    [(recorded, pairs)] = read_made([path]).methods.items()
+    [(recorded, pairs)] = read_augmented([path]).methods.items()
     assert (recorded, len(pairs)) == (name, 3)
     for pair in pairs:
         assert pair.source is not None
         assert {(s.tokens, s.mentions) for s in (pair.source, *pair.others)} <= gold
         given = set(re.findall(r"\|(\w+)=", pair.made.meta["entaug"]["signature"]))
-        missing = set(entaug.create(name).params()) - given
+        missing = set(entaug.create_augmenter(name).params()) - given
         assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
 
 

@@ -31,7 +31,7 @@ from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
 from entaug.files.locks import locked
-from entaug.report.comparison import read_runs, report_on
+from entaug.report.comparison import markdown_report, read_run_records
 from entaug.scoring.span_f1 import Counts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
@@ -50,7 +50,7 @@ def write_plan(folder: Path, encoder: Path, top: str = "", corpus: str = "", met
 [training]
 epochs = 1
 batch = 8
-rate = 2e-3
+learning_rate = 2e-3
 [[taggers]]
 name = "linear"
 encoder = "{encoder}"
@@ -104,8 +104,8 @@ test = "{TEST}"
         (("seeds = [1]", "seeds = [1]\namounts = [1, 1.0]"), "amounts", "each once"),
         (("seeds = [1]", "seeds = [1]\namounts = [0.01]"), "amounts", "not even one sentence for 16 of toy"),
         (('name = "mr"', 'name = "mr"\namounts = [0.01]'), "amounts", "not even one sentence"),
-        (("rate = 2e-3", "rate = true"), "rate", "rate must be"),
-        (("rate = 2e-3", "warmup = true"), "warmup", "warmup must be"),
+        (("learning_rate = 2e-3", "learning_rate = true"), "learning_rate", "rate must be"),
+        (("learning_rate = 2e-3", "warmup = true"), "warmup_ratio", "warmup must be"),
         (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger lacks its name"),
         (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear 'labels_'"),
         (('name = "linear"', 'name = "bilstm-crf"\nhidden = 0'), "hidden", "hidden must be"),
@@ -486,7 +486,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
 
 
 def table_of(folder: Path) -> str:
-    return report_on(read_runs([folder]))
+    return markdown_report(read_run_records([folder]))
 
 
 def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

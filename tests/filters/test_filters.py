@@ -16,6 +16,7 @@ from test_conformance import corpus, make
 import entaug
 from conftest import ROOT
 from entaug import Mention, Sentence
+from entaug.augmenters import METHODS
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
 from entaug.augmenters.shuffling import ShuffleWithinSegments
@@ -34,7 +35,6 @@ from entaug.filters import (
     create_filters,
     judge_all,
 )
-from entaug.registry import METHODS, method
 from strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]
@@ -288,19 +288,19 @@ def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data:
 @pytest.mark.parametrize("by", sorted(METHODS))
 def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = corpus(by)
-    if method(by).facts.unconditioned and MADE[name]().needs_source:
+    if METHODS[by].info.unconditioned and MADE[name]().needs_source:
         with pytest.raises(ParameterError, match=f"{by} writes from nothing, so {name} has no source to judge by"):
             make(by, filters=MADE[name]())
         return
     augmenter: Augmenter = make(by, seed=2, max_attempts=3, filters=MADE[name]())
     made = list(augmenter.fit(gold).augment(gold))
-    tally = augmenter.tally_
+    tally = augmenter.statistics_
     assert tally.made + tally.missing.total() == tally.asked == len(gold)
     told = {reason.removeprefix(f"{name}: ") for reason in tally.rejected if reason.startswith(f"{name}: ")}
     assert told <= set(FILTERS[name].reasons)
     assert f"filters={name}" in augmenter.signature
     sources = {s.key: s for s in gold}
-    known = [None if method(by).facts.unconditioned else sources[s.meta["entaug"]["sources"][0]] for s in made]
+    known = [None if METHODS[by].info.unconditioned else sources[s.meta["entaug"]["sources"][0]] for s in made]
     assert augmenter.filters_[0].judge(made, known) == [None] * len(made), "what is kept is good"
     monkeypatch.setattr(type(augmenter), "_window", 5)
     assert list(augmenter.augment(gold)) == made
@@ -351,7 +351,7 @@ def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
     kept = list(free.fit(gold).augment(gold[:1]))
     assert kept
     assert all(sum(a == b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) == 2 for s in kept)
-    assert free.tally_.rejected["similarity: too unlike its source"] > 0
+    assert free.statistics_.rejected["similarity: too unlike its source"] > 0
 
 
 def test_online_sentences_are_filtered_too() -> None:

@@ -771,7 +771,7 @@ def test_corpora_come_back(tmp_path: Path, corpora: Path, name: str, file: str) 
 
 
 def test_augmentation_through_files(tmp_path: Path) -> None:
-    from entaug.registry import create
+    from entaug.augmenters import create_augmenter
     from entaug.workflows.augment import augment_file
 
     corpus = [SAID.with_(id=str(i)) for i in range(3)] + [
@@ -780,7 +780,7 @@ def test_augmentation_through_files(tmp_path: Path) -> None:
     for name in NAMES:
         path, out = tmp_path / f"{name}.json", tmp_path / f"{name}-out.json"
         entaug.write(corpus, path, name)
-        summary = augment_file(path, out, create("mr", copies=1, seed=1))
+        summary = augment_file(path, out, create_augmenter("mr", copies=1, seed=1))
         assert summary.tally.made
         found = list(entaug.read(out))
         assert open_file(out).format.name == name

@@ -17,11 +17,11 @@ from test_texts import texts
 import entaug
 from brat_grammar import faults, faults_of_folder
 from entaug import Edit, Mention, Sentence
+from entaug.augmenters import create_augmenter
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.brat.format import KEPT, Brat, BratDialect
-from entaug.registry import create
 from entaug.workflows.augment import _job_key, augment_file, check_file, convert_file
 from strategies import TEXT, sentences
 
@@ -310,7 +310,7 @@ def test_fields_of_others_do_no_harm(tmp_path: Path) -> None:
 def test_augmented_sentences_become_documents_with_their_provenance(tmp_path: Path) -> None:
     folder = put(tmp_path / "in", doc=(STORY, ANN), one=("Ada saw Rome.", "T1\tPER 0 3\tAda\nT2\tLOC 8 12\tRome\n"))
     out = tmp_path / "out"
-    augment_file(folder, out, create("mr", copies=2))
+    augment_file(folder, out, create_augmenter("mr", copies=2))
     found = contents(out)
     assert {name: content for name, content in found.items() if name in contents(folder)} == contents(folder)
     assert {name.partition("+")[2] for name in found} == {
@@ -327,7 +327,7 @@ def test_augmented_sentences_become_documents_with_their_provenance(tmp_path: Pa
         assert s.meta["entaug"]["method"] == "mr"
         assert len(gold[s.meta["entaug"]["sources"][0]].mentions) == len(s.mentions)
     # And once more on top of that: what was made before stays, and what is new has names of its own.
-    augment_file(out, tmp_path / "more", create("mr", seed=1))
+    augment_file(out, tmp_path / "more", create_augmenter("mr", seed=1))
     more = contents(tmp_path / "more")
     assert found.items() <= more.items()
     assert len(more) > len(found)
@@ -628,12 +628,12 @@ def test_options_and_jobs(tmp_path: Path) -> None:
     assert not convert_file(tmp_path / "a.jsonl", tmp_path / "b", to_format="brat").lost
     assert contents(tmp_path / "b") == contents(folder)
     with pytest.raises(OutputError, match="is the name of a file"):
-        augment_file(folder, tmp_path / "x.ann", create("mr"))
+        augment_file(folder, tmp_path / "x.ann", create_augmenter("mr"))
     # A run that goes on must know of every file that is read, those below and the text of one document too.
     opened, one = open_file(folder), open_file(folder / "sub/doc.ann")
 
     def keys() -> list[str]:
-        return [_job_key(o.path, create("mr"), False, False, o, o) for o in (opened, one)]
+        return [_job_key(o.path, create_augmenter("mr"), False, False, o, o) for o in (opened, one)]
 
     before = keys()
     (folder / "sub/doc.txt").write_text(STORY + "x")
@@ -680,7 +680,7 @@ def test_mascip_has_mentions_within_tokens(corpora: Path) -> None:
 @pytest.mark.corpora
 @pytest.mark.parametrize("method", ["mr", "sis"])
 def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
-    summary = augment_file(corpora / "mascip/data", tmp_path / "out", create(method), read_options=ALIGNED)
+    summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")
     corpus, _ = read(tmp_path / "out", **ALIGNED)
     assert len(corpus) == summary.before.sentences + summary.tally.made

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.alignment import running_text, spacing_of_characters
+from entaug.augmenters import create_augmenter
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.conll.format import ConllDialect
 from entaug.formats.conll.tag_columns import LEVEL
-from entaug.registry import create
 from entaug.tags import SCHEMES
 from entaug.workflows.augment import augment_file, convert_file
 from strategies import sentences
@@ -230,7 +230,7 @@ def test_nested_files_are_converted_and_augmented(tmp_path: Path) -> None:
     convert_file(path, tmp_path / "c.tsv", write_options={"scheme": "BMES"})
     assert layout(tmp_path / "c.tsv").scheme == "BMES"
     assert "4\tTraum\tE-OTH\tO\n" in (tmp_path / "c.tsv").read_text()
-    augment_file(path, tmp_path / "d.tsv", create("sis", seed=1, copies=4))
+    augment_file(path, tmp_path / "d.tsv", create_augmenter("sis", seed=1, copies=4))
     both = list(entaug.read(tmp_path / "d.tsv"))
     assert len(both) > 2
     assert both[0] == entaug.read(path)[0]
@@ -282,7 +282,7 @@ def test_the_first_line_is_there_whatever_is_written(tmp_path: Path, only_new: b
     more = "# sent_id = three\n1\tBo\tB-PER\tO\t-\n2\tsaw\tO\tO\t-\n3\tOslo\tB-LOC\tO\t-\n\n"
     path = put(tmp_path, "a.conllup", UNER + more)
     out = tmp_path / "b.conllup"
-    summary = augment_file(path, out, create("mr", seed=1, copies=2), only_new=only_new)
+    summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2), only_new=only_new)
     text = out.read_text()
     assert summary.tally.made
     assert text.startswith(UNER if not only_new else UNER.splitlines()[0] + "\n# sent_id = one")

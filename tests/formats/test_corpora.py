@@ -13,10 +13,10 @@ import pytest
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 import entaug
+from entaug.augmenters import create_augmenter
 from entaug.data import Mention, Sentence
 from entaug.formats import open_file, target
 from entaug.formats.base import Reading
-from entaug.registry import create
 from entaug.tags import SCHEMES, decode, encode
 from entaug.workflows.augment import augment_file
 
@@ -176,7 +176,7 @@ def test_mr_never_brings_a_mention_without_what_it_holds(corpora: Path) -> None:
     for s in gold:
         for m in s.mentions:
             known.setdefault((m.label, s.words(m)), set()).add(inside(s, m))
-    for s in create("mr", seed=1).fit(gold).augment(gold):
+    for s in create_augmenter("mr", seed=1).fit(gold).augment(gold):
         # Whatever stands there was seen with just these mentions inside.
         assert all(inside(s, m) in known[m.label, s.words(m)] for m in s.mentions)
 
@@ -188,7 +188,7 @@ def test_mr_never_brings_a_mention_without_what_it_holds(corpora: Path) -> None:
 )
 def test_augmented_files_are_valid(corpora: Path, tmp_path: Path, method: str, name: str) -> None:
     out = tmp_path / f"out{Path(name).suffix}"
-    summary = augment_file(corpora / name, out, create(method, copies=2))
+    summary = augment_file(corpora / name, out, create_augmenter(method, copies=2))
     both = entaug.read(out)
     gold = summary.before.sentences
     assert len(both) == gold + summary.tally.made

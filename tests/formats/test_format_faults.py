@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import entaug
+from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find, open_file
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole, write_whole
-from entaug.registry import create
+from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.workflows.augment import augment_file, check_file, convert_file
 from entaug.workflows.evaluate import subset_file
 
@@ -57,7 +57,7 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     convert_file(pair[1], fresh, to_format=name, lose=["all"])
     convert_file(pair[1], out, to_format=name, lose=["all"], force=True)
     assert files(out) == files(fresh) != old
-    augment_file(pair[0], out, create("sis", p=0.0, copies=1), to_format=name, force=True)
+    augment_file(pair[0], out, create_augmenter("sis", p=0.0, copies=1), to_format=name, force=True)
     assert [s.tokens for s in entaug.read(out)] == [ADA.tokens]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
@@ -81,8 +81,8 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
     old = files(out)
     for run in (
         lambda: convert_file(pair[1], out, to_format=name, lose=["all"], force=True),
-        lambda: augment_file(pair[1], out, create("mr"), to_format=name, force=True),
-        lambda: write_whole(whole(name), find(name).dialect(), [BO], out, force=True),
+        lambda: augment_file(pair[1], out, create_augmenter("mr"), to_format=name, force=True),
+        lambda: write_buffered(whole(name), find(name).dialect(), [BO], out, force=True),
     ):
         with pytest.raises(OutputError, match=r"holds more than .* and is not replaced; name a new or empty one"):
             run()
@@ -90,9 +90,9 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
     assert (out / other).exists()
 
 
-def whole(name: str) -> Whole:
+def whole(name: str) -> BufferedFormat:
     found = find(name)
-    assert isinstance(found, Whole)
+    assert isinstance(found, BufferedFormat)
     return found
 
 
@@ -116,7 +116,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
     old = files(out)
     bad = Sentence(["x"], [Mention("two words", [(0, 1)])])
     with pytest.raises(LossError, match="holds white space"):
-        write_whole(whole("brat"), find("brat").dialect(), [BO, bad], out, force=True)
+        write_buffered(whole("brat"), find("brat").dialect(), [BO, bad], out, force=True)
     assert files(out) == old
     real = Path.rename
 
@@ -127,7 +127,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(OutputError, match="No space left"):
-        write_whole(whole("brat"), find("brat").dialect(), [BO], out, force=True)
+        write_buffered(whole("brat"), find("brat").dialect(), [BO], out, force=True)
     assert files(out) == old
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -160,7 +160,7 @@ def test_a_name_with_a_slash_is_that_of_a_folder(tmp_path: Path, pair: tuple[Pat
     ):
         convert_file(pair[0], f"{tmp_path}/od/", to_format="conll")
     with pytest.raises(OutputError, match="is the name of a folder"):
-        augment_file(pair[0], f"{tmp_path}/od/", create("mr"))
+        augment_file(pair[0], f"{tmp_path}/od/", create_augmenter("mr"))
     assert not (tmp_path / "od").exists()
     pytest.importorskip("spacy")
     convert_file(pair[0], f"{tmp_path}/od/", to_format="brat", lose=["all"])
@@ -226,13 +226,13 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
     source = {"tokens": ["Ada", "sang"], "entities": [{"start": 0, "end": 1, "type": "PER"}], "source": "x"}
     path = put(tmp_path / "a.jsonl", source | {"id": "1"}, source | {"tokens": ["Bo", "left"], "id": "2"})
     out = tmp_path / "out.conll"
-    summary = augment_file(path, out, create("mr", copies=1))
+    summary = augment_file(path, out, create_augmenter("mr", copies=1))
     assert summary.lost == {"field 'source'": 2}, "ids are written as comments"
     for name in ("-", str(tmp_path / "two.conll")):
         assert main(["augment", str(path), "-m", "mr", "-o", name, "--to", "conll"]) == 0
         said = capsys.readouterr().err
         assert "note: left out, as the output has no place for it: field 'source' (2 times)" in said
-    assert not augment_file(path, tmp_path / "out.jsonl", create("mr", copies=1)).lost
+    assert not augment_file(path, tmp_path / "out.jsonl", create_augmenter("mr", copies=1)).lost
     assert not subset_file(path, tmp_path / "s", [1]).lost
     pytest.importorskip("spacy")
     # A field named like the tokens that are written is no list of tokens, so it stays a field, and has no place.

@@ -404,7 +404,7 @@ def test_datasets_in_memory(hf: Any) -> None:
         entaug.from_datasets(parts["test"])
     with pytest.raises(LossError):
         entaug.to_datasets([NESTED], mentions="tags")
-    new = list(entaug.create("mr", p=1.0, seed=3).fit(GOLD).augment(GOLD))
+    new = list(entaug.create_augmenter("mr", p=1.0, seed=3).fit(GOLD).augment(GOLD))
     assert list(entaug.from_datasets(entaug.to_datasets(new))) == new
 
 
@@ -436,7 +436,7 @@ def test_files_are_converted_and_augmented(tmp_path: Path) -> None:
         ]
     for name in ("b.spacy", "c.parquet", "d", "e.json"):
         out = tmp_path / f"new-{name}"
-        augment_file(tmp_path / name, out, entaug.create("lwtr", p=1.0, seed=1))
+        augment_file(tmp_path / name, out, entaug.create_augmenter("lwtr", p=1.0, seed=1))
         assert open_file(out).format.name == open_file(tmp_path / name).format.name
         found = list(entaug.read(out))
         assert len(found) > 3

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from entaug.augmenters import create_augmenter
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import DOCUMENT
-from entaug.registry import create
 from entaug.workflows.augment import augment_file, convert_file
 from strategies import TEXT, WORDS, sentences
 
@@ -449,7 +449,7 @@ def test_files_are_augmented(tmp_path: Path, name: str) -> None:
     path = tmp_path / "gold"
     entaug.write(gold, path, name)
     out = tmp_path / "out"
-    summary = augment_file(path, out, create("mr", seed=1, copies=2))
+    summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2))
     both = list(entaug.read(out))
     assert plain(both[:3]) == plain(gold)
     assert len(both) == 3 + summary.tally.made > 3

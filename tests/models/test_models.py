@@ -32,8 +32,8 @@ WORDS = b"".join(b"word%d\n" % number for number in range(2000))
 
 
 def toy(name: str = "toy", preparer: str = "fill", **more: Any) -> Asset:
-    facts: dict[str, Any] = {"kind": "lexicon", "extra": "models", "needs": (), **more}
-    return Asset(name, f"{name} words", "CC0", "1 MB", preparer=f"test_models:{preparer}", **facts)
+    info: dict[str, Any] = {"kind": "lexicon", "extra": "models", "needs": (), **more}
+    return Asset(name, f"{name} words", "CC0", "1 MB", preparer=f"test_models:{preparer}", **info)
 
 
 def fill(folder: Path, source: Path | None, offline: bool, say: Say) -> None:

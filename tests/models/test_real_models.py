@@ -45,7 +45,7 @@ METHODS: list[dict[str, Any]] = [
 def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None:
     gold = some(corpus, 60)
     params = {k: v for k, v in options.items() if k != "name"}
-    method = entaug.create(options["name"], seed=3, **params).fit(gold)
+    method = entaug.create_augmenter(options["name"], seed=3, **params).fit(gold)
     sources = {s.key: s for s in gold}
     made = list(method.augment(gold))
     assert len(made) >= len(gold) / 4
@@ -58,7 +58,7 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
         for token in new.tokens:
             assert token in before or not LEAK.search(token), token
             assert token in before or token not in {"'", "’", "`"}, new.tokens  # noqa: RUF001
-        if method.facts.keeps_length:
+        if method.info.keeps_length:
             assert len(new) == len(source)
             free = source.free()
             changed = [i for i, (a, b) in enumerate(zip(new.tokens, source.tokens, strict=True)) if a != b]
@@ -69,7 +69,7 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
 @pytest.mark.parametrize("name", ["entda", "aclm"])
 def test_the_real_generator_writes_around_mentions(name: str) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:30]
-    method = entaug.create(name, seed=1, copies=2, epochs=2, longest=64, max_attempts=2).fit(gold)
+    method = entaug.create_augmenter(name, seed=1, copies=2, epochs=2, max_new_tokens=64, max_attempts=2).fit(gold)
     made = list(method.augment(gold))
     assert len(made) >= 10
     words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
@@ -88,7 +88,7 @@ def test_the_real_generator_writes_around_mentions(name: str) -> None:
 @pytest.mark.parametrize("name", ["melm", "daga"])
 def test_real_models_that_have_learned_the_labels(name: str) -> None:
     gold = [s for s in entaug.read(EXAMPLE / "train.conll") if s.mentions][:60]
-    method = entaug.create(name, seed=1, copies=2, epochs={"melm": 2, "daga": 15}[name]).fit(gold)
+    method = entaug.create_augmenter(name, seed=1, copies=2, epochs={"melm": 2, "daga": 15}[name]).fit(gold)
     made = list(method.augment(gold))
     assert len(made) >= 60
     words = {token.lower() for s in gold for token in s.tokens}
@@ -108,7 +108,7 @@ def test_real_models_that_have_learned_the_labels(name: str) -> None:
 @pytest.mark.parametrize("name", ["cr", "crop", "rotate"])
 def test_real_trees(name: str) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:60]
-    made = list(entaug.create(name, seed=1, copies=2).fit(gold).augment(gold))
+    made = list(entaug.create_augmenter(name, seed=1, copies=2).fit(gold).augment(gold))
     assert len(made) > 60
     words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
     assert {(m.label, s.words(m)) for s in made for m in s.mentions} <= words, "mentions whole, with their labels"
@@ -117,7 +117,7 @@ def test_real_trees(name: str) -> None:
 @pytest.mark.parametrize("name", ["lm", "bt"])
 def test_the_same_whatever_the_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:40]
-    method = entaug.create(name, copies=2, seed=1).fit(gold)
+    method = entaug.create_augmenter(name, copies=2, seed=1).fit(gold)
     wanted = [s.tokens for s in method.augment(gold)]
     for window in (3, 1000):
         monkeypatch.setattr(type(method), "_window", window)

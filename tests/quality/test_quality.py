@@ -345,7 +345,7 @@ def test_a_result_is_plain_json() -> None:
 def files(tmp_path: Path) -> tuple[str, str]:
     gold, new = tmp_path / "gold.conll", tmp_path / "new.jsonl"
     entaug.write(GOLD, gold)
-    entaug.write(list(entaug.create("mr", p=1.0).fit(GOLD).augment(GOLD)), new)
+    entaug.write(list(entaug.create_augmenter("mr", p=1.0).fit(GOLD).augment(GOLD)), new)
     return str(gold), str(new)
 
 
@@ -450,7 +450,7 @@ def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None
 
 def test_sentences_alone_find_their_sources_by_provenance() -> None:
     gold = [Sentence("a b c d e".split()), Sentence("f g h".split())]
-    new = list(entaug.create("sis", p=1.0).augment(gold))
+    new = list(entaug.create_augmenter("sis", p=1.0).augment(gold))
     found = measure([*new[:1], Pair(new[1], gold[1])], gold, measures=["length_difference", "near_gold"])
     assert found.by_sentence["length_difference"] == [0, 0]
     lone = measure([Sentence(["x", "y"])], gold, measures=["new_words"])

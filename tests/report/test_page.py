@@ -21,8 +21,8 @@ from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.quality import Quality
-from entaug.report.comparison import parts_of, read_runs
-from entaug.report.html import assembly, page, plots, report_page, sort_inputs
+from entaug.report.comparison import parts_of, read_run_records
+from entaug.report.html import assembly, page, plots, sort_inputs, write_html_report
 from entaug.report.html.changes import changes
 from entaug.report.html.data import shown
 from entaug.workflows.pairs import Made, Pair
@@ -177,7 +177,7 @@ def test_lengths_before_and_after_by_hand() -> None:
 
 
 def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
-    cells = parts_of(read_runs([written(tmp_path / "a", CELL)])).cells
+    cells = parts_of(read_run_records([written(tmp_path / "a", CELL)])).cells
     [(cell, rows)] = cells.items()
     plot = plots.amounts(cell, rows)
     assert plot
@@ -190,7 +190,7 @@ def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
         "mr 2N": ("40.0", "40.0 to 40.0", "hurts"),
     }
     several = [*CELL, *seeds("gold-steps", 1, [5, 6, 7]), *seeds("mr", 1, [7, 8, 9])]
-    [(cell, rows)] = parts_of(read_runs([written(tmp_path / "b", several)])).cells.items()
+    [(cell, rows)] = parts_of(read_run_records([written(tmp_path / "b", several)])).cells.items()
     lines = plots.amounts(cell, rows)
     assert lines
     assert "new sentences for each gold one" in lines.svg
@@ -269,7 +269,7 @@ def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
     assert "The file does not say how these sentences were made." in text
     none = {"gold": 100, "new": 0}
     runs = [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none), *seeds("mr", 1, [6])]
-    text = page(runs=read_runs([written(tmp_path / "runs", runs)]))
+    text = page(runs=read_run_records([written(tmp_path / "runs", runs)]))
     assert "sis 1N: made no new sentence" in text
     assert "incomplete: 1 of 2 seeds, without 2" in text
     assert "<code>mr</code> helped in" in text
@@ -300,19 +300,19 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     runs = written(tmp_path / "runs", CELL)
     out = tmp_path / "report.html"
     inputs = [tmp_path / "new.jsonl", runs]
-    summary = report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>")
+    summary = write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>")
     assert (summary.pairs, summary.methods, summary.runs, summary.notes) == (1, {"mr": 1}, 15, [])
     text = out.read_text()
     assert "<title>&lt;Mine&gt;</title>" in text
     assert "<code>lwtr</code> helped in 1 of 1 cell" in text
     with pytest.raises(OutputError, match="exists"):
-        report_page(inputs, out, models=False)
+        write_html_report(inputs, out, models=False)
     with pytest.raises(OutputError, match="is the input, which is never changed"):
-        report_page(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
+        write_html_report(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
     before = out.read_bytes()
-    report_page(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
+    write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before
-    summary = report_page(inputs, out, models=False, force=True)
+    summary = write_html_report(inputs, out, models=False, force=True)
     assert "the source of 1 new sentences is not among the gold sentences: name the gold file" in summary.notes
 
 
@@ -320,7 +320,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
 def test_a_missing_library_is_named_with_its_extra(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = read_runs([written(tmp_path / "runs", CELL)])
+    runs = read_run_records([written(tmp_path / "runs", CELL)])
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"is not installed; run: pip install 'entaug\[report\]'"):
         page(runs=runs)

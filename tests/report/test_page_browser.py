@@ -21,7 +21,7 @@ from conftest import ROOT
 from entaug.cli.main import main
 from entaug.formats import read
 from entaug.quality import measure_made
-from entaug.report.comparison import read_runs
+from entaug.report.comparison import read_run_records
 from entaug.report.html import page as page_of
 from pages import examples, hard, many
 
@@ -43,7 +43,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    records = read_runs(
+    records = read_run_records(
         [written(folder / "runs", [*CELL, *seeds("gold-steps", 1, [5, 6, 7]), *seeds("mr", 1, [7, 8, 9])])]
     )
     made = examples()
@@ -57,7 +57,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in texts}
 
 
-class Opened:
+class OpenedFile:
     """A page in a browser of its own, which must not complain or ask for anything."""
 
     def __init__(self, browser: Any, file: Path, **options: Any) -> None:
@@ -94,9 +94,9 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[Opened]:
+def opened(browser: Any, files: dict[str, Path], request: pytest.FixtureRequest) -> Iterator[OpenedFile]:
     name, options = getattr(request, "param", ("examples", {}))
-    one = Opened(browser, files[name], **options)
+    one = OpenedFile(browser, files[name], **options)
     yield one
     one.close(files[name])
 
@@ -108,7 +108,7 @@ def data_of(file: Path) -> dict[str, Any]:
     return found
 
 
-def test_search_and_filters_show_the_right_pairs(opened: Opened, files: dict[str, Path]) -> None:
+def test_search_and_filters_show_the_right_pairs(opened: OpenedFile, files: dict[str, Path]) -> None:
     data = data_of(files["examples"])
     pairs, page = data["pairs"], opened.page
     everything = len(pairs)
@@ -152,7 +152,9 @@ def test_search_and_filters_show_the_right_pairs(opened: Opened, files: dict[str
     assert pairs[first]["v"][0] == max(p["v"][0] for p in pairs if "r" not in p and 20 <= (p["v"][0] or 0) <= 40)
 
 
-def test_decisions_survive_a_reload_and_are_exported(opened: Opened, files: dict[str, Path], tmp_path: Path) -> None:
+def test_decisions_survive_a_reload_and_are_exported(
+    opened: OpenedFile, files: dict[str, Path], tmp_path: Path
+) -> None:
     page, pairs = opened.page, data_of(files["examples"])["pairs"]
     page.click("article[data-pair='0'] button.accept")
     page.click("article[data-pair='1'] button.reject")
@@ -210,7 +212,7 @@ def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, 
     augment = ["augment", train, "-m", "mr", "--only-new", "-o"]
     assert main([*augment, str(first)]) == 0
     assert main(["report", str(first), "--gold", train, "--no-models", "-o", str(html)]) == 0
-    one = Opened(browser, html)
+    one = OpenedFile(browser, html)
     for key in "jrjr":  # the first and the third: a decision goes on to the next
         one.page.keyboard.press(key)
     with one.page.expect_download() as download:
@@ -223,7 +225,7 @@ def test_what_is_rejected_in_the_page_the_command_line_leaves_out(browser: Any, 
     assert list(read(again)) == [sentence for sentence in read(first) if sentence.id not in rejected]
 
 
-def test_all_of_it_goes_by_keyboard(opened: Opened) -> None:
+def test_all_of_it_goes_by_keyboard(opened: OpenedFile) -> None:
     page = opened.page
     for key in "jjk":
         page.keyboard.press(key)
@@ -266,7 +268,7 @@ def test_all_of_it_goes_by_keyboard(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("opened", [("hard", {"viewport": {"width": 1280, "height": 3000}})], indirect=True)
-def test_text_is_shown_as_text(opened: Opened, files: dict[str, Path]) -> None:
+def test_text_is_shown_as_text(opened: OpenedFile, files: dict[str, Path]) -> None:
     page = opened.page
     opened.choose(reason="kept and refused")
     assert page.evaluate("window.hacked") is None
@@ -283,7 +285,7 @@ def test_text_is_shown_as_text(opened: Opened, files: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("opened", [("hard", {"viewport": {"width": 1280, "height": 3000}})], indirect=True)
-def test_mentions_are_drawn_line_by_line(opened: Opened) -> None:
+def test_mentions_are_drawn_line_by_line(opened: OpenedFile) -> None:
     page = opened.page
     [_, made] = page.locator("article[data-pair='0'] .sentence").all_text_contents()
     # The inner mention is named first; parts of the discontinuous one have its number.
@@ -323,7 +325,7 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     file.write_text(page_of(many()), encoding="utf-8")
     assert time.perf_counter() - begun < 30  # about 3 s on a machine at rest
     begun = time.perf_counter()
-    one = Opened(browser, file)
+    one = OpenedFile(browser, file)
     assert time.perf_counter() - begun < 3
     page = one.page
     assert one.count() == "10,000 of 10,000 shown"
@@ -387,7 +389,7 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     ],
     indirect=True,
 )
-def test_a_phone_needs_no_scrolling_sideways(opened: Opened) -> None:
+def test_a_phone_needs_no_scrolling_sideways(opened: OpenedFile) -> None:
     page = opened.page
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.locator("#examples").scroll_into_view_if_needed()
@@ -406,7 +408,7 @@ def test_a_phone_needs_no_scrolling_sideways(opened: Opened) -> None:
 @pytest.mark.parametrize("name", ["whole", "hard"])
 def test_rules_of_accessibility_are_kept(browser: Any, files: dict[str, Path], name: str, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    one = Opened(browser, files[name], color_scheme=scheme, bypass_csp=True)
+    one = OpenedFile(browser, files[name], color_scheme=scheme, bypass_csp=True)
     for details in one.page.locator("details").all():
         details.evaluate("(element) => { element.open = true; }")
     found = axe.Axe().run(one.page)
@@ -422,7 +424,7 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
     ground = "getComputedStyle(document.body).backgroundColor"
     light, dark = "rgb(251, 250, 247)", "rgb(23, 25, 28)"
     for scheme, wanted in (("light", light), ("dark", dark)):
-        one = Opened(browser, files["examples"], color_scheme=scheme)
+        one = OpenedFile(browser, files["examples"], color_scheme=scheme)
         assert one.page.evaluate(ground) == wanted
         one.page.click("#theme")
         assert one.page.evaluate(ground) == light
@@ -436,7 +438,7 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
 
 
 @pytest.mark.parametrize("opened", [("whole", {})], indirect=True)
-def test_what_a_measure_means_is_told_to_pointer_keys_and_finger(opened: Opened) -> None:
+def test_what_a_measure_means_is_told_to_pointer_keys_and_finger(opened: OpenedFile) -> None:
     page = opened.page
     button = page.locator("button.what", has_text="New words")
     meaning = page.locator(".meaning", has_text="Words that the source has nowhere")
@@ -503,7 +505,7 @@ def test_pictures_for_the_readme(browser: Any, files: dict[str, Path]) -> None:
         "report-phone": ("dark", phone, "#filters"),
     }
     for name, (scheme, viewport, place) in shots.items():
-        one = Opened(browser, files["examples"], color_scheme=scheme, viewport=viewport)
+        one = OpenedFile(browser, files["examples"], color_scheme=scheme, viewport=viewport)
         one.page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
         if place == "#filters":
             one.page.fill("#search", "olympic" if scheme == "light" else "westhaven")

@@ -13,7 +13,7 @@ import pytest
 
 from entaug.cli.main import main
 from entaug.errors import InputError
-from entaug.report.comparison import read_runs, report_on
+from entaug.report.comparison import markdown_report, read_run_records
 
 SENTENCES = 8
 
@@ -55,7 +55,7 @@ def written(folder: Path, records: Iterable[dict[str, Any]]) -> Path:
 
 
 def told(tmp_path: Path, records: Iterable[dict[str, Any]], **options: Any) -> str:
-    return report_on(read_runs([written(tmp_path / "runs", records)]), **options)
+    return markdown_report(read_run_records([written(tmp_path / "runs", records)]), **options)
 
 
 def rows(text: str, arm: str) -> list[list[str]]:
@@ -186,12 +186,12 @@ def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
     folder = written(tmp_path / "runs", CELL)
     whole = (folder / "runs.jsonl").read_bytes()
     (folder / "runs.jsonl").write_bytes(whole[:-40])
-    assert len(read_runs([folder])) == len(CELL) - 1
+    assert len(read_run_records([folder])) == len(CELL) - 1
     (folder / "runs.jsonl").write_bytes(whole[:-1])
-    assert len(read_runs([folder / "runs.jsonl"])) == len(CELL)
+    assert len(read_run_records([folder / "runs.jsonl"])) == len(CELL)
     (folder / "runs.jsonl").write_bytes(whole[:-40] + b"\n")
     with pytest.raises(InputError, match=rf"runs\.jsonl:{len(CELL)}: no JSON"):
-        read_runs([folder])
+        read_run_records([folder])
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
 def test_faulty_records_are_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     folder = written(tmp_path / "runs", [CELL[0], CELL[1] | change])
     with pytest.raises(InputError, match=rf"runs\.jsonl:2: {said}"):
-        read_runs([folder])
+        read_run_records([folder])
 
 
 def test_no_records_missing_fields_and_other_test_sets(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere: cannot be read"):
-        read_runs([tmp_path / "nowhere"])
+        read_run_records([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="holds no record"):
-        read_runs([written(tmp_path / "runs", [])])
+        read_run_records([written(tmp_path / "runs", [])])
     with pytest.raises(InputError, match="steps is missing"):
         told(tmp_path, [{k: v for k, v in CELL[0].items() if k != "steps"}])
     with pytest.raises(InputError, match=r"runs\.jsonl:2: has another test set than .*runs\.jsonl:1 "):
@@ -229,11 +229,11 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     one, two = written(tmp_path / "one", CELL[:6]), written(tmp_path / "two", CELL[6:])
     assert main(["report", str(one), str(two / "runs.jsonl")]) == 0
     text = capsys.readouterr().out
-    assert text == report_on(read_runs([one, two]))
+    assert text == markdown_report(read_run_records([one, two]))
     assert "- `lwtr` helped in 1 of 1 cell" in text
     out = tmp_path / "report.md"
     assert main(["report", str(one), str(two), "-o", str(out), "--by-type"]) == 0
-    assert out.read_text() == report_on(read_runs([one, two]), by_type=True)
+    assert out.read_text() == markdown_report(read_run_records([one, two]), by_type=True)
     assert main(["report", str(one), "-o", str(out)]) == 3
     assert "exists; pass --force" in capsys.readouterr().err
     assert main(["report", str(one), "-o", str(out), "--force"]) == 0

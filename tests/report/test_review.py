@@ -22,7 +22,7 @@ from entaug.errors import InputError, OutputError
 from entaug.filters import Filter
 from entaug.report.review import read_review
 from entaug.workflows import augment as jobs
-from entaug.workflows.pairs import read_made
+from entaug.workflows.pairs import read_augmented
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 
@@ -39,7 +39,7 @@ class LongFirst(Filter):
 
 
 def shuffled(**params: Any) -> Augmenter:
-    return entaug.create("sis", p=1.0, filters=LongFirst(), **params)
+    return entaug.create_augmenter("sis", p=1.0, filters=LongFirst(), **params)
 
 
 def decisions(path: Path, *decided: tuple[Sentence, str], method: str | None = "sis") -> Path:
@@ -54,7 +54,7 @@ def decisions(path: Path, *decided: tuple[Sentence, str], method: str | None = "
 def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: Path) -> None:
     out, aside = tmp_path / "new.conll", tmp_path / "refused.jsonl"
     summary = jobs.augment_file(TRAIN, out, shuffled(), rejected=aside)
-    refused = read_made([aside], TRAIN).methods["sis"]
+    refused = read_augmented([aside], TRAIN).methods["sis"]
     assert len(refused) == summary.tally.rejected["long-first: begins with a long word"] > 100
     assert {pair.rejected for pair in refused} == {"long-first: begins with a long word"}
     for pair in refused:
@@ -131,11 +131,11 @@ def test_with_standard_output_it_is_a_file_all_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", ["out.conll", "out.jsonl", "out.spacy"])
 def test_what_was_rejected_is_left_out_and_all_else_is_as_it_was(tmp_path: Path, output: str) -> None:
-    method = entaug.create("sis")
+    method = entaug.create_augmenter("sis")
     jobs.augment_file(TRAIN, tmp_path / f"first-{output}", method, only_new=True)
     first = list(entaug.read(tmp_path / f"first-{output}"))
     path = decisions(tmp_path / "review.json", (first[3], "reject"), (first[5], "accept"), (first[8], "reject"))
-    summary = jobs.augment_file(TRAIN, tmp_path / output, entaug.create("sis"), only_new=True, review=path)
+    summary = jobs.augment_file(TRAIN, tmp_path / output, entaug.create_augmenter("sis"), only_new=True, review=path)
     left = list(entaug.read(tmp_path / output))
     assert left == [s for i, s in enumerate(first) if i not in {3, 8}]
     assert summary.tally.missing["rejected in review"] == 2
@@ -144,10 +144,10 @@ def test_what_was_rejected_is_left_out_and_all_else_is_as_it_was(tmp_path: Path,
 
 def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
     other = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
-    summary = jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), review=other)
+    summary = jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=other)
     assert any(note.startswith("1 of 1 sentences that the review rejects were not made here") for note in summary.notes)
     mixed = decisions(tmp_path / "m.json", (Sentence(["never", "made"]), "reject"), method="mr")
-    summary = jobs.augment_file(TRAIN, tmp_path / "out2.conll", entaug.create("sis"), review=mixed)
+    summary = jobs.augment_file(TRAIN, tmp_path / "out2.conll", entaug.create_augmenter("sis"), review=mixed)
     assert not any("not made here" in note for note in summary.notes), "those of other methods are none of ours"
 
 
@@ -157,10 +157,10 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), progress=stop)
+        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=stop)
     review = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
     with pytest.raises(OutputError, match="left by an interrupted run with other input or options"):
-        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create("sis"), review=review)
+        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=review)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def written(folder: Path, lines: list[bytes]) -> Path:
 
 def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
-    jobs.augment_file(TRAIN, out, entaug.create("sis"))
+    jobs.augment_file(TRAIN, out, entaug.create_augmenter("sis"))
     everything = list(entaug.read(out))
     new = [sentence for sentence in everything if "entaug" in sentence.meta]
     review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
@@ -244,7 +244,7 @@ def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_
 
 def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
-    summary = jobs.augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create("sis"), review=mr)
+    summary = jobs.augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
     assert "the review decides about other methods alone, and leaves all of sis as it is" in summary.notes
     told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
     assert "1 of 1 sentences that the review rejects are not here" in told.notes
@@ -274,7 +274,7 @@ def test_nothing_that_is_read_is_written_over(
     monkeypatch.chdir(tmp_path)
     for name in ("g.conll", "G"):
         Path(name).write_bytes(TRAIN.read_bytes())
-    jobs.augment_file("g.conll", "new.jsonl", entaug.create("sis"), only_new=True)
+    jobs.augment_file("g.conll", "new.jsonl", entaug.create_augmenter("sis"), only_new=True)
     decisions(Path("R"), (Sentence(["a"]), "accept"))
     Path("RUNS").mkdir()
     Path("RUNS/runs.jsonl").write_text("")

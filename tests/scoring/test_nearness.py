@@ -9,7 +9,7 @@ import pytest
 
 from entaug.data import Sentence
 from entaug.errors import ParameterError
-from entaug.scoring import near_duplicates as nearness
+from entaug.scoring import near_duplicates as near_duplicates
 from entaug.scoring.near_duplicates import nearest, similarity
 
 
@@ -43,7 +43,7 @@ def test_similarity_of_hand_computed_pairs() -> None:
 @pytest.mark.parametrize("least", [0.0, 0.3, 0.5, 2 / 3, 0.9, 1.0])
 @pytest.mark.parametrize("cells", [1, 70, 1 << 21])
 def test_nearest_is_that_of_all_pairs_one_by_one(least: float, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearness, "_CELLS", cells)
+    monkeypatch.setattr(near_duplicates, "_CELLS", cells)
     rng = Random(3)
     sentences, others = some(rng, 60), some(rng, 40)
 

@@ -95,7 +95,7 @@ def made(name: str, bert: Path, vectors: Path, **params: Any) -> Any:
     return create_tagger(name, **own, device="cpu", precision="fp32", **params)
 
 
-QUICK = Training(epochs=40, batch=8, rate=2e-3, head_rate=5e-3)
+QUICK = Training(epochs=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
 
 
 # ------------------------------------------------------------------------------------------------------------- learning
@@ -120,7 +120,7 @@ def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, t
 def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) -> None:
     gold = [*MIXED, *GOLD[:12]]
     tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
-    tagger.fit(gold, training=Training(epochs=100, batch=8, rate=1e-3, head_rate=3e-3))
+    tagger.fit(gold, training=Training(epochs=100, batch_size=8, learning_rate=1e-3, head_learning_rate=3e-3))
     found = score(gold, tagger.predict(gold))
     assert found.micro.f1 == 1.0
     assert found.by_kind["discontinuous"].f1 == found.by_kind["inner"].f1 == 1.0
@@ -132,7 +132,9 @@ def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, v
         Sentence("Ada sang loud".split(), [Mention("PER", [(0, 1)])]),
         Sentence("we saw Bo Diddley".split(), [Mention("PER", [(2, 4)])]),
     ]
-    tagger = made(name, bert, vectors).fit(gold, training=Training(epochs=10, rate=2e-3, head_rate=5e-3))
+    tagger = made(name, bert, vectors).fit(
+        gold, training=Training(epochs=10, learning_rate=2e-3, head_learning_rate=5e-3)
+    )
     words = gold[0].tokens[:3]
     # Every sequence of O, B-PER and I-PER is some tagging of three words; their probabilities make one. Those in which
     # an I- follows nothing stand for no sentence: a linear layer gives them something, a CRF next to nothing.
@@ -158,7 +160,7 @@ def test_a_grid_has_no_confidences(bert: Path) -> None:
 
 
 def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vectors: Path, tmp_path: Path) -> None:
-    tagger = made("linear", bert, vectors).fit(GOLD, training=Training(steps=5, rate=1e-3))
+    tagger = made("linear", bert, vectors).fit(GOLD, training=Training(steps=5, learning_rate=1e-3))
     words = [s.tokens for s in GOLD[:6]]
     found = tagger.attentions(words, 2)
     tagger.save(tmp_path / "tagger")
@@ -179,7 +181,7 @@ def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vecto
 def test_the_same_seed_gives_the_same_tagger_and_leaves_global_chance_alone(
     name: str, bert: Path, vectors: Path, tmp_path: Path
 ) -> None:
-    few = Training(steps=5, batch=8, rate=1e-3, seed=3)
+    few = Training(steps=5, batch_size=8, learning_rate=1e-3, seed=3)
     torch.manual_seed(11)
     before = torch.random.get_rng_state()
     for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
@@ -198,7 +200,7 @@ def test_steps_are_taken_as_told_and_progress_is_told(bert: Path) -> None:
     seen: list[tuple[int, int]] = []
     tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
     tagger.fit(
-        GOLD, training=Training(steps=7, batch=10), progress=lambda done, total, loss: seen.append((done, total))
+        GOLD, training=Training(steps=7, batch_size=10), progress=lambda done, total, loss: seen.append((done, total))
     )
     assert seen == [(i, 7) for i in range(1, 8)]
     assert tagger.fitted_.steps == 7
@@ -207,7 +209,7 @@ def test_steps_are_taken_as_told_and_progress_is_told(bert: Path) -> None:
 
 def test_the_best_epoch_on_dev_is_kept(bert: Path) -> None:
     tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
-    tagger.fit(GOLD, DEV, Training(epochs=12, batch=8, rate=2e-3, keep="best"))
+    tagger.fit(GOLD, DEV, Training(epochs=12, batch_size=8, learning_rate=2e-3, checkpoint="best"))
     by_epoch = tagger.fitted_.dev
     assert len(by_epoch) == 12
     assert tagger.fitted_.kept == 1 + by_epoch.index(max(by_epoch))
@@ -215,7 +217,7 @@ def test_the_best_epoch_on_dev_is_kept(bert: Path) -> None:
 
 
 def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training = Training(steps=6, batch=8, rate=1e-3, decay=0)
+    training = Training(steps=6, batch_size=8, learning_rate=1e-3, weight_decay=0)
 
     def learned() -> Any:
         tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
@@ -232,7 +234,9 @@ def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypat
 
 @pytest.mark.parametrize("name", TAGGERS)
 def test_predictions_do_not_depend_on_company(name: str, bert: Path, vectors: Path) -> None:
-    tagger = made(name, bert, vectors).fit(GOLD, training=Training(steps=40, batch=8, rate=2e-3, head_rate=5e-3))
+    tagger = made(name, bert, vectors).fit(
+        GOLD, training=Training(steps=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
+    )
     together = tagger.predict([*GOLD, *DEV])
     alone = [tagger.predict([sentence])[0] for sentence in [*GOLD, *DEV]]
     assert together == alone
@@ -370,11 +374,11 @@ def test_mentions_that_tags_cannot_carry_are_refused_or_left_out(name: str, bert
 def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
     for wrong in (
         {"epochs": 0},
-        {"batch": 1.5},
+        {"batch_size": 1.5},
         {"steps": 0},
-        {"rate": 0},
-        {"head_rate": float("nan")},
-        {"warmup": 2},
+        {"learning_rate": 0},
+        {"head_learning_rate": float("nan")},
+        {"warmup_ratio": 2},
         {"keep": "first"},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
@@ -391,7 +395,7 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no mentions"):
         tagger.fit([Sentence(["a"])])
     with pytest.raises(InputError, match="no dev"):
-        tagger.fit(GOLD, training=Training(keep="best"))
+        tagger.fit(GOLD, training=Training(checkpoint="best"))
     with pytest.raises(InputError, match="no tagger"):
         load_tagger(tmp_path)
 
@@ -429,7 +433,15 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"seed": 2**64}, {"seed": 1.5}, {"steps": True}, {"rate": True}, {"decay": False}, {"clip": True}]
+    "wrong",
+    [
+        {"seed": 2**64},
+        {"seed": 1.5},
+        {"steps": True},
+        {"learning_rate": True},
+        {"weight_decay": False},
+        {"max_grad_norm": True},
+    ],
 )
 def test_training_takes_no_odd_numbers(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
@@ -473,7 +485,7 @@ def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_
 def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "tagger"
     train = ["train", str(EXAMPLE / "train.conll"), "-o", str(folder), "--dev", str(EXAMPLE / "dev.conll")]
-    train += ["--encoder", str(bert), "--epochs", "3", "--rate", "0.002", "--device", "cpu", "--keep", "best"]
+    train += ["--encoder", str(bert), "--epochs", "3", "--learning_rate", "0.002", "--device", "cpu", "--keep", "best"]
     assert main([*train, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["steps"] == 3 * 7

@@ -18,13 +18,13 @@ import pytest
 
 import entaug
 from conftest import EXAMPLE
+from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import sinks
 from entaug.files.streams import output_error
 from entaug.formats import FORMATS, find
-from entaug.formats.buffered import Whole
-from entaug.registry import create
+from entaug.formats.buffered import BufferedFormat
 from entaug.workflows import augment as jobs
 
 TRAIN = EXAMPLE / "train.conll"
@@ -38,7 +38,7 @@ def failure(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
 
 
 def whole(folder: Path, name: str = "whole.conll") -> bytes:
-    jobs.augment_file(TRAIN, folder / name, create("sis"), force=True)
+    jobs.augment_file(TRAIN, folder / name, create_augmenter("sis"), force=True)
     return (folder / name).read_bytes()
 
 
@@ -84,7 +84,7 @@ def test_force_drops_a_link_and_not_what_it_names(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "out.conll.partial").symlink_to(precious)
-    jobs.augment_file(TRAIN, tmp_path / "out.conll", create("sis"), force=True)
+    jobs.augment_file(TRAIN, tmp_path / "out.conll", create_augmenter("sis"), force=True)
     assert precious.read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll", "precious"]
 
@@ -93,7 +93,7 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     wanted = whole(tmp_path)
     out = tmp_path / "out.conll"
     code = (
-        "import os, signal, sys; from entaug.workflows import augment as jobs; from entaug.registry import create\n"
+        "import os, signal, sys; from entaug.workflows import augment as jobs; from entaug.augmenters import create_augmenter\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         f"jobs.augment_file({str(TRAIN)!r}, {str(out)!r}, create('sis'), progress=die)"
     )
@@ -101,8 +101,8 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "out.conll.partial").exists()
     with pytest.raises(OutputError, match="left by an interrupted run with other input or options; repeat that run"):
-        jobs.augment_file(TRAIN, out, create("sis", seed=5))
-    assert jobs.augment_file(TRAIN, out, create("sis")).resumed_at == 0
+        jobs.augment_file(TRAIN, out, create_augmenter("sis", seed=5))
+    assert jobs.augment_file(TRAIN, out, create_augmenter("sis")).resumed_at == 0
     assert out.read_bytes() == wanted
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll", "whole.conll"]
 
@@ -124,9 +124,9 @@ def test_a_full_disk_while_the_note_is_written(tmp_path: Path, monkeypatch: pyte
         patched.setattr(sinks, "_CHECKPOINT", 0.0)
         patched.setattr(sinks.PartialSink, "_note_down", full)
         with pytest.raises(OutputError, match=r"No space left on device.; free some space"):
-            jobs.augment_file(TRAIN, out, create("sis"))
+            jobs.augment_file(TRAIN, out, create_augmenter("sis"))
     assert not out.exists()
-    jobs.augment_file(TRAIN, out, create("sis"))
+    jobs.augment_file(TRAIN, out, create_augmenter("sis"))
     assert out.read_bytes() == wanted
 
 
@@ -207,7 +207,7 @@ def test_a_pipe_as_output(tmp_path: Path) -> None:
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    jobs.augment_file(TRAIN, pipe, create("sis"))
+    jobs.augment_file(TRAIN, pipe, create_augmenter("sis"))
     reader.join()
     assert pipe.is_fifo()
     assert read == [whole(tmp_path)]
@@ -238,8 +238,8 @@ def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> j
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, out, create(method), progress=progress, **options)
-    return jobs.augment_file(gold, out, create(method), **options)
+        jobs.augment_file(gold, out, create_augmenter(method), progress=progress, **options)
+    return jobs.augment_file(gold, out, create_augmenter(method), **options)
 
 
 def records(count: int, inner: str) -> Iterator[bytes]:
@@ -255,7 +255,7 @@ def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, s
     gold.write_bytes(b"\n".join([*records(300, "X"), *records(300, second)]))
     flat: dict[str, Any] = {"to_format": "conll", "write_options": {"overlap": "outermost"}, "only_new": True}
     summary = stopped_and_gone_on(gold, tmp_path / "out.conll", "sis", **flat)
-    jobs.augment_file(gold, tmp_path / "whole.conll", create("sis"), **flat)
+    jobs.augment_file(gold, tmp_path / "whole.conll", create_augmenter("sis"), **flat)
     assert summary.resumed_at >= 256
     assert summary.tally.missing["made before"] >= 299  # one draw may have been unlucky ten times
     assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
@@ -265,7 +265,7 @@ def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, s
 def test_going_on_when_nothing_was_made_yet(tmp_path: Path, name: str) -> None:
     gold = tmp_path / "gold.conll"
     gold.write_text("same\tO\n\n" * 300 + "Ada\tB-PER\nsings\tO\nwell\tO\n\n")
-    jobs.augment_file(gold, tmp_path / f"whole-{name}", create("sis"), only_new=True)
+    jobs.augment_file(gold, tmp_path / f"whole-{name}", create_augmenter("sis"), only_new=True)
     summary = stopped_and_gone_on(gold, tmp_path / name, "sis", only_new=True)
     assert summary.resumed_at >= 256
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes() != b""
@@ -289,7 +289,7 @@ def test_a_new_sentence_that_cannot_be_written_is_counted(tmp_path: Path, capsys
 def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) -> None:
     gold = EXAMPLE / "nested.jsonl"
     for name in ("once", "twice", "thrice"):
-        jobs.augment_file(gold, tmp_path / f"{name}.jsonl", create("sis"))
+        jobs.augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
         gold = tmp_path / f"{name}.jsonl"
     assert not jobs.check_file(gold).faults
 
@@ -303,11 +303,11 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     rows = "Ada\tNNP\tB-NP\tB-PER\nByron\tNNP\tI-NP\tI-PER\nsings\tVB\tB-VP\tO\nwell\tRB\tO\tO\n\n"
     gold.write_text(rows + rows.replace("Ada", "Bo").replace("well", "loud"))
     out = tmp_path / "out.conll"
-    first, *others = jobs.augment_file(gold, out, create(method, p=1.0)).notes
+    first, *others = jobs.augment_file(gold, out, create_augmenter(method, p=1.0)).notes
     assert first.startswith("column 2 looks like tags too: its values go with their words")
     assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
-    assert jobs.augment_file(gold, out, create("sis"), force=True).notes == []
+    assert jobs.augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
 
 
 def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     assert list(entaug.read(out, **by_hand)) == wanted
     entaug.write(wanted, out)
     assert list(entaug.read(out, **by_hand)) == wanted
-    jobs.augment_file(gold, out, create("sis"), force=True)
+    jobs.augment_file(gold, out, create_augmenter("sis"), force=True)
     assert list(entaug.read(out, **by_hand)[:2]) == wanted
 
 
@@ -330,12 +330,12 @@ def files_of(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
-@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find(name), Whole)])
+@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find(name), BufferedFormat)])
 def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))
     options: dict[str, Any] = {"to_format": format_name}
-    jobs.augment_file(gold, tmp_path / "whole", create("sis"), **options)
+    jobs.augment_file(gold, tmp_path / "whole", create_augmenter("sis"), **options)
     summary = stopped_and_gone_on(gold, tmp_path / "out", "sis", **options)
     assert summary.resumed_at >= 256
     wanted = files_of(tmp_path / "whole")
@@ -343,6 +343,6 @@ def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name:
     assert files_of(tmp_path / "out") == wanted
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out", "whole"]
     with pytest.raises(OutputError, match=r"exists|holds something|is a directory"):
-        jobs.augment_file(gold, tmp_path / "out", create("sis"), **options)
+        jobs.augment_file(gold, tmp_path / "out", create_augmenter("sis"), **options)
     with pytest.raises(OutputError, match="cannot be written to a stream"):
-        jobs.augment_file(gold, "-", create("sis"), **options)
+        jobs.augment_file(gold, "-", create_augmenter("sis"), **options)

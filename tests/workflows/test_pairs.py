@@ -9,7 +9,7 @@ import pytest
 import entaug
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.workflows.pairs import pair_up, read_made
+from entaug.workflows.pairs import pair_up, read_augmented
 
 GOLD = [
     Sentence(
@@ -27,12 +27,12 @@ def written(folder: Path, name: str, sentences: list[Sentence]) -> Path:
 
 
 def made_by(method: str, **params: object) -> list[Sentence]:
-    return list(entaug.create(method, **params).fit(GOLD).augment(GOLD))
+    return list(entaug.create_augmenter(method, **params).fit(GOLD).augment(GOLD))
 
 
 def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_ones(tmp_path: Path) -> None:
     new = made_by("sis", seed=3, copies=2)
-    found = read_made([written(tmp_path, "all.jsonl", [*GOLD, *new])])
+    found = read_augmented([written(tmp_path, "all.jsonl", [*GOLD, *new])])
     assert found.gold == GOLD
     assert list(found.methods) == ["sis"]
     assert [pair.made for pair in found.methods["sis"]] == new
@@ -47,8 +47,8 @@ def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_on
 def test_new_sentences_alone_find_their_sources_in_the_gold_file_or_say_so(tmp_path: Path) -> None:
     gold = written(tmp_path, "gold.conll", GOLD)
     new = written(tmp_path, "new.jsonl", made_by("sis"))
-    assert all(pair.source for pair in read_made([new], gold).methods["sis"])
-    lone = read_made([new])
+    assert all(pair.source for pair in read_augmented([new], gold).methods["sis"])
+    lone = read_augmented([new])
     assert not lone.gold
     assert [pair.source for pair in lone.methods["sis"]] == [None] * 3
     assert "name the gold file" in lone.notes[0]
@@ -57,33 +57,33 @@ def test_new_sentences_alone_find_their_sources_in_the_gold_file_or_say_so(tmp_p
 def test_files_without_provenance_are_told_apart_by_the_gold_file(tmp_path: Path) -> None:
     gold = written(tmp_path, "gold.conll", GOLD)
     other = written(tmp_path, "theirs.conll", [*GOLD, *(Sentence(s.tokens, s.mentions) for s in made_by("sis"))])
-    found = read_made([other], gold)
+    found = read_augmented([other], gold)
     assert {name: len(pairs) for name, pairs in found.methods.items()} == {"(theirs)": 3}
-    assert "name the gold file" in read_made([other]).notes[0]
+    assert "name the gold file" in read_augmented([other]).notes[0]
 
 
 def test_a_method_run_in_two_ways_has_two_names(tmp_path: Path) -> None:
     first = written(tmp_path, "first.jsonl", [*GOLD, *made_by("sis", seed=1)])
     second = written(tmp_path, "second.jsonl", [*GOLD, *made_by("sis", seed=2), *made_by("sis", seed=3)])
-    assert list(read_made([first, second]).methods) == ["sis (first)", "sis (second)", "sis (second) 2"]
+    assert list(read_augmented([first, second]).methods) == ["sis (first)", "sis (second)", "sis (second) 2"]
 
 
 def test_rejected_drafts_say_why(tmp_path: Path) -> None:
     sentence = Sentence(["Rome"], meta={"entaug": {"method": "mr", "sources": [], "rejected": "too long"}})
-    [pair] = read_made([written(tmp_path, "rejected.jsonl", [sentence])]).methods["mr"]
+    [pair] = read_augmented([written(tmp_path, "rejected.jsonl", [sentence])]).methods["mr"]
     assert pair.rejected == "too long"
 
 
 @pytest.mark.parametrize("provenance", ["a word", ["a"], {"method": "mr", "sources": "abc"}, {"method": "mr"}])
 def test_odd_provenance_breaks_nothing(tmp_path: Path, provenance: object) -> None:
     sentence = Sentence(["Rome"], meta={"entaug": provenance})
-    read_made([written(tmp_path, "odd.jsonl", [sentence])])
+    read_augmented([written(tmp_path, "odd.jsonl", [sentence])])
 
 
 def test_ids_that_sentences_got_since_do_not_hide_what_was_made_of_them(tmp_path: Path) -> None:
     new = made_by("sis")
     named = [s.with_(id=f"s{i}") for i, s in enumerate(GOLD)]  # as formats do that name what has no name
-    found = read_made([written(tmp_path, "all.jsonl", [*named, *new])])
+    found = read_augmented([written(tmp_path, "all.jsonl", [*named, *new])])
     assert all(pair.source is not None for pair in found.methods["sis"])
     assert [pair and pair.source is not None for pair in pair_up([*named, *new])] == [None] * 3 + [True] * 3
 
@@ -91,13 +91,13 @@ def test_ids_that_sentences_got_since_do_not_hide_what_was_made_of_them(tmp_path
 def test_gold_of_a_file_with_provenance_is_gold_even_where_its_tokens_are_others_now(tmp_path: Path) -> None:
     gold = written(tmp_path, "gold.conll", GOLD)
     cut = Sentence("Paris is far-from Rome .".split(), GOLD[1].mentions[:1])
-    found = read_made([written(tmp_path, "all.jsonl", [cut, *made_by("sis")])], gold)
+    found = read_augmented([written(tmp_path, "all.jsonl", [cut, *made_by("sis")])], gold)
     assert {name: len(pairs) for name, pairs in found.methods.items()} == {"sis": 3}
 
 
 def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     path = written(tmp_path, "all.jsonl", [*GOLD, *made_by("sis")])
-    found = read_made([path, tmp_path / "." / "all.jsonl"])
+    found = read_augmented([path, tmp_path / "." / "all.jsonl"])
     assert len(found.methods["sis"]) == 3
     assert "is named more than once" in found.notes[0]
 
@@ -106,11 +106,13 @@ def test_a_layout_is_of_the_files_whose_format_has_it(tmp_path: Path) -> None:
     gold = tmp_path / "gold.tsv"
     rows = (f"{t}\t{a}\t{b}" for t, a, b in zip(GOLD[0].tokens, GOLD[0].iob(), ["O"] * 8, strict=True))
     gold.write_text("\n".join(rows) + "\n")
-    new = written(tmp_path, "new.jsonl", list(entaug.create("sis").augment(entaug.read(gold, tag_columns="1,2"))))
-    [pair] = read_made([new], gold, tag_columns="1,2").methods["sis"]
+    new = written(
+        tmp_path, "new.jsonl", list(entaug.create_augmenter("sis").augment(entaug.read(gold, tag_columns="1,2")))
+    )
+    [pair] = read_augmented([new], gold, tag_columns="1,2").methods["sis"]
     assert pair.source is not None
     assert pair.source.mentions == GOLD[0].mentions
-    [pair] = read_made([new], gold, format="jsonl", tag_columns="1,2").methods["sis"]
+    [pair] = read_augmented([new], gold, format="jsonl", tag_columns="1,2").methods["sis"]
     assert pair.source is not None
     with pytest.raises(ParameterError, match="no file given here is of a format with an option 'tag_columns'"):
-        read_made([new], tag_columns="1,2")
+        read_augmented([new], tag_columns="1,2")

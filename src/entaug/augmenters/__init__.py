@@ -1,1 +1,70 @@
-"""Augmentation methods."""
+"""Augmentation methods.
+
+Example:
+    >>> augmenter = create_augmenter("mr", p=0.5)
+    >>> augmenter.copies
+    1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from entaug.params import construct
+from entaug.registry import Registry
+
+if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter
+
+__all__ = ["METHODS", "create_augmenter"]
+
+
+def _long_names() -> dict[str, str]:
+    return {METHODS[name].info.long_name: name for name in METHODS}
+
+
+METHODS: Registry[type[Augmenter]] = Registry(
+    "method",
+    {
+        "aclm": "entaug.augmenters.generative.aclm:ACLM",
+        "bt": "entaug.augmenters.backtranslation:Backtranslation",
+        "cassi": "entaug.augmenters.cassi.method:CASSI",
+        "cr": "entaug.augmenters.syntax.constituents:ConstituencyReplacement",
+        "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
+        "daga": "entaug.augmenters.generative.daga:DAGA",
+        "entda": "entaug.augmenters.generative.entda:EnTDA",
+        "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
+        "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
+        "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
+        "mr": "entaug.augmenters.replacement:MentionReplacement",
+        "mulda": "entaug.augmenters.generative.daga:MulDA",
+        "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
+        "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
+        "sr": "entaug.augmenters.replacement:SynonymReplacement",
+    },
+    group="entaug.methods",
+    aliases=_long_names,
+)
+"""The augmentation methods; aliases are their long names."""
+
+
+def create_augmenter(name: str, **parameters: Any) -> Augmenter:
+    """Create an augmenter by the name of its method.
+
+    Args:
+        name: the short or long name of a method, for example ``"mr"`` or ``"mention-replacement"``.
+        parameters: the parameters of the method.
+
+    Returns:
+        The augmenter, not fitted yet.
+
+    Raises:
+        UnknownNameError: there is no such method, or the method has no such parameter.
+        ParameterError: a parameter has an invalid value.
+        MissingExtraError: the method needs an optional dependency that is not installed.
+
+    Example:
+        >>> create_augmenter("mr", p=0.5).signature.startswith("mr|")
+        True
+    """
+    return construct(METHODS[name], name, parameters)

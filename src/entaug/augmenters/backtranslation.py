@@ -9,7 +9,7 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.alignment import CorpusTokenizer, in_word, running_text, spacing
-from entaug.augmenters.base import UNCHANGED, Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.base import UNCHANGED, Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
@@ -62,7 +62,7 @@ class Backtranslation(Augmenter):
     sample: bool = False
     whole: bool = False
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
         long_name="backtranslation",
         summary="runs of words outside mentions translated into another language and back",
@@ -98,7 +98,7 @@ class Backtranslation(Augmenter):
             if not (trip.there.samples or trip.back.samples)
         ]
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         plan_one = self._plan_whole if self.whole else self._plan_runs
         plans = [plan_one(one.sentence, one.rng) for one in asked]
         self._translate([question for plan in plans for _, question in plan])

@@ -30,19 +30,19 @@ __all__ = [
     "NO_CANDIDATE",
     "UNCHANGED",
     "UNWRITABLE",
-    "Asked",
     "Augmenter",
-    "Facts",
+    "MethodInfo",
     "Rejection",
-    "Tally",
+    "Request",
+    "RunStatistics",
     "mark_of",
-    "refusal_of",
+    "rejection_for",
     "source_of",
 ]
 
 
 @dataclass(frozen=True)
-class Facts:
+class MethodInfo:
     """What a method is and keeps: the documentation, ``entaug methods`` and the conformance suite are made from it.
 
     Args:
@@ -107,7 +107,7 @@ DISCONTINUOUS = Rejection("has discontinuous mentions, which this method cannot 
 NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A new version of a sentence that is asked for.
 
     Args:
@@ -124,7 +124,7 @@ class Asked(NamedTuple):
 
 
 @dataclass
-class Tally:
+class RunStatistics:
     """What a run has done so far.
 
     Args:
@@ -154,7 +154,7 @@ class Augmenter(abc.ABC):
             ``+`` (``validity+fluency:margin=1``); or a `entaug.filters.Filter`, or a sequence of these. There are
             more under: entaug filters.
 
-    Attributes learned by `fit` end in an underscore. ``tally_`` holds the counts of the latest `augment`.
+    Attributes learned by `fit` end in an underscore. ``statistics_`` holds the counts of the latest `augment`.
     """
 
     copies: int = 1
@@ -162,7 +162,7 @@ class Augmenter(abc.ABC):
     max_attempts: int = 10
     filters: str | Filter | Sequence[str | Filter] | None = None
 
-    facts: ClassVar[Facts]
+    info: ClassVar[MethodInfo]
     presets: ClassVar[dict[str, dict[str, object]]] = {}
     """Of a method with a field ``preset``: what each settles of the fields that are not given (that are None)."""
     _window: ClassVar[int] = 64  # sentences handled at a time; results do not depend on it
@@ -189,7 +189,7 @@ class Augmenter(abc.ABC):
         """Draw one new version of a sentence."""
         raise NotImplementedError
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         """Draw a new version of each; a method with a model behind it overrides this and batches."""
         rewrite = self._rewrite
         return [rewrite(one.sentence, one.rng) for one in asked]
@@ -214,8 +214,8 @@ class Augmenter(abc.ABC):
         if self.presets and (preset := getattr(self, "preset", "")) not in self.presets:
             raise ParameterError(f"preset must be one of {', '.join(self.presets)}, not {preset!r}")
         for one in create_filters(self.filters):
-            if self.facts.unconditioned and one.needs_source:
-                what = f"{self.facts.name} writes from nothing, so {one.filter_name} has no source to judge by"
+            if self.info.unconditioned and one.needs_source:
+                what = f"{self.info.name} writes from nothing, so {one.filter_name} has no source to judge by"
                 raise ParameterError(what, remedy=one.without_source)
         self._check()
 
@@ -229,7 +229,7 @@ class Augmenter(abc.ABC):
         """What a user should know about the fitted corpus."""
         return []
 
-    def advice(self, tally: Tally) -> list[str]:
+    def advice(self, tally: RunStatistics) -> list[str]:
         """What a user should know about what was made."""
         del tally
         return []
@@ -237,12 +237,12 @@ class Augmenter(abc.ABC):
     @property
     def signature(self) -> str:
         """Method, parameters and version, as provenance holds them; a loaded backend says which it really is."""
-        kinds = (*self.facts.needs, *self.facts.may_need)
+        kinds = (*self.info.needs, *self.info.may_need)
         loaded = {kind: _plain(getattr(self, f"{kind}_")) for kind in kinds if hasattr(self, f"{kind}_")}
         if getattr(self, "filters_", None):
             loaded["filters"] = "+".join(one.signature for one in self.filters_)
         values = "|".join(f"{name}={value}" for name, value in {**self.params(), **loaded}.items())
-        return f"{self.facts.name}|{values}|entaug={__version__}"
+        return f"{self.info.name}|{values}|entaug={__version__}"
 
     def load(self) -> Self:
         """Check the parameters and get backends ready, as `fit` and `augment` do; this augmenter is returned.
@@ -267,7 +267,7 @@ class Augmenter(abc.ABC):
         """What was made of each source, with what a filter refuses replaced by why."""
         found = list(results)
         made = [(i, result) for i, result in enumerate(found) if not isinstance(result, Rejection)]
-        known = [None if self.facts.unconditioned else sources[i] for i, _ in made]
+        known = [None if self.info.unconditioned else sources[i] for i, _ in made]
         for (i, _), reason in zip(made, judge_all(self.filters_, [one for _, one in made], known), strict=True):
             if reason is not None:
                 found[i] = Rejection(reason)
@@ -287,7 +287,7 @@ class Augmenter(abc.ABC):
             InputError: the corpus has no mention, or nothing the method can use.
         """
         self.load()
-        survey = _Survey(corpus, mark_of(self), self.facts)
+        survey = _Survey(corpus, mark_of(self), self.info)
         if self.filters_:
             gold = list(survey)
             for one in self.filters_:
@@ -297,16 +297,16 @@ class Augmenter(abc.ABC):
             self._fit(survey)
         for _ in survey.rest():  # a method that learns nothing has not read it
             pass
-        if self.facts.needs_mentions and not survey.mentions:
+        if self.info.needs_mentions and not survey.mentions:
             raise InputError(
-                f"no mention in the corpus, and {self.facts.name} needs some",
+                f"no mention in the corpus, and {self.info.name} needs some",
                 path=survey.source,
                 remedy="check the tag column",
             )
         if survey.refused and survey.refused == survey.mentioned:
-            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.facts, kind)]
+            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
             raise InputError(
-                f"every sentence with mentions has {' or '.join(kinds)} ones, and {self.facts.name} cannot carry them",
+                f"every sentence with mentions has {' or '.join(kinds)} ones, and {self.info.name} cannot carry them",
                 path=survey.source,
                 remedy="use a method that can, see: entaug methods",
             )
@@ -339,10 +339,10 @@ class Augmenter(abc.ABC):
         from entaug.augmenters.run import Run
 
         self.load()
-        if (self.facts.needs_fit or self.filters_) and not getattr(self, "_fitted", False):
-            raise ParameterError(f"{self.facts.name} has not seen the corpus", remedy="call fit(corpus) first")
+        if (self.info.needs_fit or self.filters_) and not getattr(self, "_fitted", False):
+            raise ParameterError(f"{self.info.name} has not seen the corpus", remedy="call fit(corpus) first")
         run = Run(self, **options)
-        self.tally_ = run.tally
+        self.statistics_ = run.tally
         return run
 
 
@@ -357,10 +357,10 @@ def _plain(value: Any) -> Any:
 class _Survey(Iterable[Sentence]):
     """A corpus on its way through `fit`, read once, with its mentions counted, less what the method cannot carry."""
 
-    def __init__(self, corpus: Iterable[Sentence], mark: str, facts: Facts) -> None:
+    def __init__(self, corpus: Iterable[Sentence], mark: str, info: MethodInfo) -> None:
         self.source = source_of(corpus)
         self.mentions = self.mentioned = self.refused = 0
-        self._facts = facts
+        self._facts = info
         self.taken: set[str] = set()
         self._mark = mark
         self._sentences = iter(corpus)
@@ -372,7 +372,7 @@ class _Survey(Iterable[Sentence]):
             self.mentioned += bool(sentence.mentions)
             if sentence.id is not None and mark in sentence.id:
                 self.taken.add(sentence.id)
-            if refusal_of(sentence, self._facts):
+            if rejection_for(sentence, self._facts):
                 self.refused += 1
             else:
                 yield sentence
@@ -380,19 +380,19 @@ class _Survey(Iterable[Sentence]):
     rest = __iter__
 
 
-def refusal_of(sentence: Sentence, facts: Facts) -> Rejection | None:
+def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
     """Why a method cannot have a sentence at all."""
-    if (facts.nested and facts.discontinuous) or sentence.flat:
+    if (info.nested and info.discontinuous) or sentence.flat:
         return None
-    if not facts.discontinuous and not all(mention.contiguous for mention in sentence.mentions):
+    if not info.discontinuous and not all(mention.contiguous for mention in sentence.mentions):
         return DISCONTINUOUS
     covered = [position for mention in sentence.mentions for position in mention.positions()]
-    return NESTED if not facts.nested and len(set(covered)) < len(covered) else None
+    return NESTED if not info.nested and len(set(covered)) < len(covered) else None
 
 
 def mark_of(augmenter: Augmenter) -> str:
     """What the ids of all sentences that a method makes under a seed have in common."""
-    return f"/{augmenter.facts.name}-{augmenter.seed}-"
+    return f"/{augmenter.info.name}-{augmenter.seed}-"
 
 
 def source_of(corpus: object) -> str | None:
@@ -412,7 +412,7 @@ def build(cls: type[Augmenter], params: dict[str, Any]) -> Augmenter:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ParameterError(
-                f"{cls.facts.name} has no parameter {name!r}", remedy=f"{hint}(it has: {', '.join(known)})"
+                f"{cls.info.name} has no parameter {name!r}", remedy=f"{hint}(it has: {', '.join(known)})"
             )
     made = cls(**params)
     made.check()

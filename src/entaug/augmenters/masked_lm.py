@@ -11,7 +11,7 @@ from random import Random
 from typing import ClassVar
 
 from entaug.alignment import gapped, in_word
-from entaug.augmenters.base import Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
@@ -67,7 +67,7 @@ class MaskedLMReplacement(Augmenter):
     stop_words: str | None = None
     punctuation: bool = False
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="lm",
         long_name="masked-lm-replacement",
         summary="words outside mentions replaced by what a masked language model puts there",
@@ -99,7 +99,7 @@ class MaskedLMReplacement(Augmenter):
         if self.filtered is not None:
             self.word_vectors_: WordVectors = resolve("word_vectors", self.word_vectors)
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng, *_ in asked]
         while todo := [filling for filling in work if filling.pending]:
             answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask(), first_only=not self.joint)

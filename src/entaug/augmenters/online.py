@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from entaug.augmenters.base import Asked, Augmenter, Rejection
+from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.rng import Streams
@@ -38,11 +38,13 @@ class OnlineDataset(Sequence[Sentence]):
         self, corpus: Sequence[Sentence], augmenter: Augmenter, *, keep_gold: bool = True, epoch: int = 0
     ) -> None:
         if not isinstance(augmenter, Augmenter):
-            raise ParameterError(f"an augmenter is wanted, not {augmenter!r}", remedy="make one: entaug.create(name)")
+            raise ParameterError(
+                f"an augmenter is wanted, not {augmenter!r}", remedy="make one: entaug.create_augmenter(name)"
+            )
         if not isinstance(corpus, Sequence):
             raise ParameterError("the corpus must lie in memory", remedy="read it with entaug.read, not entaug.stream")
-        if not augmenter.facts.draws:
-            name = augmenter.facts.name
+        if not augmenter.info.draws:
+            name = augmenter.info.name
             raise ParameterError(
                 f"{name} makes the same in every epoch",
                 remedy="augment once, before training: augmenter.augment(corpus)",
@@ -50,7 +52,7 @@ class OnlineDataset(Sequence[Sentence]):
         augmenter.run()  # checks parameters, fitting and backends before the first epoch
         self._corpus = corpus
         self._augmenter = augmenter
-        self._streams = Streams(augmenter.seed, augmenter.facts.name)
+        self._streams = Streams(augmenter.seed, augmenter.info.name)
         self._gold = len(corpus) if keep_gold else 0
         self.set_epoch(epoch)
 
@@ -102,7 +104,7 @@ class OnlineDataset(Sequence[Sentence]):
         pending = []
         for place, (source, copy) in enumerate(wanted):
             number = self.epoch * copies + copy
-            pending.append((place, Asked(source, self._streams.stream(f"{source.key}@epoch", number), number + 1)))
+            pending.append((place, Request(source, self._streams.stream(f"{source.key}@epoch", number), number + 1)))
         for attempt in range(self._augmenter.max_attempts):
             if not pending:
                 break

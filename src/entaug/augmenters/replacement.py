@@ -10,7 +10,7 @@ from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import NO_CANDIDATE, Augmenter, Facts, Rejection
+from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.backends.protocols import Lexicon
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
@@ -50,7 +50,7 @@ class LabelWiseTokenReplacement(Augmenter):
     p: float = 0.3
     stop_words: str | None = None
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="lwtr",
         long_name="label-wise-token-replacement",
         summary="tokens replaced by training tokens of the same tag",
@@ -112,7 +112,7 @@ class MentionReplacement(Augmenter):
 
     p: float = 0.3
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",
         long_name="mention-replacement",
         summary="mentions replaced by other training mentions of the same type",
@@ -218,7 +218,7 @@ class SynonymReplacement(Augmenter):
 
     _words = _known = 0
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="sr",
         long_name="synonym-replacement",
         summary="English words replaced by synonyms in the same form",

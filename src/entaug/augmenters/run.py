@@ -11,12 +11,12 @@ from entaug.augmenters.base import (
     DUPLICATE,
     UNCHANGED,
     UNWRITABLE,
-    Asked,
     Augmenter,
     Rejection,
-    Tally,
+    Request,
+    RunStatistics,
     mark_of,
-    refusal_of,
+    rejection_for,
 )
 from entaug.data import Keys, Sentence
 from entaug.rng import Streams
@@ -85,7 +85,7 @@ class Run:
         put_refused: Callable[[Sentence], None] | None = None,
         reviewed: Callable[[int, str | None], bool] | None = None,
     ) -> None:
-        self.tally = Tally()
+        self.tally = RunStatistics()
         self._carried = carried
         self._put = put
         self._put_refused = put_refused
@@ -93,7 +93,7 @@ class Run:
         self._mark = mark_of(augmenter)
         self._taken: set[str] = getattr(augmenter, "_taken", set())
         self._augmenter = augmenter
-        self._method = augmenter.facts.name
+        self._method = augmenter.info.name
         self._streams = Streams(augmenter.seed, self._method)
         self._signature = augmenter.signature
         self._made: set[int] = set()
@@ -127,7 +127,7 @@ class Run:
         rejected = self.tally.rejected
         pending = []
         for draft in drafts:
-            if refusal := refusal_of(draft.source, self._augmenter.facts):
+            if refusal := rejection_for(draft.source, self._augmenter.info):
                 rejected[refusal.reason] += 1
                 draft.reason = refusal.reason
             else:
@@ -135,7 +135,7 @@ class Run:
         # With p = 0 no draw changes anything, however often it is asked for.
         attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
         for attempt in range(attempts if pending else 0):
-            asked = [Asked(d.source, d.rng, d.copy, attempt) for d in pending]
+            asked = [Request(d.source, d.rng, d.copy, attempt) for d in pending]
             results = self._filtered(pending, self._augmenter._rewrite_many(asked))  # noqa: SLF001
             again = []
             for draft, result in zip(pending, results, strict=True):

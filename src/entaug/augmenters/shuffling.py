@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import Augmenter, Facts, Rejection
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection
 from entaug.data import Sentence
 from entaug.rng import some_of
 
@@ -35,7 +35,7 @@ class ShuffleWithinSegments(Augmenter):
 
     p: float = 0.3
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="sis",
         long_name="shuffle-within-segments",
         summary="words permuted within a mention, or between mentions",

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, Tuning, cased_like
+from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, TrainingConfig, cased_like
 from entaug.data import Sentence
 from entaug.tags import is_tag
 
@@ -98,7 +98,7 @@ class FakeMaskedLM:
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -128,7 +128,7 @@ class FakeCausalLM:
 
     Example:
         >>> lm = FakeCausalLM(["tea", "sea"])
-        >>> lm.generate(["I see the"], longest=2) == lm.generate(["I see the"], longest=2)
+        >>> lm.generate(["I see the"], max_new_tokens=2) == lm.generate(["I see the"], max_new_tokens=2)
         True
     """
 
@@ -148,7 +148,7 @@ class FakeCausalLM:
         prompts: Sequence[str],
         seeds: Sequence[int] | None = None,
         *,
-        longest: int = 64,
+        max_new_tokens: int = 64,
         temperature: float = 1.0,
         top_k: int = 50,
     ) -> list[str]:
@@ -158,7 +158,7 @@ class FakeCausalLM:
         made = []
         for i, prompt in enumerate(prompts):
             rng = Random(f"{seeds[i] if seeds else None} {prompt}")
-            made.append(" ".join(rng.choice(words) for _ in range(longest)))
+            made.append(" ".join(rng.choice(words) for _ in range(max_new_tokens)))
         return made
 
 
@@ -185,7 +185,7 @@ class FakeGenerator:
     def fit(
         self,
         pairs: Pairs,
-        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -247,7 +247,7 @@ class FakeTokenLM:
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
@@ -260,19 +260,19 @@ class FakeTokenLM:
         return made
 
     def sample(
-        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+        self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
         """See `TokenLM.sample`; temperature is ignored."""
         del temperature
-        return [self._one(Random(seed), longest) for seed in seeds]
+        return [self._one(Random(seed), max_new_tokens) for seed in seeds]
 
-    def _one(self, rng: Random, longest: int) -> tuple[str, ...] | None:
+    def _one(self, rng: Random, max_new_tokens: int) -> tuple[str, ...] | None:
         row = list(rng.choice(self._rows))
         other = rng.choice(self._rows)
         plain = [i for i, part in enumerate(row) if not is_tag(part[1:-1])]
         words = [part for part in other if not is_tag(part[1:-1])]
         row[rng.choice(plain)] = rng.choice(words)
-        return tuple(row) if len(row) <= longest else None
+        return tuple(row) if len(row) <= max_new_tokens else None
 
     def save(self, folder: str | Path) -> None:
         """See `TokenLM.save`."""

@@ -36,9 +36,9 @@ __all__ = [
     "RoundTrip",
     "Tagger",
     "TokenLM",
+    "TrainingConfig",
     "Translator",
     "TunableMaskedLM",
-    "Tuning",
     "WordVectors",
     "cased_like",
 ]
@@ -102,7 +102,7 @@ class TunableMaskedLM(MaskedLM, Protocol):
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: Tuning = ...,
+        tuning: TrainingConfig = ...,
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -149,7 +149,7 @@ class CausalLM(Protocol):
         prompts: Sequence[str],
         seeds: Sequence[int] | None = None,
         *,
-        longest: int = 64,
+        max_new_tokens: int = 64,
         temperature: float = 1.0,
         top_k: int = 50,
     ) -> list[str]:
@@ -158,7 +158,7 @@ class CausalLM(Protocol):
         Args:
             prompts: any texts.
             seeds: one a prompt, to sample; None for the likeliest word at every step.
-            longest: how many sub-words to generate at most.
+            max_new_tokens: how many sub-words to generate at most.
             temperature: above 1 for more variety, below for less.
             top_k: how many words a draw is among.
 
@@ -168,28 +168,28 @@ class CausalLM(Protocol):
         ...
 
 
-class Tuning(NamedTuple):
+class TrainingConfig(NamedTuple):
     """How a generator is fine-tuned.
 
     Args:
         epochs: passes over the pairs at most.
-        batch: pairs of a step.
-        rate: learning rate at its highest; None for what suits the generator, 5e-4 for adapters and 5e-5 for whole
+        batch_size: pairs of a step.
+        learning_rate: learning rate at its highest; None for what suits the generator, 5e-4 for adapters and 5e-5 for whole
             models.
-        warmup: share of the steps in which the rate rises; then it falls to nothing.
-        decay: weight decay.
-        clip: largest norm of the gradient.
+        warmup_ratio: share of the steps in which the rate rises; then it falls to nothing.
+        weight_decay: weight decay.
+        max_grad_norm: largest norm of the gradient.
         held_out: share of the pairs that is not learned from, and tells when to stop.
         patience: after how many epochs without a smaller loss there it stops; the best epoch's weights are kept.
         seed: of everything random in it.
     """
 
     epochs: int = 10
-    batch: int = 8
-    rate: float | None = None
-    warmup: float = 0.1
-    decay: float = 0.01
-    clip: float = 1.0
+    batch_size: int = 8
+    learning_rate: float | None = None
+    warmup_ratio: float = 0.1
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
     held_out: float = 0.1
     patience: int = 2
     seed: int = 0
@@ -200,25 +200,25 @@ class Decoding(NamedTuple):
 
     Args:
         texts: how many for each input.
-        how: ``"beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
+        how: ``"num_beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
             its beam (EnTDA, section 4.2); or ``"sample"``, draws of which the likeliest are given.
-        beams: how many texts are looked at together, and how many are drawn when sampling; at least `texts`.
-        penalty: what a rank costs in diverse beam search, the paper's gamma.
+        num_beams: how many texts are looked at together, and how many are drawn when sampling; at least `texts`.
+        diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: how many tokens a draw is among.
         temperature: above 1 for more variety, below for less.
-        longest: how many sub-words a text may have.
+        max_new_tokens: how many sub-words a text may have.
         whole: whether texts that have not come to an end by then are left out.
         goes_on: markers that stand each before one word, and for each those that it goes on with, if any: it is written
             one word behind one of these only. Empty where markers may stand anywhere.
     """
 
     texts: int = 1
-    how: str = "beams"
-    beams: int = 3
-    penalty: float = 10.0
+    how: str = "num_beams"
+    num_beams: int = 3
+    diversity_penalty: float = 10.0
     top_k: int = 50
     temperature: float = 1.0
-    longest: int = 128
+    max_new_tokens: int = 128
     whole: bool = True
     goes_on: Mapping[str, Collection[str] | None] = MappingProxyType({})
 
@@ -239,7 +239,7 @@ class Generator(Protocol):
     def fit(
         self,
         pairs: Pairs,
-        tuning: Tuning = ...,
+        tuning: TrainingConfig = ...,
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -305,7 +305,7 @@ class TokenLM(Protocol):
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: Tuning = ...,
+        tuning: TrainingConfig = ...,
         *,
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
@@ -324,13 +324,13 @@ class TokenLM(Protocol):
         ...
 
     def sample(
-        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+        self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
         """Draw sequences.
 
         Args:
             seeds: one a sequence; each depends on its own alone.
-            longest: how many tokens one may have.
+            max_new_tokens: how many tokens one may have.
             temperature: above 1 for more variety, below for less.
 
         Returns:

@@ -220,7 +220,7 @@ def _quality(args: argparse.Namespace) -> int:
     from entaug.quality.tables import glossary, markdown, table
     from entaug.workflows.common import check_apart, check_output
     from entaug.workflows.evaluate import write_text
-    from entaug.workflows.pairs import read_made
+    from entaug.workflows.pairs import read_augmented
 
     if args.list:
         sys.stdout.write(glossary())
@@ -237,7 +237,7 @@ def _quality(args: argparse.Namespace) -> int:
     models = {k: None if args.no_models else usual for k, usual in _ASKED.items()}
     models |= {kind: resolve(kind, name) for kind, name in named.items()}
     how = reading(args)
-    made = read_made(args.files, args.gold, format=how["from_format"], repair=how["repair"], **how["read_options"])
+    made = read_augmented(args.files, args.gold, format=how["from_format"], repair=how["repair"], **how["read_options"])
     chosen = [name.strip() for name in args.measures.split(",") if name.strip()] if args.measures else None
     with _progress() as progress:
         found = measure_made(made, measures=chosen, **models, progress=progress)
@@ -252,8 +252,8 @@ def _quality(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from entaug.report.comparison import read_runs, report_on
-    from entaug.report.html import report_page, sort_inputs
+    from entaug.report.comparison import markdown_report, read_run_records
+    from entaug.report.html import sort_inputs, write_html_report
     from entaug.workflows.common import check_apart
     from entaug.workflows.evaluate import write_text
 
@@ -262,7 +262,7 @@ def _report(args: argparse.Namespace) -> int:
         _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
         records = (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in args.inputs)
         check_apart([args.output], records)
-        write_text(report_on(read_runs(args.inputs), by_type=args.by_type), args.output, force=args.force)
+        write_text(markdown_report(read_run_records(args.inputs), by_type=args.by_type), args.output, force=args.force)
         if args.json and args.output != "-":
             print_json({"output": args.output})
         elif args.output != "-":
@@ -271,7 +271,7 @@ def _report(args: argparse.Namespace) -> int:
     given = reading(args)
     layout = {name: value for name, value in given["read_options"].items() if value is not None}
     with _progress() as progress:
-        summary = report_page(
+        summary = write_html_report(
             args.inputs,
             args.output,
             gold=args.gold,

@@ -28,7 +28,7 @@ from entaug.cli.options import (
 from entaug.errors import EntaugError, OutputError, ParameterError
 
 if TYPE_CHECKING:
-    from entaug.augmenters.base import Augmenter, Facts
+    from entaug.augmenters.base import Augmenter, MethodInfo
     from entaug.files.sinks import Counts
     from entaug.models.catalogue import Asset
     from entaug.workflows.common import Progress
@@ -309,14 +309,14 @@ def _convert(args: argparse.Namespace) -> int:
 
 
 def _methods(args: argparse.Namespace) -> int:
-    from entaug.registry import METHODS, method
+    from entaug.augmenters import METHODS
 
     names = [args.name] if args.name else list(METHODS)
-    classes = [method(name) for name in names]
+    classes = [METHODS[name] for name in names]
     if args.json:
         records = [
             {
-                **dataclasses.asdict(cls.facts),
+                **dataclasses.asdict(cls.info),
                 "class": cls.__name__,
                 "parameters": {f.name: f.default for f in dataclasses.fields(cls)},
             }
@@ -327,38 +327,38 @@ def _methods(args: argparse.Namespace) -> int:
     if args.name:
         _print_method(classes[0])
         return OK
-    wide = max(len(cls.facts.name) for cls in classes)
+    wide = max(len(cls.info.name) for cls in classes)
     for cls in classes:
-        print(f"{cls.facts.name:<{wide}}  {cls.facts.summary}")
+        print(f"{cls.info.name:<{wide}}  {cls.info.summary}")
         print(f"{'':<{wide}}  {_facts_line(cls)}")
     print("\nMore about one: entaug methods NAME. Its options: entaug augment --method NAME --help")
     return OK
 
 
 def _facts_line(cls: type[Augmenter]) -> str:
-    facts = cls.facts
-    kinds = ["flat"] + ["nested"] * facts.nested + ["discontinuous"] * facts.discontinuous
-    return f"{', '.join(kinds)}; needs {_needs_in_words(facts)}; {facts.cost}"
+    info = cls.info
+    kinds = ["flat"] + ["nested"] * info.nested + ["discontinuous"] * info.discontinuous
+    return f"{', '.join(kinds)}; needs {_needs_in_words(info)}; {info.cost}"
 
 
-def _needs_in_words(facts: Facts) -> str:
+def _needs_in_words(info: MethodInfo) -> str:
     """What a method needs, as people say it: ``masked_lm`` is a masked LM."""
-    kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in facts.needs]
-    needs = ["the corpus first"] * facts.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
+    kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in info.needs]
+    needs = ["the corpus first"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"
 
 
 def _print_method(cls: type[Augmenter]) -> None:
-    facts = cls.facts
-    print(f"{facts.name}, {facts.long_name} (entaug.{cls.__name__}): {facts.summary}")
+    info = cls.info
+    print(f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}")
     print(_facts_line(cls))
     kept = [
         f.name[6:].replace("_", " ")
-        for f in dataclasses.fields(facts)
-        if f.name.startswith("keeps_") and getattr(facts, f.name)
+        for f in dataclasses.fields(info)
+        if f.name.startswith("keeps_") and getattr(info, f.name)
     ]
     print(f"keeps: {', '.join(kept) or 'labels right, and nothing else'}")
-    print(f"paper: {facts.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
+    print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     told = field_texts(cls)
     for field in dataclasses.fields(cls):
         print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
@@ -400,9 +400,9 @@ def _models(args: argparse.Namespace) -> int:
     if args.action == "prepare":
         names = list(args.names)
         if args.method:
-            from entaug.registry import method
+            from entaug.augmenters import METHODS
 
-            wanted = method(args.method).facts.name
+            wanted = METHODS[args.method].info.name
             names += [asset.name for asset in models.assets() if wanted in _used_by(asset.name)]
             if not names:
                 _say_line(f"{wanted}: needs no model")
@@ -438,15 +438,15 @@ _ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "co
 
 def _used_by(name: str) -> list[str]:
     """The methods that take a model unless they are given another: the first of its kind serves."""
+    from entaug.augmenters import METHODS
     from entaug.models import catalogue as models
-    from entaug.registry import METHODS, method
 
     of_kind: dict[str, str] = {}
     for asset in models.assets():
         of_kind.setdefault(asset.kind, asset.name)
     kinds = {kind for kind, first in of_kind.items() if first == name}
     kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
-    return [short for short in METHODS if kinds & {*method(short).facts.needs, *method(short).facts.may_need}]
+    return [short for short in METHODS if kinds & {*METHODS[short].info.needs, *METHODS[short].info.may_need}]
 
 
 # ------------------------------------------------------------------------------------------------------------ printing

@@ -136,9 +136,9 @@ def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
     with contextlib.suppress(argparse.ArgumentError):
         name = early.parse_known_args(argv)[0].method
         if name:
-            from entaug.registry import method
+            from entaug.augmenters import METHODS
 
-            return method(name)
+            return METHODS[name]
     return None
 
 
@@ -151,7 +151,7 @@ def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> 
         cls: type[Augmenter] = Augmenter
         name = "options of every method; those of one: entaug augment --method NAME --help"
     else:
-        cls, name = chosen, f"options of {chosen.facts.name} ({chosen.facts.long_name})"
+        cls, name = chosen, f"options of {chosen.info.name} ({chosen.info.long_name})"
     told = field_texts(cls)
     group = parser.add_argument_group(name)
     for field in dataclasses.fields(cls):

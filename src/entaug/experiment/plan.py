@@ -13,10 +13,10 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.experiment.subsets import DRAWS
-from entaug.registry import create
 from entaug.taggers.base import TAGGERS, Tagger, Training, create_tagger
 
 __all__ = ["CorpusPlan", "MethodPlan", "Part", "Plan", "TaggerPlan", "read_plan"]
@@ -97,7 +97,7 @@ class MethodPlan:
 
     def augmenter(self, copies: int, seed: int) -> Augmenter:
         """The method, asked for so many copies."""
-        return create(self.name, **self.params, copies=copies, seed=seed)
+        return create_augmenter(self.name, **self.params, copies=copies, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class _Reader:
         for i, corpus in enumerate(plan.corpora):
             if corpus.dev is not None:
                 continue
-            best = [t.label for t in plan.taggers if t.training.keep == "best" and corpus.takes(t)]
+            best = [t.label for t in plan.taggers if t.training.checkpoint == "best" and corpus.takes(t)]
             patient = [m.label for m in plan.methods if m.amounts == PATIENCE and corpus.takes(m)]
             if best or patient:
                 why = f"the epoch of {best[0]}" if best else f"the amount of {patient[0]}"

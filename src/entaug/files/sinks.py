@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import orjson
 
-from entaug.augmenters.base import Tally
+from entaug.augmenters.base import RunStatistics
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.files.streams import atomic, encoded, followed, output_error
@@ -89,10 +89,10 @@ class Sink(contextlib.AbstractContextManager["Sink"]):
     def finish_gold(self) -> None:
         """All gold sentences are written."""
 
-    def reached(self, done: int, tally: Tally, after: Counts) -> None:
+    def reached(self, done: int, tally: RunStatistics, after: Counts) -> None:
         """So many sources are done and written."""
 
-    def restore(self, tally: Tally, after: Counts) -> None:
+    def restore(self, tally: RunStatistics, after: Counts) -> None:
         """Fill in the counts of the run that is gone on with."""
 
 
@@ -232,9 +232,9 @@ class PartialSink(Sink):
         if not self.gold_done:
             self.gold_end = self.offset
             self.gold_done = True
-            self._tally, self._after = Tally(), Counts()
+            self._tally, self._after = RunStatistics(), Counts()
 
-    def reached(self, done: int, tally: Tally, after: Counts) -> None:
+    def reached(self, done: int, tally: RunStatistics, after: Counts) -> None:
         """See `Sink`."""
         self._state = {
             "job": self._job,
@@ -262,7 +262,7 @@ class PartialSink(Sink):
         with atomic(self._note) as out:
             out.write(orjson.dumps(state))
 
-    def restore(self, tally: Tally, after: Counts) -> None:
+    def restore(self, tally: RunStatistics, after: Counts) -> None:
         """See `Sink`."""
         sources, asked, made, missing, rejected = self._state["tally"]
         tally.sources, tally.asked, tally.made = sources, asked, made

@@ -12,9 +12,9 @@ from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.streams import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.buffered import Whole, write_whole
+from entaug.formats.buffered import BufferedFormat, write_buffered
 
-__all__ = ["FORMATS", "Opened", "find", "named", "open_file", "read", "read_each", "stream", "target", "write"]
+__all__ = ["FORMATS", "OpenedFile", "find", "named", "open_file", "read", "read_each", "stream", "target", "write"]
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
@@ -66,7 +66,7 @@ def _looked_for(path: Path) -> Format:
     # of several, but nearly anything could be of the usual ones.
     told = {one.name for one in named}
     candidates = [one for one in map(find, FORMATS) if not named or one.name in told or one.name not in _USUAL]
-    among = [one for one in candidates if not folder or (isinstance(one, Whole) and one.folder)]
+    among = [one for one in candidates if not folder or (isinstance(one, BufferedFormat) and one.folder)]
     for one in among:
         if one.recognises(path):
             return one
@@ -79,7 +79,7 @@ def _looked_for(path: Path) -> Format:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedFile:
     """A file that was looked at: its format and layout."""
 
     path: Path
@@ -108,7 +108,7 @@ def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def open_file(path: str | Path, format: str | None = None, **options: Any) -> Opened:
+def open_file(path: str | Path, format: str | None = None, **options: Any) -> OpenedFile:
     """Find a file's format (by name, extension, then content) and layout.
 
     Args:
@@ -133,10 +133,10 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
     if not path.is_dir():
         open_bytes(path).close()  # missing or unreadable: say so before anything else
     found = find(format) if format else _looked_for(path)
-    return Opened(path, found, found.look(path, **_fitting(found, options)))
+    return OpenedFile(path, found, found.look(path, **_fitting(found, options)))
 
 
-def target(path: str | Path, format: str | None = None, like: Opened | None = None, **options: Any) -> Opened:
+def target(path: str | Path, format: str | None = None, like: OpenedFile | None = None, **options: Any) -> OpenedFile:
     """The format and layout to write a file in: those of `like` where the format is the same.
 
     Args:
@@ -156,20 +156,20 @@ def target(path: str | Path, format: str | None = None, like: Opened | None = No
         found = like.format
     else:
         found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
-    if isinstance(found, Whole) and found.folder and path.suffix.lower() in found.extensions:
+    if isinstance(found, BufferedFormat) and found.folder and path.suffix.lower() in found.extensions:
         what = f"is the name of a file, and {found.title} is written as a folder"
         raise OutputError(what, path=str(path), remedy="name a folder")
     given = _fitting(found, options)
     if like is not None and like.format.name == found.name:
         asked = found.dialect(**given)
         told = {*given, *(_SAME.get(name, name) for name in given)}
-        return Opened(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
+        return OpenedFile(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
     # A format that names sentences only where they have names does so when those it is written from have.
     known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
     asked = found.dialect(**given)
     has = type(asked).__dataclass_fields__
     shared = {name: known[name] for name in ("ids", "texts") if name in known and name in has and name not in given}
-    return Opened(path, found, found.dialect(**given, **shared))
+    return OpenedFile(path, found, found.dialect(**given, **shared))
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
@@ -280,8 +280,8 @@ def write(
         OutputError: the file cannot be written.
     """
     to = target(path, format, None if like is None else open_file(like), **options)
-    if isinstance(to.format, Whole):
-        return write_whole(to.format, to.dialect, sentences, to.path)
+    if isinstance(to.format, BufferedFormat):
+        return write_buffered(to.format, to.dialect, sentences, to.path)
     count = 0
     with atomic(to.path) as out:
         for sentence in sentences:

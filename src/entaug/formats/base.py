@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard
 from entaug.data import Sentence
 from entaug.errors import InputError
 
-__all__ = ["BEFORE", "ENTITY_FIELDS", "Carries", "Dialect", "Format", "Reading", "are_columns", "before_of"]
+__all__ = ["BEFORE", "ENTITY_FIELDS", "Dialect", "Format", "FormatCapabilities", "Reading", "are_columns", "before_of"]
 
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
@@ -33,7 +33,7 @@ def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
 
 
 @dataclass(frozen=True)
-class Carries:
+class FormatCapabilities:
     """What a format can hold besides tokens and flat mentions."""
 
     nested: bool
@@ -96,13 +96,13 @@ class Reading:
 class Format(Protocol):
     """A format. Instances hold no state: what differs from file to file is in the dialect.
 
-    Those whose files are written at once (folders, binary files, one JSON document) are `entaug.formats.buffered.Whole`.
+    Those whose files are written at once (folders, binary files, one JSON document) are `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str
     title: str
     extensions: tuple[str, ...]
-    carries: Carries
+    carries: FormatCapabilities
 
     def recognises(self, path: Path) -> bool:
         """Whether a file looks like one of this format and of no other; no error, whatever is in it."""

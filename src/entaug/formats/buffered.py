@@ -12,16 +12,16 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import OutputError
 from entaug.files.streams import followed, output_error
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
 from entaug.tags import flatten
 
-__all__ = ["Whole", "check_folder", "finish_whole", "flattened", "write_whole"]
+__all__ = ["BufferedFormat", "check_folder", "finish_buffered", "flattened", "write_buffered"]
 
 _LINES = Jsonl()
 
 
-class Whole(abc.ABC):
+class BufferedFormat(abc.ABC):
     """Base of the formats whose files are written at once; a `entaug.formats.base.Format`.
 
     Where sentences are written one by one, `dump` gives JSON lines, which carry everything; what the format refuses is
@@ -31,7 +31,7 @@ class Whole(abc.ABC):
     name: str
     title: str
     extensions: tuple[str, ...] = ()
-    carries: Carries
+    carries: FormatCapabilities
     folder: bool = False
     """Whether it is a folder that is read and written."""
 
@@ -106,13 +106,13 @@ def flattened(sentence: Sentence, overlap: str) -> Sentence:
     return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
 
 
-def finish_whole(format_: Whole, dialect: Any, lines: Path, target: Path, *, force: bool = False) -> None:
-    """Write what `Whole.dump` gave for each sentence as the file that was meant."""
+def finish_buffered(format_: BufferedFormat, dialect: Any, lines: Path, target: Path, *, force: bool = False) -> None:
+    """Write what `BufferedFormat.dump` gave for each sentence as the file that was meant."""
     sentences = format_.read(lines, dialect, Reading(), 0, lines.stat().st_size)
-    write_whole(format_, dialect, sentences, target, force=force)
+    write_buffered(format_, dialect, sentences, target, force=force)
 
 
-def check_folder(format_: Whole, path: Path, *, force: bool) -> None:
+def check_folder(format_: BufferedFormat, path: Path, *, force: bool) -> None:
     """Raise where a folder is in the way of one that is to be written.
 
     Raises:
@@ -128,8 +128,8 @@ def check_folder(format_: Whole, path: Path, *, force: bool) -> None:
         raise OutputError(what, path=str(path), remedy="name a new or empty one")
 
 
-def write_whole(
-    format_: Whole, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
+def write_buffered(
+    format_: BufferedFormat, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
 ) -> int:
     """Write a file or folder that is at its place only when it is complete.
 
@@ -138,7 +138,7 @@ def write_whole(
         dialect: how it is laid out.
         sentences: what to write.
         target: the file or folder.
-        force: whether to replace a folder that the format wrote; see `Whole.replaceable`. It is moved aside when the
+        force: whether to replace a folder that the format wrote; see `BufferedFormat.replaceable`. It is moved aside when the
             new one is complete, and deleted when that is in its place.
 
     Returns:
@@ -177,7 +177,7 @@ def write_whole(
     return count
 
 
-def _put_in_place(format_: Whole, made: Path, real: Path, aside: Path, *, force: bool) -> None:
+def _put_in_place(format_: BufferedFormat, made: Path, real: Path, aside: Path, *, force: bool) -> None:
     """Move a folder to its place; what is there goes aside, and comes back where that fails."""
     there = real.exists()
     if there:

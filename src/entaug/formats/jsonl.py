@@ -20,7 +20,7 @@ from entaug.alignment import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import beginning, line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, Carries, Reading, are_columns
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
 from entaug.formats.records import nothing_in_it, parsed
 
 __all__ = ["Jsonl", "JsonlDialect"]
@@ -59,7 +59,7 @@ class Jsonl:
     name = "jsonl"
     title = "JSON lines"
     extensions = (".jsonl", ".json", ".ndjson")
-    carries = Carries(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether the first line begins like a JSON object or array."""

@@ -21,7 +21,7 @@ from entaug.alignment import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading, before_of
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
 
 __all__ = [
@@ -338,7 +338,7 @@ class TextLines(abc.ABC):
     name: str
     title: str
     extensions: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
-    carries = Carries(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
 
     @abc.abstractmethod
     def tells(self, record: dict[str, Any]) -> bool | None:

@@ -81,7 +81,7 @@ def measure(
     without a source, and no gold.
 
     Args:
-        pairs: augmented sentences with their sources, as `entaug.workflows.pairs.read_made` gives them; or alone, where their
+        pairs: augmented sentences with their sources, as `entaug.workflows.pairs.read_augmented` gives them; or alone, where their
             provenance leads to those in `gold`.
         gold: all gold sentences.
         name: for the result.
@@ -124,7 +124,7 @@ def measure_made(
     A text that several of them share is computed once.
 
     Args:
-        made: as `entaug.workflows.pairs.read_made` gives it.
+        made: as `entaug.workflows.pairs.read_augmented` gives it.
         measures: which; None for all that the models allow.
         causal_lm: a `CausalLM`, or the name of one, or None.
         masked_lm: a `MaskedLM`, or the name of one, or None.

@@ -20,7 +20,18 @@ import orjson
 from entaug.errors import InputError
 from entaug.scoring.span_f1 import Difference, Scores, paired_bootstrap
 
-__all__ = ["Cell", "Parts", "Row", "Run", "cell_name", "group_name", "is_record", "parts_of", "read_runs", "report_on"]
+__all__ = [
+    "Cell",
+    "Parts",
+    "Row",
+    "Run",
+    "cell_name",
+    "group_name",
+    "is_record",
+    "markdown_report",
+    "parts_of",
+    "read_run_records",
+]
 
 GOLD, STEPS, DUPLICATE = "gold", "gold-steps", "duplicate"
 _FIRST_ARMS = (GOLD, STEPS, DUPLICATE)
@@ -106,7 +117,7 @@ _MAY_LACK: dict[str, tuple[type, ...]] = {
 }
 
 
-def read_runs(paths: Iterable[str | Path]) -> list[Run]:
+def read_run_records(paths: Iterable[str | Path]) -> list[Run]:
     """The records of one or more experiments.
 
     Args:
@@ -299,7 +310,7 @@ def _cells(runs: Sequence[Run], samples: int) -> dict[Cell, list[Row]]:
 # ------------------------------------------------------------------------------------------------------------- Markdown
 
 
-def report_on(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000) -> str:
+def markdown_report(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000) -> str:
     """What runs have shown, as Markdown.
 
     A summary of every method in every cell (corpus, size, tagger) comes first; then how much of it chance alone would
@@ -316,7 +327,7 @@ def report_on(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000
     Example:
         >>> scores = Scores({}, {}, {}, {})
         >>> run = Run("k", "toy", 10, "linear", "gold", 0.0, 1, 30, 0, scores)
-        >>> report_on([run]).splitlines()[0]
+        >>> markdown_report([run]).splitlines()[0]
         '# What the runs show'
     """
     parts = parts_of(runs, by_type=by_type, samples=samples)
@@ -342,7 +353,7 @@ class Parts:
 
 
 def parts_of(runs: Sequence[Run], *, by_type: bool = False, samples: int = 1000) -> Parts:
-    """The parts of `report_on`, in Markdown, with arguments and errors of that."""
+    """The parts of `markdown_report`, in Markdown, with arguments and errors of that."""
     if not runs:
         raise InputError("there are no runs to report on")
     latest = {(run.cell, run.group, run.seed): run for run in runs}

@@ -22,14 +22,14 @@ from typing import NamedTuple
 from entaug.backends.protocols import CausalLM, MaskedLM
 from entaug.errors import ParameterError
 
-__all__ = ["ROWS", "Contest", "Verdict", "count_words", "decide", "decide_from_left"]
+__all__ = ["ROWS", "CandidateSet", "Selection", "count_words", "decide", "select_best_left_to_right"]
 
 ROWS = 4096  # hidden places asked of the model at a time, so that memory does not grow with the corpus
 _LOOK = 4  # places of a candidate of which nothing is known that are computed to get an idea
 _STEP = 3  # places computed of a candidate between two looks at its interval
 
 
-class Contest(NamedTuple):
+class CandidateSet(NamedTuple):
     """Candidates for one place; there must be at least one.
 
     Args:
@@ -48,7 +48,7 @@ class Contest(NamedTuple):
     spread: Sequence[Sequence[float]] | None = None
 
 
-class Verdict(NamedTuple):
+class Selection(NamedTuple):
     """How a contest ended.
 
     Args:
@@ -62,7 +62,9 @@ class Verdict(NamedTuple):
     best: tuple[int, ...]
 
 
-def decide(contests: Sequence[Contest], best: int, lm: MaskedLM, confidence: float | None = None) -> list[Verdict]:
+def decide(
+    contests: Sequence[CandidateSet], best: int, lm: MaskedLM, confidence: float | None = None
+) -> list[Selection]:
     """Settle contests by pseudo-log-likelihood, computing no more than the outcome needs.
 
     All contests advance together, so that the model is always asked for many rows.
@@ -97,7 +99,7 @@ def decide(contests: Sequence[Contest], best: int, lm: MaskedLM, confidence: flo
     return [race.verdict() for race in races]
 
 
-def decide_from_left(contests: Sequence[Contest], best: int, lm: CausalLM) -> list[Verdict]:
+def select_best_left_to_right(contests: Sequence[CandidateSet], best: int, lm: CausalLM) -> list[Selection]:
     """Settle contests by the log-likelihood of a model that reads from the left, which takes one pass a candidate.
 
     Args:
@@ -222,7 +224,7 @@ class _Entry:
 class _Race(abc.ABC):
     """A contest on its way to its verdict."""
 
-    def __init__(self, contest: Contest, best: int) -> None:
+    def __init__(self, contest: CandidateSet, best: int) -> None:
         self._best = best
         self._preferences = contest.preferences
         groups: dict[tuple[str, float], list[int]] = {}
@@ -245,7 +247,7 @@ class _Race(abc.ABC):
         """What has to be computed next, each a candidate and how many more places; nothing when all is known."""
 
     @abc.abstractmethod
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Selection:
         """The outcome."""
 
     def _rank(self, number: int) -> tuple[float, int]:
@@ -281,10 +283,10 @@ class _Proof(_Race):
                 found.append((entry, entry.until(least)))
         return found
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Selection:
         done = self._done()
         score, chosen = self._choice(done) or done[0]
-        return Verdict(chosen, score, tuple(i for _, i in done[: self._best]))
+        return Selection(chosen, score, tuple(i for _, i in done[: self._best]))
 
     def _done(self) -> list[tuple[float, int]]:
         """Scores and numbers of the candidates that are finished, the best first."""
@@ -305,7 +307,7 @@ class _Likely(_Race):
     clearly below it, and those preferred to it below all of the best.
     """
 
-    def __init__(self, contest: Contest, best: int, confidence: float) -> None:
+    def __init__(self, contest: CandidateSet, best: int, confidence: float) -> None:
         super().__init__(contest, best)
         self._confidence = confidence
 
@@ -324,10 +326,10 @@ class _Likely(_Race):
             return [(entry, _STEP) for entry in unclear.values()]
         return [(choice, choice.left)] if choice.left else []
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Selection:
         top = self._ranked()[: self._best]
         choice, chosen = min(top, key=lambda pair: self._rank(pair[1]))
-        return Verdict(chosen, choice.bound, tuple(number for _, number in top))
+        return Selection(chosen, choice.bound, tuple(number for _, number in top))
 
     def _ranked(self) -> list[tuple[_Entry, int]]:
         """All candidates, the most promising first."""

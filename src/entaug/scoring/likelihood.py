@@ -17,7 +17,7 @@ from entaug.backends.protocols import CausalLM, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
-from entaug.scoring.candidate_selection import ROWS, Contest, count_words, decide
+from entaug.scoring.candidate_selection import ROWS, CandidateSet, count_words, decide
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -147,7 +147,7 @@ def best_by_likelihood(
     if not sentences:
         return []
     words = [_words(sentence) if per_word else 1.0 for sentence in sentences]
-    contest = Contest([_text(sentence) for sentence in sentences], words, expected=expected)
+    contest = CandidateSet([_text(sentence) for sentence in sentences], words, expected=expected)
     [verdict] = decide([contest], best, resolve("masked_lm", model))
     return list(verdict.best)
 

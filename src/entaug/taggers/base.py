@@ -36,17 +36,17 @@ class Training:
     Args:
         epochs: passes over the training sentences. Ignored where `steps` is given.
         steps: optimiser steps, whatever the number of sentences: what makes runs comparable.
-        batch: sentences of a step.
-        rate: learning rate of the encoder, at its highest.
-        head_rate: learning rate of all that is new.
-        warmup: share of the steps in which the rates rise; then they fall to nothing.
-        decay: weight decay.
-        clip: largest norm of the gradient.
-        keep: ``"last"`` keeps the weights after the last step; ``"best"`` those of the epoch that did best on dev.
+        batch_size: sentences of a step.
+        learning_rate: learning rate of the encoder, at its highest.
+        head_learning_rate: learning rate of all that is new.
+        warmup_ratio: share of the steps in which the rates rise; then they fall to nothing.
+        weight_decay: weight decay.
+        max_grad_norm: largest norm of the gradient.
+        checkpoint: ``"last"`` keeps the weights after the last step; ``"best"`` those of the epoch that did best on dev.
         seed: of everything random in the training.
 
     Example:
-        >>> Training(epochs=10, batch=16).total(100)
+        >>> Training(epochs=10, batch_size=16).total(100)
         70
         >>> Training(steps=200).total(100)
         200
@@ -54,17 +54,17 @@ class Training:
 
     epochs: int = 30
     steps: int | None = None
-    batch: int = 16
-    rate: float = 2e-4
-    head_rate: float = 1e-3
-    warmup: float = 0.1
-    decay: float = 0.01
-    clip: float = 1.0
-    keep: str = "last"
+    batch_size: int = 16
+    learning_rate: float = 2e-4
+    head_learning_rate: float = 1e-3
+    warmup_ratio: float = 0.1
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    checkpoint: str = "last"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"epochs": 1, "batch": 1}.items():
+        for name, least in {"epochs": 1, "batch_size": 1}.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
@@ -72,20 +72,20 @@ class Training:
             raise ParameterError(f"steps must be a whole number of at least 1, not {self.steps!r}")
         if type(self.seed) is not int or abs(self.seed) >= 2**63:
             raise ParameterError(f"seed must be a whole number below 2^63, not {self.seed!r}")
-        for name in ("rate", "head_rate", "clip"):
+        for name in ("learning_rate", "head_learning_rate", "max_grad_norm"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
                 raise ParameterError(f"{name} must be a number above 0, not {value!r}")
-        for name in ("warmup", "decay"):
+        for name in ("warmup_ratio", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not (0 <= value <= 1):
                 raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
-        if self.keep not in ("last", "best"):
-            raise ParameterError(f'keep must be "last" or "best", not {self.keep!r}')
+        if self.checkpoint not in ("last", "best"):
+            raise ParameterError(f'checkpoint must be "last" or "best", not {self.checkpoint!r}')
 
     def per_epoch(self, sentences: int) -> int:
         """Steps of one pass over so many sentences."""
-        return math.ceil(sentences / self.batch)
+        return math.ceil(sentences / self.batch_size)
 
     def total(self, sentences: int) -> int:
         """Steps in all, for so many training sentences."""
@@ -128,7 +128,7 @@ class Tagger(Protocol):
 
         Args:
             train: sentences with gold mentions.
-            dev: sentences to choose the best epoch by; needed where `Training.keep` is ``"best"``, else unused.
+            dev: sentences to choose the best epoch by; needed where `Training.checkpoint` is ``"best"``, else unused.
             training: how; by default `Training()`.
             progress: told of each step.
 

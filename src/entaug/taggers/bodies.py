@@ -12,7 +12,7 @@ import transformers
 
 from entaug.backends.protocols import WordVectors
 from entaug.backends.resolve import BACKENDS, resolve
-from entaug.backends.transformers.base import by_word, content_name, find, load, longest, padded, quiet
+from entaug.backends.transformers.base import by_word, content_name, find, load, max_length, padded, quiet
 from entaug.errors import MissingModelError
 from entaug.models import catalogue as models
 
@@ -56,7 +56,7 @@ class EncoderBody(torch.nn.Module):
             )
         self.model = load(transformers.AutoModel, folder, dtype=torch.float32)
         self.size = int(self.model.config.hidden_size)
-        self.limit = longest(self.model.config, self.tokenizer)
+        self.limit = max_length(self.model.config, self.tokenizer)
         self._unknown = self.tokenizer.unk_token_id or 0
         self._before, self._after = self._around()
         self._whole: torch.nn.Embedding | None = None

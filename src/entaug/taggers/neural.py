@@ -81,10 +81,10 @@ class NeuralTagger:
         """
         training = training or Training()
         gold = list(train)
-        watched = list(dev) if dev is not None and training.keep == "best" else []
+        watched = list(dev) if dev is not None and training.checkpoint == "best" else []
         if not labels_of(gold):
             raise InputError("no mentions to learn from", remedy="train on a corpus that has some")
-        if training.keep == "best" and not watched:
+        if training.checkpoint == "best" and not watched:
             raise InputError("no dev sentences to choose the best epoch by", remedy='give some, or set keep to "last"')
         self.labels_ = labels_of(gold)
         place, self._dtype = choose(self.device, self.precision)
@@ -118,7 +118,7 @@ class NeuralTagger:
         lengths = [body.lengths(one) for one in prepared]
         total, per_epoch = training.total(len(gold)), training.per_epoch(len(gold))
         optimiser = torch.optim.AdamW(self._groups(training), fused=True)
-        rise = math.ceil(total * training.warmup)
+        rise = math.ceil(total * training.warmup_ratio)
         schedule = get_linear_schedule_with_warmup(optimiser, rise, total)  # type: ignore[no-untyped-call]
         learning = [p for group in optimiser.param_groups for p in group["params"]]
         fitted, best, rng = Fitted(), -1.0, Random(f"batches {training.seed}")
@@ -126,12 +126,12 @@ class NeuralTagger:
         losses: list[float] = []
         body.train()
         head.train()
-        for batch in batches(lengths, training.batch, rng):
+        for batch in batches(lengths, training.batch_size, rng):
             with self._autocast():
                 vectors = body([prepared[i] for i in batch])
                 loss = head.loss(vectors, [len(gold[i]) for i in batch], [targets[i] for i in batch])
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(learning, training.clip)
+            torch.nn.utils.clip_grad_norm_(learning, training.max_grad_norm)
             optimiser.step()
             schedule.step()
             optimiser.zero_grad(set_to_none=True)
@@ -160,7 +160,7 @@ class NeuralTagger:
         """Parameters by rate; biases and normalisation do not decay."""
         old = {id(p) for p in self._body.pretrained()}
         groups = []
-        for pretrained, rate in ((True, training.rate), (False, training.head_rate)):
+        for pretrained, learning_rate in ((True, training.learning_rate), (False, training.head_learning_rate)):
             parameters = [
                 p
                 for p in (*self._body.parameters(), *self._head.parameters())
@@ -169,7 +169,13 @@ class NeuralTagger:
             for decays in (True, False):
                 chosen = [p for p in parameters if (p.ndim > 1) is decays]
                 if chosen:
-                    groups.append({"params": chosen, "lr": rate, "weight_decay": training.decay if decays else 0.0})
+                    groups.append(
+                        {
+                            "params": chosen,
+                            "lr": learning_rate,
+                            "weight_decay": training.weight_decay if decays else 0.0,
+                        }
+                    )
         return groups
 
     def _autocast(self) -> torch.autocast:

@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from entaug._version import __version__
-from entaug.augmenters.base import Augmenter, Tally
+from entaug.augmenters.base import Augmenter, RunStatistics
 from entaug.augmenters.run import REVIEWED, Run
 from entaug.data import FILL, Sentence
 from entaug.errors import EntaugError, InputError, LossError
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
 from entaug.files.streams import atomic, is_special, open_bytes, rereadable
-from entaug.formats import Opened, find, named, open_file, target
+from entaug.formats import OpenedFile, find, named, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole, finish_whole
+from entaug.formats.buffered import BufferedFormat, finish_buffered
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     STDOUT,
@@ -62,7 +62,7 @@ class AugmentSummary:
     format: str
     before: Counts = field(default_factory=Counts)
     after: Counts = field(default_factory=Counts)
-    tally: Tally = field(default_factory=Tally)
+    tally: RunStatistics = field(default_factory=RunStatistics)
     lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -146,15 +146,15 @@ def augment_file(
     check_output(output, input, force=force, folders=True)
     aside = aside_path(rejected, input, output, force=force)
     check_apart([output, rejected], [review])
-    decided = read_review(review, augmenter.facts.name) if review is not None else Review()
+    decided = read_review(review, augmenter.info.name) if review is not None else Review()
     with rereadable(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
             check_kind(output, to.format, force=force)
             finish = None
-            if isinstance(to.format, Whole):
-                finish = partial(finish_whole, to.format, to.dialect, force=force)
+            if isinstance(to.format, BufferedFormat):
+                finish = partial(finish_buffered, to.format, to.dialect, force=force)
             if str(output) in STDOUT or is_special(Path(output)):
                 standard = str(output) in STDOUT
                 stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
@@ -172,7 +172,7 @@ def augment_file(
                 )
                 sink = PartialSink(Path(output), job, force=force, finish=finish, heading=to.heading, aside=aside)
             summary = AugmentSummary(
-                augmenter.facts.name,
+                augmenter.info.name,
                 augmenter.signature,
                 str(input),
                 str(output),
@@ -190,8 +190,8 @@ def augment_file(
 
 
 def _augment(
-    source: Opened,
-    to: Opened,
+    source: OpenedFile,
+    to: OpenedFile,
     sink: Sink,
     augmenter: Augmenter,
     summary: AugmentSummary,
@@ -260,7 +260,7 @@ def _augment(
         summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
 
 
-def _other_tags(source: Opened) -> list[str]:
+def _other_tags(source: OpenedFile) -> list[str]:
     """What a user should know of columns that look like tags and are not the one that is kept right."""
     return [
         f"column {column} looks like tags too: its values go with their words and may be no valid tags in new "
@@ -270,7 +270,7 @@ def _other_tags(source: Opened) -> list[str]:
 
 
 def _putting(
-    to: Opened, lines: list[str], summary: AugmentSummary, filled: set[str]
+    to: OpenedFile, lines: list[str], summary: AugmentSummary, filled: set[str]
 ) -> Callable[[Sentence, Sentence], bool]:
     """What puts augmented sentences into `lines` and counts them, and notes in which columns words lack a value."""
     dump, dialect = to.format.dump, to.dialect
@@ -294,7 +294,7 @@ def _putting(
 
 
 def _written(
-    sentences: Iterable[Sentence], source: Opened, reading: Reading, to: Opened, sink: Sink
+    sentences: Iterable[Sentence], source: OpenedFile, reading: Reading, to: OpenedFile, sink: Sink
 ) -> Iterator[Sentence]:
     """The sentences, each written on its way."""
     dump, dialect = to.format.dump, to.dialect
@@ -346,11 +346,11 @@ class _Named(Iterable[Sentence]):
 
 
 def _job_key(
-    kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: Opened, to: Opened, *more: Any
+    kept: Path, augmenter: Augmenter, only_new: bool, repair: bool, source: OpenedFile, to: OpenedFile, *more: Any
 ) -> str:
     """What must be equal for a run to go on where another stopped."""
     content = ""
-    for file in source.format.files(kept) if isinstance(source.format, Whole) else [kept]:
+    for file in source.format.files(kept) if isinstance(source.format, BufferedFormat) else [kept]:
         with open_bytes(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         content += f"{file.relative_to(kept) if kept.is_dir() else ''}{digest}"
@@ -467,7 +467,9 @@ def convert_file(
             reading = Reading(repair=repair)
             check_kind(output, to.format, force=force)
             standard = str(output) in STDOUT
-            if isinstance(to.format, Whole) or standard:  # nothing is said before it is known that nothing is lost
+            if (
+                isinstance(to.format, BufferedFormat) or standard
+            ):  # nothing is said before it is known that nothing is lost
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:
@@ -485,8 +487,8 @@ def convert_file(
             sink.write(lines)
             out.flush()
             refuse_loss(summary.lost, lose, to)
-            if isinstance(to.format, Whole):
-                finish_whole(to.format, to.dialect, held, Path(output), force=force)
+            if isinstance(to.format, BufferedFormat):
+                finish_buffered(to.format, to.dialect, held, Path(output), force=force)
             elif standard:
                 with held.open("rb") as lines_held:
                     shutil.copyfileobj(lines_held, sys.stdout.buffer)

@@ -12,9 +12,9 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.sinks import left_by
 from entaug.files.streams import STDIN, followed, is_special, output_error
-from entaug.formats import Opened
+from entaug.formats import OpenedFile
 from entaug.formats.base import Format, Reading
-from entaug.formats.buffered import Whole, check_folder
+from entaug.formats.buffered import BufferedFormat, check_folder
 
 __all__ = [
     "LOSSES",
@@ -45,9 +45,9 @@ def silent(what: str, done: int, total: int | None) -> None:
     """No progress."""
 
 
-def guess(opened: Opened, progress: Progress) -> int | None:
+def guess(opened: OpenedFile, progress: Progress) -> int | None:
     """About how many sentences a file has, for the time left; from how many its beginning has."""
-    if progress is silent or opened.path.suffix == ".gz" or isinstance(opened.format, Whole):
+    if progress is silent or opened.path.suffix == ".gz" or isinstance(opened.format, BufferedFormat):
         return None
     size = opened.path.stat().st_size
     if not size:
@@ -156,13 +156,13 @@ def check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
             that is not to be replaced.
     """
     path = Path(output)
-    folder = isinstance(format_, Whole) and format_.folder
-    if isinstance(format_, Whole) and (str(output) in STDOUT or is_special(path)):
+    folder = isinstance(format_, BufferedFormat) and format_.folder
+    if isinstance(format_, BufferedFormat) and (str(output) in STDOUT or is_special(path)):
         remedy = f"name a {'folder' if folder else 'file'} to write to"
         raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
-    if isinstance(format_, Whole) and folder and path.is_dir():
+    if isinstance(format_, BufferedFormat) and folder and path.is_dir():
         check_folder(format_, path, force=force)
     if not folder and str(output).endswith("/") and not path.is_dir():
         what = f"is the name of a folder, and {format_.title} is written as a file"
@@ -177,7 +177,7 @@ def said(notes: Counter[str]) -> list[str]:
 
 
 def dumped(
-    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: Opened, reading: Reading
+    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: OpenedFile, reading: Reading
 ) -> str:
     """The text of a sentence that was just read; where it cannot be written, its line is named."""
     try:
@@ -201,7 +201,7 @@ def check_losses(lose: Collection[str]) -> None:
             )
 
 
-def refuse_loss(lost: Counter[str], lose: Collection[str], to: Opened) -> None:
+def refuse_loss(lost: Counter[str], lose: Collection[str], to: OpenedFile) -> None:
     """Raise where something would be left out that nobody said to."""
     kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
     kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]

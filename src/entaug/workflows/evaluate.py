@@ -22,7 +22,7 @@ from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import STDIN, atomic, output_error, rereadable
 from entaug.formats import named, open_file, read
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole, write_whole
+from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.scoring.span_f1 import Scores, score
 from entaug.taggers.base import Fitted, Tagger, Training, check_new, load_tagger
 from entaug.taggers.base import Progress as Steps
@@ -114,8 +114,8 @@ def subset_file(
             with contextlib.ExitStack() as stack:  # so that they appear together
                 for part, sentences in parts.items():
                     summary.files.append(Written(str(paths[part])))
-                    if isinstance(source.format, Whole):
-                        write_whole(source.format, source.dialect, sentences, paths[part], force=force)
+                    if isinstance(source.format, BufferedFormat):
+                        write_buffered(source.format, source.dialect, sentences, paths[part], force=force)
                     else:
                         sink = StreamSink(stack.enter_context(atomic(paths[part])), source.heading)
                         sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])

@@ -20,9 +20,9 @@ from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import atomic, encoded, rereadable
 from entaug.filters import Filter, create_filters, judge_all
-from entaug.formats import Opened, find, named, open_file, read_each, target
+from entaug.formats import OpenedFile, find, named, open_file, read_each, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import Whole, write_whole
+from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     STDOUT,
@@ -118,7 +118,7 @@ def filter_file(
         >>> import entaug, pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
-        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "all.jsonl")
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "all.jsonl")
         >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:low=0.55")
         >>> summary.gold, summary.kept, dict(summary.refused)
         (2, 1, {'similarity: too unlike its source': 1})
@@ -221,7 +221,7 @@ def _judged(
 def _write(
     sentences: Sequence[Sentence],
     reasons: Sequence[str | None],
-    to: Opened,
+    to: OpenedFile,
     output: str | Path,
     aside: Path | None,
     lose: Collection[str],
@@ -241,8 +241,8 @@ def _write(
                     own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
                     told = sentence.with_(meta={**sentence.meta, "entaug": own})
                     out.write(encoded(lines.dump(told, lines.dialect()), first=False))
-        if isinstance(to.format, Whole):
-            write_whole(to.format, to.dialect, good, Path(output), force=force)
+        if isinstance(to.format, BufferedFormat):
+            write_buffered(to.format, to.dialect, good, Path(output), force=force)
             return
         sink = StreamSink(
             sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output))), to.heading

@@ -12,7 +12,7 @@ from typing import Any
 from entaug.data import Keys, Sentence
 from entaug.formats import read_each
 
-__all__ = ["Made", "Pair", "pair_up", "read_made"]
+__all__ = ["Made", "Pair", "pair_up", "read_augmented"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Pair:
 
 @dataclass
 class Made:
-    """What `read_made` has found.
+    """What `read_augmented` has found.
 
     Args:
         gold: the gold sentences.
@@ -50,7 +50,7 @@ class Made:
 
 
 def pair_up(sentences: Iterable[Sentence], gold: Sequence[Sentence] | None = None) -> list[Pair | None]:
-    """Tell sentences that were made from gold ones, in their order, by the rules of `read_made`.
+    """Tell sentences that were made from gold ones, in their order, by the rules of `read_augmented`.
 
     Args:
         sentences: those of one file.
@@ -62,7 +62,7 @@ def pair_up(sentences: Iterable[Sentence], gold: Sequence[Sentence] | None = Non
     Example:
         >>> import entaug
         >>> gold = [Sentence("a b c d e".split())]
-        >>> [pair and pair.source == gold[0] for pair in pair_up([*gold, *entaug.create("sis").augment(gold)])]
+        >>> [pair and pair.source == gold[0] for pair in pair_up([*gold, *entaug.create_augmenter("sis").augment(gold)])]
         [None, True]
     """
     given = list(sentences)
@@ -77,7 +77,7 @@ def pair_up(sentences: Iterable[Sentence], gold: Sequence[Sentence] | None = Non
     return [_pair(sentence, by_key) if own else None for sentence, own in zip(given, made, strict=True)]
 
 
-def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **options: Any) -> Made:
+def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, **options: Any) -> Made:
     """Read augmented files.
 
     Sentences with provenance were made, the others are gold, unless a gold file is named: then sentences without
@@ -96,8 +96,8 @@ def read_made(paths: Iterable[str | Path], gold: str | Path | None = None, **opt
         >>> import entaug, pathlib, tempfile
         >>> gold = [Sentence("a b c d e".split())]
         >>> file = pathlib.Path(tempfile.mkdtemp(), "new.jsonl")
-        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], file)
-        >>> [pair] = read_made([file]).methods["sis"]
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], file)
+        >>> [pair] = read_augmented([file]).methods["sis"]
         >>> pair.source == gold[0], sorted(pair.made.tokens)
         (True, ['a', 'b', 'c', 'd', 'e'])
     """

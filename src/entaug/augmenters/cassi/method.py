@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from entaug.alignment import running_text, token_of_each
-from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Asked, Augmenter, Facts, Rejection
-from entaug.augmenters.cassi.pairing import PAIRINGS, How, partners, rankings
+from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.cassi.pairing import PAIRINGS, PairingOptions, partners, rankings
 from entaug.augmenters.cassi.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
 from entaug.augmenters.replacement import MentionReplacement
 from entaug.augmenters.syntax.span_exchange import Casing
@@ -18,7 +18,7 @@ from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import Contest, Verdict, count_words, decide, decide_from_left
+from entaug.scoring.candidate_selection import CandidateSet, Selection, count_words, decide, select_best_left_to_right
 
 __all__ = ["CASSI"]
 
@@ -116,7 +116,7 @@ class CASSI(Augmenter):
     causal_lm: CausalLM | str = "smollm2"
     dependency_parser: DependencyParser | str | None = None
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="cassi",
         long_name="contextual-and-semantic-structure-based-interpolation",
         summary="subject and object subtrees exchanged between similar sentences",
@@ -227,10 +227,10 @@ class CASSI(Augmenter):
             found = found._replace(kinds=kinds(parse))
         return without_points(found, sentence.tokens) if self.tidy else found
 
-    def _how(self) -> How:
-        streams = Streams(self.seed, self.facts.name)
+    def _how(self) -> PairingOptions:
+        streams = Streams(self.seed, self.info.name)
         encoder = None if self.pairing == "random" else self.encoder_
-        return How(
+        return PairingOptions(
             encoder,
             self.layer,
             self.shortlist,
@@ -255,7 +255,7 @@ class CASSI(Augmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         results: list[Sentence | Rejection | None] = []
         work: list[_Pair] = []
         for one in asked:
@@ -266,7 +266,7 @@ class CASSI(Augmenter):
         made = iter(self._finish(work))
         return [next(made) if result is None else result for result in results]
 
-    def _begin(self, asked: Asked) -> Sentence | Rejection | _Pair:
+    def _begin(self, asked: Request) -> Sentence | Rejection | _Pair:
         """A pair with its candidates, or else what is answered without them."""
         key = asked.sentence.fingerprint()
         number = self._number.get(key)
@@ -286,13 +286,13 @@ class CASSI(Augmenter):
         partner = given[asked.copy - 1]
         return _Pair(number, partner, asked, list(self._candidates(number, partner)))
 
-    def _replaced(self, asked: Asked) -> Sentence | Rejection:
+    def _replaced(self, asked: Request) -> Sentence | Rejection:
         made = self._fallback._rewrite(asked.sentence, asked.rng) if self._fallback else _NO_SUBTREE  # noqa: SLF001
         if isinstance(made, Rejection):
             return _NO_SUBTREE
         if len(made) < self._least:
             return _SHORT._replace(final=False)
-        return made.with_(meta={"entaug": {"fallback": MentionReplacement.facts.name}})
+        return made.with_(meta={"entaug": {"fallback": MentionReplacement.info.name}})
 
     def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
         """The exchanges that give new sentences, each once."""
@@ -325,14 +325,14 @@ class CASSI(Augmenter):
         best = 1 if self.choice == "best" else self.k
         contests = [self._contest(pair) for pair in work]
         if self.scorer == "causal":
-            verdicts = decide_from_left(contests, best, self.causal_lm_)
+            verdicts = select_best_left_to_right(contests, best, self.causal_lm_)
         else:
             contests = list(self._foreseen(work, contests))
             verdicts = decide(contests, best, self.masked_lm_, None if self.exact else _CONFIDENCE)
         for pair, verdict in zip(work, verdicts, strict=True):
             yield self._signed(pair, verdict)
 
-    def _contest(self, pair: _Pair) -> Contest:
+    def _contest(self, pair: _Pair) -> CandidateSet:
         sentences = [candidate.sentence for candidate in pair.candidates]
         one, other = (self.pool_[number].sentence.tokens for number in (pair.one, pair.other))
         if self.choice == "jscore":
@@ -340,9 +340,9 @@ class CASSI(Augmenter):
         else:
             wanted = [pair.asked.rng.random() for _ in sentences]
         texts = [running_text(s.tokens, s.spaces) for s in sentences]
-        return Contest(texts, [count_words(s.tokens) for s in sentences], wanted)
+        return CandidateSet(texts, [count_words(s.tokens) for s in sentences], wanted)
 
-    def _foreseen(self, work: Sequence[_Pair], contests: Sequence[Contest]) -> Iterator[Contest]:
+    def _foreseen(self, work: Sequence[_Pair], contests: Sequence[CandidateSet]) -> Iterator[CandidateSet]:
         """Contests with what each sub-word is expected to score."""
         self._learn({number for pair in work for number in (pair.one, pair.other)})
         pieces = iter(self.masked_lm_.pieces([text for contest in contests for text in contest.texts]))
@@ -368,7 +368,7 @@ class CASSI(Augmenter):
                 by_token[token].append(value)
             self._learnt[number] = by_token
 
-    def _signed(self, pair: _Pair, verdict: Verdict) -> Sentence:
+    def _signed(self, pair: _Pair, verdict: Selection) -> Sentence:
         """The sentence chosen, with what was put where, and how it scored."""
         candidate = pair.candidates[verdict.chosen]
         one, other = (self.pool_[number].sentence for number in (pair.one, pair.other))
@@ -400,7 +400,7 @@ class _Pair(NamedTuple):
 
     one: int
     other: int
-    asked: Asked
+    asked: Request
     candidates: list[Candidate]
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["PAIRINGS", "How", "by_falling_score", "partners", "rankings"]
+__all__ = ["PAIRINGS", "PairingOptions", "by_falling_score", "partners", "rankings"]
 
 PAIRINGS = ("bertscore", "embedding", "random", "off-by-one")
 _FIRST = 64  # places sorted at first; more are rarely asked for
 _LARGE, _NEAREST = 5000, 100  # above so many sentences only so many neighbours of each are compared by BERTScore
 
 
-class How(NamedTuple):
+class PairingOptions(NamedTuple):
     """What a ranking needs to know.
 
     Args:
@@ -42,7 +42,7 @@ class How(NamedTuple):
     stream: Callable[[Sentence], Random]
 
 
-def rankings(sentences: Sequence[Sentence], pairing: str, how: How) -> list[Iterator[int]]:
+def rankings(sentences: Sequence[Sentence], pairing: str, how: PairingOptions) -> list[Iterator[int]]:
     """For each sentence the positions of others, the most alike first.
 
     Args:

@@ -10,8 +10,8 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.alignment import in_word, running_text
-from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, Generative, Words, likeness, rewritten
+from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
+from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
 from entaug.augmenters.generative.linearization import (
     BROKEN,
     as_text,
@@ -33,7 +33,7 @@ __all__ = ["ACLM", "Template", "keywords_of"]
 
 MASK = "<mask>"
 _KEYWORDS = ("attention", "random", "none")
-_DECODING = ("sample", "beams")
+_DECODING = ("sample", "num_beams")
 _LEARNED = 0.2  # share of its own training mentions below which a tagger has learned nothing
 
 _LOST = Rejection("a mention of the template is missing or changed")
@@ -77,7 +77,7 @@ class Template(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class ACLM(Generative):
+class ACLM(GenerativeAugmenter):
     """Have a generator write a sentence anew around its mentions and the words that matter most for them.
 
     A tagger learns from the gold sentences; the words that its mentions attend to most are keywords. A template keeps
@@ -98,8 +98,8 @@ class ACLM(Generative):
             a normal distribution around 0.5 and joins above 0.7, without saying its spread; two of five, as in its
             code, is a spread of 0.8.
         neighbours: the similar sentence is one of so many with the nearest sentence vectors.
-        decoding: ``"sample"``, the likeliest of some draws, or ``"beams"``.
-        beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
+        decoding: ``"sample"``, the likeliest of some draws, or ``"num_beams"``.
+        num_beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
         top_k: for sampling, how many tokens a draw is among.
         stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).
         tagger: a `Tagger` that has attentions, or the name of one; used with ``keywords="attention"``.
@@ -124,31 +124,31 @@ class ACLM(Generative):
     mixner: float = 0.4
     neighbours: int = 5
     decoding: str = "sample"
-    beams: int | None = None
+    num_beams: int | None = None
     top_k: int = 10
-    longest: int = 256
+    max_new_tokens: int = 256
     stop_words: str | None = "en"
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "beams": 1, "insist": True},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "num_beams": 1, "constrained": True},
         "paper": {
             "generator": "facebook/mbart-large-50",
             "epochs": 10,
-            "batch": 32,
-            "rate": 1e-5,
-            "beams": 3,
-            "insist": False,
+            "batch_size": 32,
+            "learning_rate": 1e-5,
+            "num_beams": 3,
+            "constrained": False,
         },
     }
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="aclm",
         long_name="attention-map-aware-generation",
         summary="sentences written anew around their mentions and keywords, some from two sentences",
-        paper="Ghosh et al. 2023, ACLM: A Selective-Denoising based Generative Data Augmentation Approach for "
+        paper="Ghosh et al. 2023, ACLM: A Selective-Denoising based GenerativeAugmenter Data Augmentation Approach for "
         "Low-Resource Complex NER",
         keeps_mentions=False,
         nested=False,
@@ -165,7 +165,7 @@ class ACLM(Generative):
             value = getattr(self, name)
             if value not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        for name in ("layers", "neighbours", "beams", "top_k"):
+        for name in ("layers", "neighbours", "num_beams", "top_k"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
@@ -200,7 +200,7 @@ class ACLM(Generative):
         self.tuned_: Generator | None = None
         if not usable:
             return
-        streams = Streams(self.seed, f"{self.facts.name} learning")
+        streams = Streams(self.seed, f"{self.info.name} learning")
         targets = [self._as_text(linearized(s)) for s in usable]
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
@@ -223,7 +223,7 @@ class ACLM(Generative):
         free = [_free(s, self._stop) for s in usable]
         counts = [_count(s, self.p) for s in usable]
         if self.keywords == "random":
-            streams = Streams(self.seed, f"{self.facts.name} keywords")
+            streams = Streams(self.seed, f"{self.info.name} keywords")
             found = []
             for s, able, count in zip(usable, free, counts, strict=True):
                 rng = streams.stream(s.fingerprint().hex(), 1)
@@ -268,7 +268,7 @@ class ACLM(Generative):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(asked)
         work: list[tuple[int, list[Template], str, int]] = []
         for i, one in enumerate(asked):
@@ -290,10 +290,10 @@ class ACLM(Generative):
         decoding = Decoding(
             1,
             self.decoding,
-            self.beams or 1,
+            self.num_beams or 1,
             top_k=self.top_k,
             temperature=float(self.temperature),
-            longest=self.longest,
+            max_new_tokens=self.max_new_tokens,
         )
         inputs, seeds = [text for _, _, text, _ in work], [seed for *_, seed in work]
         wanted = [
@@ -301,7 +301,7 @@ class ACLM(Generative):
             for _, some, _, _ in work
         ]
         unwanted = [*sorted(self._own()), *self.odd_, *self.known_.texts()]
-        written = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None, unwanted)
+        written = self.tuned_.generate(inputs, decoding, seeds, wanted if self.constrained else None, unwanted)
         for (i, some, template_text, _), texts in zip(work, written, strict=True):
             results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else UNFINISHED
         return results
@@ -343,7 +343,7 @@ class ACLM(Generative):
             if not any(start >= r.start and end <= r.stop for r in marked):
                 return Rejection(UNLISTED)
         for template in some:
-            if likeness(template.sentence.tokens, tokens) >= self.alike:
+            if likeness(template.sentence.tokens, tokens) >= self.max_similarity:
                 return ALIKE
         told: dict[str, object] = {"template": asked}
         if len(some) > 1:
@@ -391,8 +391,8 @@ def _masked(some: Sequence[Template], rng: Random, mean: float) -> list[str]:
     keywords = [(number, i) for number, template in enumerate(some) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
     if keywords:
-        rate = rng.gauss(mean, 1 / len(keywords))
-        count = min(len(keywords), max(0, round(rate * len(keywords))))
+        share = rng.gauss(mean, 1 / len(keywords))
+        count = min(len(keywords), max(0, round(share * len(keywords))))
         hidden = set(rng.sample(keywords, count))
     parts: list[str] = []
     for number, template in enumerate(some):

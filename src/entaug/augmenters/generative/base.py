@@ -8,14 +8,14 @@ from difflib import SequenceMatcher
 from typing import ClassVar
 
 from entaug.alignment import CorpusTokenizer, running_text, spacing
-from entaug.augmenters.base import Rejection, Tally
-from entaug.augmenters.generative.trainable import Learning
+from entaug.augmenters.base import Rejection, RunStatistics
+from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Generator
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
 
-__all__ = ["ALIKE", "COPIED", "UNFINISHED", "Generative", "Words", "likeness", "rewritten"]
+__all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
 
 ALIKE = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
@@ -25,48 +25,48 @@ _MANY = 0.5  # share of what was written that is copies, from which on a user is
 
 
 @dataclass(kw_only=True, eq=False)
-class Generative(Learning):
+class GenerativeAugmenter(TrainableAugmenter):
     """Base of the methods with a generator.
 
     Args:
         generator: a `Generator`, or the name of one (starter: smollm2).
-        longest: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
+        max_new_tokens: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
         temperature: for sampling, above 1 for more variety, below for less.
-        insist: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
+        constrained: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
             (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the
             papers drop such texts.
-        alike: a text whose words agree with its source's by this share or more is dropped.
+        max_similarity: a text whose words agree with its source's by this share or more is dropped.
     """
 
     generator: Generator | str | None = None
-    longest: int = 128
+    max_new_tokens: int = 128
     temperature: float = 0.8
-    insist: bool | None = None
-    alike: float = 0.95
+    constrained: bool | None = None
+    max_similarity: float = 0.95
 
     _window: ClassVar[int] = 64
 
     def _check(self) -> None:
         super()._check()
-        if type(self.longest) is not int or self.longest < 1:
-            raise ParameterError(f"longest must be a whole number of at least 1, not {self.longest!r}")
-        if not (isinstance(self.alike, int | float) and 0 < self.alike <= 1):
-            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.alike!r}")
-        if not isinstance(self.insist, bool):
-            raise ParameterError(f"insist must be true or false, not {self.insist!r}")
+        if type(self.max_new_tokens) is not int or self.max_new_tokens < 1:
+            raise ParameterError(f"longest must be a whole number of at least 1, not {self.max_new_tokens!r}")
+        if not (isinstance(self.max_similarity, int | float) and 0 < self.max_similarity <= 1):
+            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.max_similarity!r}")
+        if not isinstance(self.constrained, bool):
+            raise ParameterError(f"insist must be true or false, not {self.constrained!r}")
         if not (isinstance(self.temperature, int | float) and self.temperature > 0):
             raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
 
     def _load(self) -> None:
         self.generator_: Generator = resolve("generator", self.generator)
 
-    def advice(self, tally: Tally) -> list[str]:
+    def advice(self, tally: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""
         written = tally.made + tally.rejected.total()
         copied = tally.rejected[COPIED.reason]
         if written and copied > _MANY * written:
             told = f"{copied} of {written} texts were sentences of the corpus again"
-            return [f"{told}: the generator has learned them by heart; try fewer epochs or a lower rate"]
+            return [f"{told}: the generator has learned them by heart; try fewer epochs or a lower learning_rate"]
         return []
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
-from entaug.augmenters.generative.base import COPIED, UNFINISHED, Generative, Words, rewritten
+from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
+from entaug.augmenters.generative.base import COPIED, UNFINISHED, GenerativeAugmenter, Words, rewritten
 from entaug.augmenters.generative.linearization import (
     BROKEN,
     as_text,
@@ -21,7 +21,7 @@ from entaug.augmenters.generative.linearization import (
     tagged,
 )
 from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
-from entaug.augmenters.generative.trainable import Learning
+from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Decoding, Generator, TokenLM
 from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
@@ -85,7 +85,7 @@ def _note(left_out: int) -> list[str]:
 
 
 @dataclass(kw_only=True, eq=False)
-class DAGA(Learning):
+class DAGA(TrainableAugmenter):
     """Have a small language model learn the labelled sentences and draw new ones, labels and all.
 
     Sentences are linearised: the tag of each word of a mention stands before it. A language model of one LSTM layer
@@ -99,7 +99,7 @@ class DAGA(Learning):
             ``"keep"`` them as they are, as the paper does; ``"drop"`` the sentence.
         tag_scheme: of the tags, see `entaug.tags`.
         temperature: above 1 for more variety, below for less.
-        longest: how many tokens a sentence may have.
+        max_new_tokens: how many tokens a sentence may have.
         unlisted: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
         token_lm: a `TokenLM`, or the name of one.
 
@@ -117,14 +117,14 @@ class DAGA(Learning):
     unknown: str = "fill"
     tag_scheme: str = "IOB2"
     temperature: float = 1.0
-    longest: int = 128
+    max_new_tokens: int = 128
     unlisted: str = "drop"
     token_lm: TokenLM | str = "lstm"  # noqa: S105
     epochs: int | None = 40
-    batch: int | None = 16
+    batch_size: int | None = 16
     max_attempts: int = 10
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="daga",
         long_name="data-augmentation-with-a-generation-approach",
         summary="sentences and labels drawn together from a small language model of the corpus",
@@ -187,14 +187,14 @@ class DAGA(Learning):
         end = token[-2:].lower()
         return f"{UNK}{'^' if token[:1].isupper() else ''}{end if end in self._ends and self.unknown == 'fill' else ''}"
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         if self.learned_ is None:
             return [NO_CANDIDATE] * len(asked)
         seeds = [one.rng.getrandbits(32) for one in asked]
-        rows = self.learned_.sample(seeds, longest=self.longest, temperature=float(self.temperature))
+        rows = self.learned_.sample(seeds, max_new_tokens=self.max_new_tokens, temperature=float(self.temperature))
         return [self._one(one, row) for one, row in zip(asked, rows, strict=True)]
 
-    def _one(self, asked: Asked, row: Sequence[str] | None) -> Sentence | Rejection:
+    def _one(self, asked: Request, row: Sequence[str] | None) -> Sentence | Rejection:
         if not row:
             return UNFINISHED
         read = read_tagged(row, self._tokens_of_labels, self.tag_scheme)
@@ -218,7 +218,7 @@ class DAGA(Learning):
 
 
 @dataclass(kw_only=True, eq=False)
-class MulDA(Generative):
+class MulDA(GenerativeAugmenter):
     """Have a pretrained language model learn the labelled sentences of one or more languages and draw new ones.
 
     Sentences are linearised as for DAGA, and the model learns to write them, each from the name of its language. Where
@@ -250,11 +250,11 @@ class MulDA(Generative):
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "insist": False},
-        "paper": {"generator": "facebook/mbart-large-50", "epochs": 10, "batch": 16, "insist": False},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "constrained": False},
+        "paper": {"generator": "facebook/mbart-large-50", "epochs": 10, "batch_size": 16, "constrained": False},
     }
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="mulda",
         long_name="multilingual-data-augmentation",
         summary="sentences and labels drawn together from a pretrained language model that has learned the corpus",
@@ -273,8 +273,8 @@ class MulDA(Generative):
         super()._check()
         if self.unlisted not in _UNLISTED:
             raise ParameterError(f"unlisted must be one of {', '.join(_UNLISTED)}, not {self.unlisted!r}")
-        if self.insist:
-            raise ParameterError("mulda has nothing to insist on", remedy="leave insist out")
+        if self.constrained:
+            raise ParameterError("mulda has nothing to insist on", remedy="leave constrained out")
         _check_sampling(self)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -296,7 +296,7 @@ class MulDA(Generative):
     def _language(self, sentence: Sentence) -> str:
         return str(sentence.meta.get("language") or self.language)
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         if self.tuned_ is None:
             return [NO_CANDIDATE] * len(asked)
         inputs = [self._language(one.sentence) for one in asked]
@@ -307,13 +307,13 @@ class MulDA(Generative):
             1,
             top_k=self.top_k,
             temperature=float(self.temperature),
-            longest=self.longest,
+            max_new_tokens=self.max_new_tokens,
             goes_on=self._goes_on,
         )
         written = self.tuned_.generate(inputs, decoding, seeds)
         return [self._one(one, texts[0]) if texts else UNFINISHED for one, texts in zip(asked, written, strict=True)]
 
-    def _one(self, asked: Asked, text: str) -> Sentence | Rejection:
+    def _one(self, asked: Request, text: str) -> Sentence | Rejection:
         parts: list[str] = []
         for part in re.split("(" + "|".join(map(re.escape, self._labels)) + ")", text):
             parts += [part] if part in self._labels else self._judge.words.tokens(part.strip())
@@ -326,5 +326,5 @@ _USUAL = 5  # words seen once that must share their last letters for these to co
 def _check_sampling(method: DAGA | MulDA) -> None:
     if not (isinstance(method.temperature, int | float) and method.temperature > 0):
         raise ParameterError(f"temperature must be a number above 0, not {method.temperature!r}")
-    if type(method.longest) is not int or method.longest < 1:
-        raise ParameterError(f"longest must be a whole number of at least 1, not {method.longest!r}")
+    if type(method.max_new_tokens) is not int or method.max_new_tokens < 1:
+        raise ParameterError(f"longest must be a whole number of at least 1, not {method.max_new_tokens!r}")

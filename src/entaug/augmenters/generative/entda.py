@@ -9,8 +9,8 @@ from random import Random
 from typing import ClassVar
 
 from entaug.alignment import running_text
-from entaug.augmenters.base import NO_CANDIDATE, Asked, Facts, Rejection
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, Generative, Words, likeness, rewritten
+from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
+from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
 from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Sentence
@@ -19,13 +19,13 @@ from entaug.errors import ParameterError
 __all__ = ["EnTDA", "listed"]
 
 OPERATIONS = ("all", "add", "delete", "replace", "swap", "none")
-_DECODING = ("diverse", "beams", "sample")
+_DECODING = ("diverse", "num_beams", "sample")
 _SIBLING = Rejection("too much like another text from its list")
 _UNLISTED = ("drop", "label", "keep")
 
 
 @dataclass(kw_only=True, eq=False)
-class EnTDA(Generative):
+class EnTDA(GenerativeAugmenter):
     """Change the list of a sentence's mentions, have a generator write a sentence from it, and find the mentions in it.
 
     The generator learns from the gold sentences to write each from the list of its mentions and their types. For new
@@ -40,9 +40,9 @@ class EnTDA(Generative):
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each, one after the other;
             or ``"none"``. An operation that would leave no mention, or has nothing to work on, is passed over.
         decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse"``, the paper's beam search that
-            punishes ranks; ``"beams"``, without that.
-        beams: texts for a list.
-        penalty: what a rank costs in diverse beam search, the paper's gamma.
+            punishes ranks; ``"num_beams"``, without that.
+        num_beams: texts for a list.
+        diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
         unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
             corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
@@ -63,18 +63,24 @@ class EnTDA(Generative):
 
     operation: str = "all"
     decoding: str | None = None
-    beams: int = 3
-    penalty: float = 10.0
+    num_beams: int = 3
+    diversity_penalty: float = 10.0
     top_k: int = 20
     unlisted: str = "drop"
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch": 8, "decoding": "sample", "insist": True},
-        "paper": {"generator": "google-t5/t5-base", "epochs": 3, "batch": 5, "decoding": "diverse", "insist": False},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "decoding": "sample", "constrained": True},
+        "paper": {
+            "generator": "google-t5/t5-base",
+            "epochs": 3,
+            "batch_size": 5,
+            "decoding": "diverse",
+            "constrained": False,
+        },
     }
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="entda",
         long_name="entity-to-text",
         summary="new sentences written from changed lists of mentions",
@@ -92,12 +98,12 @@ class EnTDA(Generative):
             value = getattr(self, name)
             if value not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        for name in ("beams", "top_k"):
+        for name in ("num_beams", "top_k"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if not (isinstance(self.penalty, int | float) and self.penalty >= 0):
-            raise ParameterError(f"penalty must be a number of at least 0, not {self.penalty!r}")
+        if not (isinstance(self.diversity_penalty, int | float) and self.diversity_penalty >= 0):
+            raise ParameterError(f"penalty must be a number of at least 0, not {self.diversity_penalty!r}")
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
@@ -114,13 +120,13 @@ class EnTDA(Generative):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
-        groups: list[list[Asked]] = []
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        groups: list[list[Request]] = []
         for one in asked:
             last = groups[-1][-1] if groups else None
             # The same sentence may stand in a corpus twice, one after the other: then its copies begin anew.
             goes_on = last is not None and last.sentence is one.sentence and last.copy < one.copy
-            if last is not None and goes_on and (last.copy - 1) // self.beams == (one.copy - 1) // self.beams:
+            if last is not None and goes_on and (last.copy - 1) // self.num_beams == (one.copy - 1) // self.num_beams:
                 groups[-1].append(one)
             else:
                 groups.append([one])
@@ -130,20 +136,20 @@ class EnTDA(Generative):
             lists.append(self._changed(found, group[0].rng) if found else [])
         work = [i for i, found in enumerate(lists) if found]
         decoding = Decoding(
-            texts=self.beams,
+            texts=self.num_beams,
             how=self.decoding or "sample",
-            beams=self.beams,
-            penalty=float(self.penalty),
+            num_beams=self.num_beams,
+            diversity_penalty=float(self.diversity_penalty),
             top_k=self.top_k,
             temperature=float(self.temperature),
-            longest=self.longest,
+            max_new_tokens=self.max_new_tokens,
         )
         seeds = [groups[i][0].rng.getrandbits(32) for i in work]
         written: list[list[str]] = [[] for _ in groups]
         if work and self.tuned_ is not None:
             inputs = [listed(lists[i]) for i in work]
             wanted = [[list(map(running_text, nest.fragments)) for nest in lists[i]] for i in work]
-            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.insist else None, self._unwanted)
+            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.constrained else None, self._unwanted)
             for i, texts in zip(work, made, strict=True):
                 written[i] = texts
         return [
@@ -152,7 +158,9 @@ class EnTDA(Generative):
             for result in self._dealt(group, found, texts)
         ]
 
-    def _dealt(self, group: Sequence[Asked], found: Sequence[Nest], texts: Sequence[str]) -> list[Sentence | Rejection]:
+    def _dealt(
+        self, group: Sequence[Request], found: Sequence[Nest], texts: Sequence[str]
+    ) -> list[Sentence | Rejection]:
         """One of the texts for each that was asked for: those that can be used first."""
         if not found:
             return [NO_CANDIDATE] * len(group)
@@ -162,7 +170,7 @@ class EnTDA(Generative):
         for one in judged:
             if isinstance(one, Rejection):
                 bad.append(one)
-            elif any(likeness(one.tokens, other.tokens) >= self.alike for other in good):
+            elif any(likeness(one.tokens, other.tokens) >= self.max_similarity for other in good):
                 bad.append(_SIBLING)
             else:
                 good.append(one)
@@ -179,7 +187,7 @@ class EnTDA(Generative):
         mentions = mark(tokens, found, self.known_, label=self.unlisted == "label")
         if isinstance(mentions, str):
             return Rejection(mentions)
-        if likeness(source.tokens, tokens) >= self.alike:
+        if likeness(source.tokens, tokens) >= self.max_similarity:
             return ALIKE
         return rewritten(source, tokens, mentions, {"list": listed(found), "beam": beam})
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, Asked, Facts, Rejection
+from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.linearization import as_text, label_token, label_tokens, wrapped
-from entaug.augmenters.generative.trainable import Learning
+from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
@@ -23,7 +23,7 @@ _NO_FILL = Rejection("no other word fits")
 
 
 @dataclass(kw_only=True, eq=False)
-class MaskedEntityLM(Learning):
+class MaskedEntityLM(TrainableAugmenter):
     """Replace words of mentions by what a masked language model puts there that has learned the labelled sentences.
 
     Sentences are linearised: each word of a mention stands between two label tokens, whose meaning starts from the
@@ -66,11 +66,11 @@ class MaskedEntityLM(Learning):
     preset: str = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
-        "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch": 8},
-        "paper": {"masked_lm": "FacebookAI/xlm-roberta-base", "epochs": 20, "batch": 30, "rate": 1e-5},
+        "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch_size": 8},
+        "paper": {"masked_lm": "FacebookAI/xlm-roberta-base", "epochs": 20, "batch_size": 30, "learning_rate": 1e-5},
     }
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="melm",
         long_name="masked-entity-language-modeling",
         summary="words of mentions replaced by what a masked language model puts there that has learned the labels",
@@ -115,7 +115,7 @@ class MaskedEntityLM(Learning):
         gold = list({s.fingerprint(): s for s in gold}.values())
         labels = {mention.label for s in gold for mention in s.mentions}
         self.markers_ = label_tokens(labels)
-        streams = Streams(self.seed, f"{self.facts.name} learning")
+        streams = Streams(self.seed, f"{self.info.name} learning")
 
         def texts(epoch: int) -> list[Blanked]:
             return [self._blanked(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
@@ -145,7 +145,7 @@ class MaskedEntityLM(Learning):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         known = [all(label_token(f"B-{m.label}") in self.markers_ for m in one.sentence.mentions) for one in asked]
         places = [self._places(one.sentence, one.rng) if has else [] for one, has in zip(asked, known, strict=True)]
         work = [i for i, some in enumerate(places) if some]

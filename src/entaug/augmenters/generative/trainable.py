@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from entaug.augmenters.base import Augmenter
-from entaug.backends.protocols import Tuning
+from entaug.backends.protocols import TrainingConfig
 from entaug.errors import InputError, OutputError, ParameterError
 
-__all__ = ["Learning"]
+__all__ = ["TrainableAugmenter"]
 
 _KEY = "key.txt"
 
@@ -21,30 +21,32 @@ Model = TypeVar("Model", bound=Any)
 
 
 @dataclass(kw_only=True, eq=False)
-class Learning(Augmenter):
+class TrainableAugmenter(Augmenter):
     """Base of the methods whose model learns.
 
     Args:
         epochs: passes over the gold sentences at most; it stops before when those held out are not learned any better.
-        batch: sentences of a step.
-        rate: learning rate at its highest; none for what suits the model.
-        keep: a folder for the model that has learned. What was learned there from the same sentences is used again, and
+        batch_size: sentences of a step.
+        learning_rate: learning rate at its highest; none for what suits the model.
+        checkpoint_dir: a folder for the model that has learned. What was learned there from the same sentences is used again, and
             a learning that was interrupted goes on; none to learn each time.
     """
 
     epochs: int | None = None
-    batch: int | None = None
-    rate: float | None = None
-    keep: str | None = field(default=None, metadata={"local": True})
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: int = 4
 
     def _check(self) -> None:
-        for name in ("epochs", "batch"):
+        for name in ("epochs", "batch_size"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if self.rate is not None and not (isinstance(self.rate, int | float) and 0 < self.rate < 1):
-            raise ParameterError(f"rate must be a number between 0 and 1, not {self.rate!r}")
+        if self.learning_rate is not None and not (
+            isinstance(self.learning_rate, int | float) and 0 < self.learning_rate < 1
+        ):
+            raise ParameterError(f"rate must be a number between 0 and 1, not {self.learning_rate!r}")
 
     def _taught(self, model: Model, data: Any, told: object, markers: Mapping[str, str] | None = None) -> Model:
         """A model when it has learned.
@@ -55,15 +57,17 @@ class Learning(Augmenter):
             told: what that depends on besides the parameters: what is kept for other sentences is not used.
             markers: see `Generator.fit`; none for a model that takes none.
         """
-        tuning = Tuning(epochs=self.epochs or 1, batch=self.batch or 1, rate=self.rate, seed=self.seed)
+        tuning = TrainingConfig(
+            epochs=self.epochs or 1, batch_size=self.batch_size or 1, learning_rate=self.learning_rate, seed=self.seed
+        )
         options: dict[str, Any] = {"progress": self.progress}
         if markers is not None:
             options["markers"] = markers
         made: Model
-        if self.keep is None:
+        if self.checkpoint_dir is None:
             made = model.fit(data, tuning, **options)
             return made
-        folder = Path(self.keep)
+        folder = Path(self.checkpoint_dir)
         how = getattr(model, "adapters", None)
         key = hashlib.sha256(repr((model.name, how, tuning, told, markers)).encode()).hexdigest()
         try:

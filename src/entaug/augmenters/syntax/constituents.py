@@ -9,13 +9,13 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.alignment import running_text
-from entaug.augmenters.base import Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_whole
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import ParameterError
-from entaug.scoring.candidate_selection import Contest, count_words, decide, decide_from_left
+from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
@@ -86,7 +86,7 @@ class ConstituencyReplacement(Augmenter):
     causal_lm: CausalLM | str = "smollm2"
     masked_lm: MaskedLM | str = "mpnet-mlm"
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",
         long_name="constituency-replacement",
         summary="phrases replaced by phrases of their category from other sentences",
@@ -167,7 +167,7 @@ class ConstituencyReplacement(Augmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         of_each = dict(zip(range(len(asked)), self._phrases([one.sentence for one in asked]), strict=True))
         drawn: list[list[Sentence]] = []
         for i, one in enumerate(asked):
@@ -239,7 +239,7 @@ class ConstituencyReplacement(Augmenter):
                 size += len(some)
             if part and (size >= _TOGETHER or i == len(drawn) - 1):
                 contests = [
-                    Contest(
+                    CandidateSet(
                         [running_text(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
                     )
                     for j in part
@@ -247,7 +247,7 @@ class ConstituencyReplacement(Augmenter):
                 if self.rescore == "masked":
                     verdicts = decide(contests, 1, self.masked_lm_)
                 else:
-                    verdicts = decide_from_left(contests, 1, self.causal_lm_)
+                    verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):
                     one = drawn[j][verdict.best[0]]
                     own = {**one.meta["entaug"], "lm_score": round(verdict.score, 4), "candidates": len(drawn[j])}

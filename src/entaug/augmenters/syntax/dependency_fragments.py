@@ -9,7 +9,7 @@ from math import factorial
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.augmenters.base import Asked, Augmenter, Facts, Rejection
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import closes
 from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 from entaug.backends.protocols import DependencyParser, Parse
@@ -87,13 +87,13 @@ class _ByTree(Augmenter):
 
     def _stream(self, sentence: Sentence, number: int) -> Random:
         """A random stream of a sentence, the same for all its copies."""
-        return Streams(self.seed, f"{self.facts.name} ways").stream(sentence.key, number)
+        return Streams(self.seed, f"{self.info.name} ways").stream(sentence.key, number)
 
-    def _rewrite_many(self, asked: Sequence[Asked]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         parses = self.dependency_parser_.parse([one.sentence.tokens for one in asked])
         return [self._one(one, parse) for one, parse in zip(asked, parses, strict=True)]
 
-    def _one(self, asked: Asked, parse: Parse) -> Sentence | Rejection:
+    def _one(self, asked: Request, parse: Parse) -> Sentence | Rejection:
         parts = _parts(asked.sentence, parse)
         if parts is None or not parts.roles:
             return _NO_TREE
@@ -129,7 +129,7 @@ class Crop(_ByTree):
 
     roles: int = 1
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
         long_name="dependency-cropping",
         summary="sentences cut down to the verb and some of its subjects and objects",
@@ -181,7 +181,7 @@ class Rotate(_ByTree):
         ['songs sings Ada .']
     """
 
-    facts: ClassVar[Facts] = Facts(
+    info: ClassVar[MethodInfo] = MethodInfo(
         name="rotate",
         long_name="dependency-rotation",
         summary="subjects, objects and other parts of a sentence in another order around the verb",

@@ -34,7 +34,7 @@ __all__ = [
     "choose",
     "find",
     "load",
-    "longest",
+    "max_length",
     "padded",
     "torch",
     "transformers",
@@ -154,7 +154,7 @@ def content_name(folder: Path) -> str:
     return f"{name}@{digest.hexdigest()[:8]}"
 
 
-def longest(config: Any, tokenizer: Any) -> int:
+def max_length(config: Any, tokenizer: Any) -> int:
     """How many sub-words a model takes at once, special ones included."""
     by_config = getattr(config, "max_position_embeddings", None) or 1 << 30
     # Models that number positions from behind the padding id lose these places.
@@ -343,9 +343,9 @@ class TorchBackend:
         return load(self.auto, self.folder, dtype=self.dtype, **self._options())
 
     @property
-    def longest(self) -> int:
+    def max_length(self) -> int:
         """How many sub-words the model takes at once, special ones included."""
-        return longest(self.model.config, self.tokenizer)
+        return max_length(self.model.config, self.tokenizer)
 
     def _around(self) -> tuple[list[int], list[int]]:
         """The special ids that the tokenizer puts before and after a text."""

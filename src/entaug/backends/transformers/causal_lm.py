@@ -48,7 +48,7 @@ class TransformersCausalLM(TorchBackend):
         """See `entaug.backends.protocols.CausalLM.token_log_probs`."""
         rows = self.encode(texts)
         found = [np.zeros(len(row), np.float32) for row in rows]
-        most = self.longest - 1
+        most = self.max_length - 1
         # Each window: its text, where it begins, and from which sub-word on its scores count.
         work: list[tuple[int, int, int]] = []
         for text, row in enumerate(rows):
@@ -80,7 +80,7 @@ class TransformersCausalLM(TorchBackend):
         prompts: Sequence[str],
         seeds: Sequence[int] | None = None,
         *,
-        longest: int = 64,
+        max_new_tokens: int = 64,
         temperature: float = 1.0,
         top_k: int = 50,
     ) -> list[str]:
@@ -91,9 +91,9 @@ class TransformersCausalLM(TorchBackend):
         """
         if seeds is not None and len(seeds) != len(prompts):
             raise ParameterError(f"{len(seeds)} seeds for {len(prompts)} prompts")
-        if longest < 1 or top_k < 1 or temperature <= 0:
-            raise ParameterError("longest and top_k must be at least 1, and temperature above 0")
-        most = max(1, self.longest - longest)
+        if max_new_tokens < 1 or top_k < 1 or temperature <= 0:
+            raise ParameterError("max_new_tokens and top_k must be at least 1, and temperature above 0")
+        most = max(1, self.max_length - max_new_tokens)
         rows = [row[-most:] or [self._start] for row in self.encode(prompts, special=True)]
         self.shortened += sum(len(row) == most for row in rows)
         made = [""] * len(rows)
@@ -110,7 +110,7 @@ class TransformersCausalLM(TorchBackend):
                 out = self.model.generate(
                     input_ids=ids.to(self.device),
                     attention_mask=mask.to(self.device),
-                    max_new_tokens=longest,
+                    max_new_tokens=max_new_tokens,
                     do_sample=False,
                     num_beams=1,
                     temperature=None,

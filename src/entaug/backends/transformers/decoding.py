@@ -9,7 +9,7 @@ import numpy as np
 
 from entaug.backends.transformers.base import torch, transformers
 
-__all__ = ["BeforeWords", "GumbelTopK", "Insist", "RankPenalty", "Wanted"]
+__all__ = ["BeforeWords", "DiversityPenalty", "GumbelTopK", "PhraseConstraint", "Wanted"]
 
 
 _REPEATED = 4  # so many sub-words stand in a text once
@@ -47,7 +47,7 @@ class GumbelTopK(transformers.LogitsProcessor):
         return torch.full_like(scores, float("-inf")).scatter_(1, drawn, 0.0)
 
 
-class RankPenalty(transformers.LogitsProcessor):
+class DiversityPenalty(transformers.LogitsProcessor):
     """Diverse beam search: a continuation is lowered by a penalty times its rank among those of its beam.
 
     "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), equations 4 and 5, after Li and Jurafsky (2016):
@@ -55,24 +55,24 @@ class RankPenalty(transformers.LogitsProcessor):
     search sums what a processor returns, so what the last token was lowered by is given back at the next step.
 
     Args:
-        beams: rows of an input.
-        penalty: what a rank costs, the paper's gamma; the likeliest continuation has rank 0, so that all beams of an
+        num_beams: rows of an input.
+        diversity_penalty: what a rank costs, the paper's gamma; the likeliest continuation has rank 0, so that all beams of an
             input are lowered alike where the paper would begin at 1.
 
     Example:
-        >>> lower = RankPenalty(beams=1, penalty=10.0)
+        >>> lower = DiversityPenalty(num_beams=1, diversity_penalty=10.0)
         >>> lower(torch.tensor([[5]]), torch.tensor([[-1.0, -0.5, -3.0]])).tolist()
         [[-11.0, -0.5, -23.0]]
         >>> lower(torch.tensor([[5, 0]]), torch.tensor([[-1.0, -0.5, -3.0]])).tolist()  # 0 had rank 1: 10 given back
         [[-1.0, 9.5, -13.0]]
     """
 
-    def __init__(self, beams: int, penalty: float) -> None:
-        self._beams = beams
-        self._penalty = penalty
+    def __init__(self, num_beams: int, diversity_penalty: float) -> None:
+        self._beams = num_beams
+        self._penalty = diversity_penalty
         # Beam search takes at most 4 * beams continuations of all beams together, and ranks only lower: those further
         # down in their own beam can never be among them.
-        self._reach = 4 * beams
+        self._reach = 4 * num_beams
         self._before: torch.Tensor | None = None  # the ids of the step before
         self._tokens: torch.Tensor | None = None  # and the likeliest tokens behind them, in order
 
@@ -185,7 +185,7 @@ class State(NamedTuple):
     gap: int
 
 
-class Insist(transformers.LogitsProcessor):
+class PhraseConstraint(transformers.LogitsProcessor):
     """Constrained decoding: a text does not end before all that is wanted of it stands in it, each piece once.
 
     While a piece is missing, the end of the text and the marks that end a sentence are impossible; the longer nothing
@@ -196,7 +196,7 @@ class Insist(transformers.LogitsProcessor):
 
     Args:
         wanted: for each input what is wanted of it: pieces, each of one or more parts in order.
-        beams: rows of an input.
+        num_beams: rows of an input.
         written: sub-words of a row before the text begins.
         end: what ends a text.
         ends: sub-words that end a text or a sentence.
@@ -210,7 +210,7 @@ class Insist(transformers.LogitsProcessor):
     def __init__(
         self,
         wanted: Sequence[Sequence[Sequence[Wanted]]],
-        beams: int,
+        num_beams: int,
         written: int,
         end: int,
         ends: torch.Tensor,
@@ -220,7 +220,7 @@ class Insist(transformers.LogitsProcessor):
         eager: float = 0.5,
     ) -> None:
         self._wanted = wanted
-        self._beams = beams
+        self._beams = num_beams
         self._written = written
         self._end, self._ends = torch.tensor([end], device=ends.device), ends
         self._ending = set(ends.tolist())

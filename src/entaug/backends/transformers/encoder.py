@@ -84,7 +84,7 @@ class TransformersEncoder(TorchBackend):
         return joined
 
     def _parts(self, row: list[int]) -> list[list[int]]:
-        longest = self.longest
+        longest = self.max_length
         return [row[i : i + longest] for i in range(0, max(1, len(row)), longest)]
 
     def _hidden(self, rows: list[list[int]], width: int, layer: int | None) -> torch.Tensor:
@@ -133,7 +133,7 @@ class TransformersEncoder(TorchBackend):
         """
         if not 1 <= layers <= self.layers:
             raise ParameterError(f"layers must be between 1 and {self.layers} for {self.name}, not {layers!r}")
-        found, parts = attentions_of(self.model, self.tokenizer, self.longest, self.batcher, sentences, layers)
+        found, parts = attentions_of(self.model, self.tokenizer, self.max_length, self.batcher, sentences, layers)
         self.shortened += parts
         return found
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from entaug.alignment import in_word
-from entaug.backends.protocols import Decoding, Pairs, Tuning
+from entaug.backends.protocols import Decoding, Pairs, TrainingConfig
 from entaug.backends.transformers.base import Batcher, find, load, quiet, torch, transformers
-from entaug.backends.transformers.decoding import BeforeWords, GumbelTopK, Insist, RankPenalty, Wanted
+from entaug.backends.transformers.decoding import BeforeWords, DiversityPenalty, GumbelTopK, PhraseConstraint, Wanted
 from entaug.backends.transformers.trainable import IGNORED, Tunable, peft_module
 from entaug.backends.transformers.training import Row
 from entaug.errors import ParameterError
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
-_HOW = ("beams", "diverse", "sample")
+_HOW = ("num_beams", "diverse", "sample")
 _ENDING = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = frozenset("([{\"'“‘«„")  # noqa: RUF001  (behind these stands no space before a word)
@@ -63,7 +63,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         """Sub-words of an input."""
 
     @abc.abstractmethod
-    def _room(self, prompt: list[int], longest: int) -> bool:
+    def _room(self, prompt: list[int], max_new_tokens: int) -> bool:
         """Whether an input leaves room for a text."""
 
     def _pads_left(self) -> bool:
@@ -74,7 +74,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
     def fit(
         self,
         pairs: Pairs,
-        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -119,10 +119,10 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         """
         _check(decoding, len(inputs), seeds)
         if self.said is not None:  # what is twice as long as anything it learned has lost its way
-            decoding = decoding._replace(longest=min(decoding.longest, 2 * self.said + 8))
+            decoding = decoding._replace(max_new_tokens=min(decoding.max_new_tokens, 2 * self.said + 8))
         prompts = [self._prompt(text) for text in inputs]
         made: list[list[str]] = [[] for _ in prompts]
-        work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.longest)]
+        work = [i for i, prompt in enumerate(prompts) if self._room(prompt, decoding.max_new_tokens)]
         of_each = [[self._parts(parts) for parts in pieces] for pieces in wanted or ()]
         if wanted is not None:  # a piece that cannot be written would keep a text from ending
             work = [i for i in work if all(self._sayable(part) for parts in of_each[i] for part in parts)]
@@ -140,7 +140,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
 
         # A row costs as many as there are beams; and few batches are worth more than little padding, as each of them
         # takes as many steps as its longest text.
-        batcher = Batcher(max(1, self.batcher.budget // decoding.beams), step=_STEP)
+        batcher = Batcher(max(1, self.batcher.budget // decoding.num_beams), step=_STEP)
         batcher.run([len(prompts[i]) for i in work], compute)
         self.batcher.halved += batcher.halved
         return made
@@ -210,18 +210,18 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         wanted: Sequence[Sequence[Sequence[Wanted]]] | None,
         unwanted: Sequence[Wanted],
     ) -> list[list[str]]:
-        count, many = len(ids), decoding.beams
+        count, many = len(ids), decoding.num_beams
         options: dict[str, Any] = {"num_beams": many, "num_return_sequences": decoding.texts}
         # The first beams to end would end it all, those that differ least from the best one among them.
         options["early_stopping"] = decoding.how != "diverse"
         processors: list[Any] = []
         if wanted is not None:
             begun = self._before_text(ids)
-            processors.append(Insist(wanted, many, begun, self._end, *self._marks, self._is_open, unwanted))
+            processors.append(PhraseConstraint(wanted, many, begun, self._end, *self._marks, self._is_open, unwanted))
         if decoding.goes_on:
             processors.append(self._before_words(decoding.goes_on, self._before_text(ids)))
         if decoding.how == "diverse":
-            processors.append(RankPenalty(many, decoding.penalty))
+            processors.append(DiversityPenalty(many, decoding.diversity_penalty))
         elif decoding.how == "sample":
             ids, mask = ids.repeat_interleave(many, 0), mask.repeat_interleave(many, 0)
             drawn = [[seed, draw] for seed in seeds or () for draw in range(many)]
@@ -232,7 +232,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
                 input_ids=ids,
                 attention_mask=mask,
                 **self._begun(len(ids)),
-                max_new_tokens=decoding.longest,
+                max_new_tokens=decoding.max_new_tokens,
                 do_sample=False,
                 temperature=None,
                 top_p=None,
@@ -299,10 +299,10 @@ class CausalGenerator(TransformersGenerator):
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
         del target
-        return len(source) <= self.longest
+        return len(source) <= self.max_length
 
-    def _room(self, prompt: list[int], longest: int) -> bool:
-        return len(prompt) + longest <= self.longest
+    def _room(self, prompt: list[int], max_new_tokens: int) -> bool:
+        return len(prompt) + max_new_tokens <= self.max_length
 
     def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)
@@ -330,10 +330,10 @@ class Seq2SeqGenerator(TransformersGenerator):
         return self._prompt(source), self._prompt(target)
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
-        return max(len(source), len(target)) <= self.longest
+        return max(len(source), len(target)) <= self.max_length
 
-    def _room(self, prompt: list[int], longest: int) -> bool:
-        return max(len(prompt), longest) <= self.longest
+    def _room(self, prompt: list[int], max_new_tokens: int) -> bool:
+        return max(len(prompt), max_new_tokens) <= self.max_length
 
     def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)
@@ -388,9 +388,11 @@ def _means(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list
 def _check(decoding: Decoding, count: int, seeds: Sequence[int] | None) -> None:
     if decoding.how not in _HOW:
         raise ParameterError(f"how must be one of {', '.join(_HOW)}, not {decoding.how!r}")
-    if not 1 <= decoding.texts <= decoding.beams:
-        raise ParameterError(f"texts must be between 1 and the {decoding.beams} beams, not {decoding.texts!r}")
-    if decoding.longest < 1 or decoding.top_k < 1 or decoding.temperature <= 0 or decoding.penalty < 0:
-        raise ParameterError("longest and top_k must be at least 1, temperature above 0, and penalty not below 0")
+    if not 1 <= decoding.texts <= decoding.num_beams:
+        raise ParameterError(f"texts must be between 1 and the {decoding.num_beams} beams, not {decoding.texts!r}")
+    if decoding.max_new_tokens < 1 or decoding.top_k < 1 or decoding.temperature <= 0 or decoding.diversity_penalty < 0:
+        raise ParameterError(
+            "max_new_tokens and top_k must be at least 1, temperature above 0, and penalty not below 0"
+        )
     if decoding.how == "sample" and (seeds is None or len(seeds) != count):
         raise ParameterError(f"{0 if seeds is None else len(seeds)} seeds for {count} inputs")

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from entaug.backends.protocols import Tuning
+from entaug.backends.protocols import TrainingConfig
 from entaug.backends.transformers.base import choose, torch
 from entaug.backends.transformers.training import Row, learn, read_learned, write_learned
 from entaug.errors import InputError, ParameterError
@@ -75,7 +75,7 @@ class LstmLM:
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: Tuning = Tuning(epochs=40, batch=16, patience=3),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(epochs=40, batch_size=16, patience=3),  # noqa: B008 (immutable)
         *,
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
@@ -92,7 +92,7 @@ class LstmLM:
     def learn(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: Tuning,
+        tuning: TrainingConfig,
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
     ) -> None:
@@ -114,9 +114,17 @@ class LstmLM:
                 labels[i, : len(said)] = torch.tensor(said)
             return {"ids": ids.to(self.device), "labels": labels.to(self.device)}
 
-        rate = tuning.rate or _RATE
+        learning_rate = tuning.learning_rate or _RATE
         outcome = learn(
-            network, lambda _: data, lambda ids, _: len(ids) > 1, batch, tuning, rate, torch.float32, folder, progress
+            network,
+            lambda _: data,
+            lambda ids, _: len(ids) > 1,
+            batch,
+            tuning,
+            learning_rate,
+            torch.float32,
+            folder,
+            progress,
         )
         self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
         self._take_up()
@@ -134,7 +142,7 @@ class LstmLM:
         self._network = network.double().eval()
 
     def sample(
-        self, seeds: Sequence[int], *, longest: int = 128, temperature: float = 1.0
+        self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
         """See `entaug.backends.protocols.TokenLM.sample`.
 
@@ -146,17 +154,17 @@ class LstmLM:
         return [
             row
             for start in range(0, len(seeds), _ROWS)
-            for row in self._drawn(seeds[start : start + _ROWS], longest, temperature)
+            for row in self._drawn(seeds[start : start + _ROWS], max_new_tokens, temperature)
         ]
 
-    def _drawn(self, seeds: Sequence[int], longest: int, temperature: float) -> list[tuple[str, ...] | None]:
+    def _drawn(self, seeds: Sequence[int], max_new_tokens: int, temperature: float) -> list[tuple[str, ...] | None]:
         streams = [np.random.Generator(np.random.Philox(seed)) for seed in seeds]
         rows: list[list[int]] = [[] for _ in seeds]
         ended = [False] * len(seeds)
         ids = torch.full((len(seeds), 1), _BEGIN, device=self.device)
         state = None
         with torch.inference_mode():
-            for _ in range(longest + 1):
+            for _ in range(max_new_tokens + 1):
                 logits, state = self._network.step(ids, state)
                 scores = logits[:, 0].cpu().numpy() / temperature
                 scores[:, [_PAD, _BEGIN]] = -np.inf
@@ -170,7 +178,7 @@ class LstmLM:
                     break
                 ids = torch.tensor(drawn, device=self.device)[:, None]
         return [
-            tuple(self._words[id_ - _SPECIAL] for id_ in row) if end and len(row) <= longest else None
+            tuple(self._words[id_ - _SPECIAL] for id_ in row) if end and len(row) <= max_new_tokens else None
             for row, end in zip(rows, ended, strict=True)
         ]
 

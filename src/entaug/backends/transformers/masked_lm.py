@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.protocols import Blanked, Gapped, Tuning
+from entaug.backends.protocols import Blanked, Gapped, TrainingConfig
 from entaug.backends.transformers.base import Batcher, load, torch, transformers
 from entaug.backends.transformers.trainable import IGNORED, Tunable
 from entaug.backends.transformers.training import Row
@@ -86,7 +86,7 @@ class TransformersMaskedLM(Tunable[Blanked]):
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: Tuning = Tuning(),  # noqa: B008 (immutable)
+        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -107,7 +107,7 @@ class TransformersMaskedLM(Tunable[Blanked]):
         return [*ids, *self.after], [*said, *[IGNORED] * len(self.after)]
 
     def _fits(self, source: list[int], target: list[int]) -> bool:
-        return len(source) <= self.longest and any(id_ != IGNORED for id_ in target)
+        return len(source) <= self.max_length and any(id_ != IGNORED for id_ in target)
 
     def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)
@@ -130,7 +130,7 @@ class TransformersMaskedLM(Tunable[Blanked]):
         found = [np.zeros(len(places), np.float32) for places in wanted]
         # One row a hidden sub-word: which text, which of the answers, and the window it is seen through.
         work: list[tuple[int, int, int, int]] = []
-        most = self.longest - len(self.before) - len(self.after)
+        most = self.max_length - len(self.before) - len(self.after)
         for text, places in enumerate(wanted):
             n = len(rows[text])
             self.shortened += n > most
@@ -176,7 +176,7 @@ class TransformersMaskedLM(Tunable[Blanked]):
         else:
             rows = self.tokenizer(joined, add_special_tokens=False, verbose=False)["input_ids"]
         before, after = self.before, self.after
-        most = self.longest - len(before) - len(after)
+        most = self.max_length - len(before) - len(after)
         found: list[list[list[tuple[str, float]]]] = []
         # A row is a text, its gaps, and where its window begins; in a text that is too long each gap has its own row.
         work: list[tuple[int, list[tuple[int, int]], int]] = []

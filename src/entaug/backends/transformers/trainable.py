@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from entaug.backends.protocols import Tuning
+from entaug.backends.protocols import TrainingConfig
 from entaug.backends.transformers.base import TorchBackend, load, quiet, torch, transformers
 from entaug.backends.transformers.training import Row, learn, read_learned, write_learned
 from entaug.errors import InputError, MissingExtraError, ParameterError
@@ -84,7 +84,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
     def learn(
         self,
         examples: Callable[[int], Sequence[Example]],
-        tuning: Tuning,
+        tuning: TrainingConfig,
         markers: Mapping[str, str],
         folder: Path | None = None,
         progress: Callable[[int, int, float], None] | None = None,
@@ -108,8 +108,8 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
                 self.said = max((sum(id_ != IGNORED for id_ in said) for _, said in found), default=None)
             return found
 
-        rate = tuning.rate or (5e-4 if self.adapters else 5e-5)
-        outcome = learn(self.model, rows, self._fits, self._batch, tuning, rate, self.dtype, folder, progress)
+        learning_rate = tuning.learning_rate or (5e-4 if self.adapters else 5e-5)
+        outcome = learn(self.model, rows, self._fits, self._batch, tuning, learning_rate, self.dtype, folder, progress)
         self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
         self.left_out = outcome.left_out
         self._take_up()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from entaug.backends.protocols import Tuning
+from entaug.backends.protocols import TrainingConfig
 from entaug.backends.transformers.base import batches, is_out_of_memory, torch, transformers
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
@@ -49,8 +49,8 @@ def learn(
     rows: Callable[[int], Sequence[Row]],
     fits: Callable[[list[int], list[int]], bool],
     batch: Callable[[Sequence[Row]], dict[str, Any]],
-    tuning: Tuning,
-    rate: float,
+    tuning: TrainingConfig,
+    learning_rate: float,
     dtype: Any,
     folder: Path | None = None,
     progress: Callable[[int, int, float], None] | None = None,
@@ -61,9 +61,9 @@ def learn(
         model: of transformers, with a loss of its own; what does not require a gradient stays as it is.
         rows: the rows of an epoch, always as many.
         fits: whether the model can take a row.
-        batch: what the model is called with for some rows.
+        batch_size: what the model is called with for some rows.
         tuning: how.
-        rate: learning rate at its highest.
+        learning_rate: learning learning_rate at its highest.
         dtype: what to compute in.
         folder: where the state is kept after each epoch, and looked for at the beginning.
         progress: told of each step.
@@ -73,7 +73,7 @@ def learn(
         ParameterError: a value of `tuning` that cannot be.
         EntaugError: not even memory for one row; or the loss is no number any more.
     """
-    _check(tuning, rate)
+    _check(tuning, learning_rate)
     first = rows(0)
     usable = [i for i, row in enumerate(first) if fits(*row)]
     if not usable:
@@ -84,8 +84,8 @@ def learn(
     Random(f"held out {tuning.seed}").shuffle(order)
     count = round(len(order) * tuning.held_out)
     held, used = sorted(order[:count]), sorted(order[count:])
-    run = _Run(model, batch, tuning, rate, dtype, math.ceil(len(used) / tuning.batch))
-    key = hashlib.sha256(repr((first, tuning, rate, sorted(run.learning))).encode()).hexdigest()
+    run = _Run(model, batch, tuning, learning_rate, dtype, math.ceil(len(used) / tuning.batch_size))
+    key = hashlib.sha256(repr((first, tuning, learning_rate, sorted(run.learning))).encode()).hexdigest()
     if folder is not None:
         run.go_on(folder, key)
     watched = [first[i] for i in held]
@@ -106,7 +106,9 @@ _FRESH, _FASTER = "trainable_tokens", 10.0  # what peft calls the rows of new to
 class _Run:
     """A fine-tuning on its way."""
 
-    def __init__(self, model: Any, batch: Any, tuning: Tuning, rate: float, dtype: Any, per_epoch: int) -> None:
+    def __init__(
+        self, model: Any, batch: Any, tuning: TrainingConfig, learning_rate: float, dtype: Any, per_epoch: int
+    ) -> None:
         self._model = model
         self._batch = batch
         self._tuning = tuning
@@ -117,13 +119,13 @@ class _Run:
         decays = [p for name, p in self.learning.items() if p.ndim > 1 and name not in fresh]
         rest = [p for p in self.learning.values() if p.ndim <= 1]
         groups = [
-            {"params": decays, "weight_decay": tuning.decay},
+            {"params": decays, "weight_decay": tuning.weight_decay},
             {"params": rest, "weight_decay": 0.0},
-            {"params": [self.learning[name] for name in fresh], "weight_decay": 0.0, "lr": _FASTER * rate},
+            {"params": [self.learning[name] for name in fresh], "weight_decay": 0.0, "lr": _FASTER * learning_rate},
         ]
-        self._optimiser = torch.optim.AdamW([g for g in groups if g["params"]], lr=rate, fused=True)
+        self._optimiser = torch.optim.AdamW([g for g in groups if g["params"]], lr=learning_rate, fused=True)
         self._total = per_epoch * tuning.epochs
-        rise = math.ceil(self._total * tuning.warmup)
+        rise = math.ceil(self._total * tuning.warmup_ratio)
         scheduled: Any = transformers.get_linear_schedule_with_warmup
         self._schedule = scheduled(self._optimiser, rise, self._total)
         self._parts = 1  # a step is computed in so many parts, more where memory is short
@@ -151,7 +153,9 @@ class _Run:
             self._model.train()
             losses = []
             lengths = [len(ids) for ids, _ in rows]
-            for step, batch in enumerate(islice(batches(lengths, self._tuning.batch, rng), self._per_epoch), start=1):
+            for step, batch in enumerate(
+                islice(batches(lengths, self._tuning.batch_size, rng), self._per_epoch), start=1
+            ):
                 losses.append(self._step([rows[i] for i in batch]))
                 if progress is not None:
                     progress(number * self._per_epoch + step, self._total, losses[-1])
@@ -189,8 +193,8 @@ class _Run:
                 if torch.cuda.is_available():
                     torch.cuda.empty_cache()
         if not math.isfinite(total):
-            raise EntaugError("the loss is no number any more", remedy="use a lower rate")
-        torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._tuning.clip)
+            raise EntaugError("the loss is no number any more", remedy="use a lower learning_rate")
+        torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._tuning.max_grad_norm)
         self._optimiser.step()
         self._schedule.step()
         self._optimiser.zero_grad(set_to_none=True)
@@ -205,7 +209,7 @@ class _Run:
         self._model.eval()
         total = 0.0
         ordered = sorted(rows, key=lambda row: len(row[0]))
-        size = max(1, self._tuning.batch // self._parts)
+        size = max(1, self._tuning.batch_size // self._parts)
         with torch.no_grad():
             for start in range(0, len(ordered), size):
                 part = ordered[start : start + size]
@@ -298,12 +302,12 @@ def _asked(row: Row) -> int:
     return sum(id_ != _IGNORED for id_ in row[1])
 
 
-def _check(tuning: Tuning, rate: float) -> None:
-    for name, least in {"epochs": 1, "batch": 1, "patience": 1}.items():
+def _check(tuning: TrainingConfig, learning_rate: float) -> None:
+    for name, least in {"epochs": 1, "batch_size": 1, "patience": 1}.items():
         value = getattr(tuning, name)
         if type(value) is not int or value < least:
             raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    if not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise ParameterError(f"rate must be a number above 0, not {rate!r}")
+    if not isinstance(learning_rate, int | float) or not 0 < learning_rate < math.inf:
+        raise ParameterError(f"learning_rate must be a number above 0, not {learning_rate!r}")
     if not 0 <= tuning.held_out < 1:
         raise ParameterError(f"held_out must be a share from 0 to less than 1, not {tuning.held_out!r}")

@@ -109,7 +109,7 @@ class TransformersTranslator(TorchBackend):
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
         """See `entaug.backends.protocols.Translator.translate`."""
-        room = min(self.longest, _LONGEST) - len(self.before) - len(self._instruction) - len(self.after)
+        room = min(self.max_length, _LONGEST) - len(self.before) - len(self._instruction) - len(self.after)
         found, cut = in_parts(texts, seeds, self._lengths, max(1, room), self._translate)
         self.shortened += cut
         return found
@@ -138,7 +138,7 @@ class TransformersTranslator(TorchBackend):
         ids, mask = self.padded(rows, width)
         settings = copy.deepcopy(self.model.generation_config)
         # Of the width, not of the row: so a batch has one bound, and it depends on the text alone.
-        settings.max_length, settings.max_new_tokens = None, min(2 * width + 20, self.longest - 1)
+        settings.max_length, settings.max_new_tokens = None, min(2 * width + 20, self.max_length - 1)
         settings.do_sample, settings.num_return_sequences = False, 1
         settings.return_dict_in_generate = False
         settings.temperature = settings.top_p = settings.top_k = None

@@ -32,7 +32,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.files.folders import file_name, files_in, natural, sound
 from entaug.files.streams import decoded, read_bytes
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.brat.standoff import (
     MARK,
     Faults,
@@ -48,7 +48,7 @@ from entaug.formats.brat.standoff import (
     seen_as,
     verbatim,
 )
-from entaug.formats.buffered import Whole
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, DOCUMENT, RANGES, Cutting, Text, cut, documents, joined
 
 __all__ = ["Brat", "BratDialect"]
@@ -72,13 +72,13 @@ class BratDialect(Cutting):
         return f"brat standoff, tokens by the rules for {self.language!r}, texts {how[self.split]}"
 
 
-class Brat(Whole):
-    """The format; see `entaug.formats.base.Format` and `entaug.formats.buffered.Whole` for the methods."""
+class Brat(BufferedFormat):
+    """The format; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "brat"
     title = "brat standoff"
     extensions = (".ann",)
-    carries = Carries(nested=True, discontinuous=True, columns=False, fields=False, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=False, fields=False, spaces=True)
     folder = True
 
     def recognises(self, path: Path) -> bool:
@@ -103,7 +103,7 @@ class Brat(Whole):
         return self.dialect(**options)
 
     def files(self, path: Path) -> list[Path]:
-        """See `entaug.formats.buffered.Whole`."""
+        """See `entaug.formats.buffered.BufferedFormat`."""
         annotations = [file for _, file in _pairs(path, Reading(on_fault=lambda _: None))]
         beside = [_beside(file) for file in annotations]
         return [*annotations, *(file.with_suffix(".txt") for file in annotations), *(b for b in beside if b.is_file())]

@@ -20,7 +20,7 @@ import orjson
 from entaug.alignment import spaces_in, spacing_of_characters
 from entaug.data import FILL, Mention, Sentence
 from entaug.errors import InputError, LossError, TagError
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.conll import layout as conll_layout
 from entaug.formats.conll.layout import numbering
 from entaug.formats.conll.lines import (
@@ -48,7 +48,7 @@ class Conll:
     name = "conll"
     title = "CoNLL columns"
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
-    carries = Carries(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a file: nearly anything could be rows of columns, and its faults are best told as such."""

@@ -17,8 +17,8 @@ from typing import Any
 from entaug.data import Corpus, Sentence
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.streams import atomic, beginning, read_bytes
-from entaug.formats.base import Carries, Reading
-from entaug.formats.buffered import Whole, flattened
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.huggingface.columns import table_of
 from entaug.formats.huggingface.tables import HfDialect, Source, found_in, pyarrow, sentences_of
 from entaug.tags import OVERLAP, flatten, scheme_name
@@ -49,10 +49,10 @@ def _dialect(options: Mapping[str, Any]) -> HfDialect:
     return made
 
 
-class _Tables(Whole, abc.ABC):
+class _Tables(BufferedFormat, abc.ABC):
     """What both have in common; see `entaug.formats.base.Format` for the methods."""
 
-    carries = Carries(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
 
     @abc.abstractmethod
     def _source(self, path: Path, dialect: HfDialect) -> Source:

@@ -4,7 +4,7 @@ Tokens with a space between; mentions; an empty line. Mentions are set off by ``
 each of its spans, and its label: ``0,1 ADR|3,3,6,7 ADR``. Carries tokens and all kinds of mentions, nothing else. The
 form for nested mentions is `entaug.formats.research.bartner_nested`.
 
-Yan et al. (2021), A Unified Generative Framework for Various NER Subtasks.
+Yan et al. (2021), A Unified GenerativeAugmenter Framework for Various NER Subtasks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.streams import beginning, line_chunks, refuse_nul
-from entaug.formats.base import Carries, Reading
+from entaug.formats.base import FormatCapabilities, Reading
 
 __all__ = ["Bartner", "BartnerDialect"]
 
@@ -43,7 +43,7 @@ class Bartner:
     name = "bartner"
     title = "BARTNER's lines"
     extensions: tuple[str, ...] = ()
-    carries = Carries(nested=True, discontinuous=True, columns=False, fields=False, spaces=False)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=False, fields=False, spaces=False)
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins with sentences of three lines, at least one of them with mentions."""

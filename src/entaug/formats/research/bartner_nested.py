@@ -5,7 +5,7 @@ label]``; ``doc_key`` names the document. Its other fields are kept, with its fi
 the name of the document does not give, and what augmented sentences were made by, stand in ``ids`` and ``entaug``, a
 value a sentence; that code looks at neither.
 
-Yan et al. (2021), A Unified Generative Framework for Various NER Subtasks.
+Yan et al. (2021), A Unified GenerativeAugmenter Framework for Various NER Subtasks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.streams import atomic, beginning, line_chunks
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
-from entaug.formats.buffered import Whole
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, documents
 from entaug.formats.records import as_json, nothing_in_it, parsed
 from entaug.formats.token_records import kind_of, tokens_of
@@ -43,13 +43,13 @@ class BartnerNestedDialect:
         return "BARTNER's JSON lines, a document a line"
 
 
-class BartnerNested(Whole):
-    """The form of BARTNER for nested mentions; see `entaug.formats.base.Format` and `Whole` for the methods."""
+class BartnerNested(BufferedFormat):
+    """The form of BARTNER for nested mentions; see `entaug.formats.base.Format` and `BufferedFormat` for the methods."""
 
     name = "bartner-nested"
     title = "BARTNER's JSON lines"
     extensions = (".json", ".jsonl", ".jsonlines")
-    carries = Carries(nested=True, discontinuous=False, columns=False, fields=True, spaces=False)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=False)
 
     def recognises(self, path: Path) -> bool:
         """Whether the first line is an object with ``sentences`` and ``ners``."""

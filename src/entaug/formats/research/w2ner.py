@@ -18,8 +18,8 @@ from typing import Any
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError
 from entaug.files.streams import atomic, beginning, read_bytes
-from entaug.formats.base import Carries, Reading
-from entaug.formats.buffered import Whole
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import as_json, parsed
 from entaug.formats.token_records import extras_of, fields, kind_of, sentence_of, tokens_of
 
@@ -43,13 +43,13 @@ class W2nerDialect:
         return "W2NER's JSON array"
 
 
-class W2ner(Whole):
-    """The form of W2NER; see `entaug.formats.base.Format` and `entaug.formats.buffered.Whole` for the methods."""
+class W2ner(BufferedFormat):
+    """The form of W2NER; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "w2ner"
     title = "W2NER's JSON"
     extensions = (".json",)
-    carries = Carries(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins as an array of objects with ``sentence`` and ``ner``."""

@@ -19,8 +19,8 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import atomic, beginning
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
-from entaug.formats.buffered import Whole, flattened
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import BEFORE
 from entaug.formats.spacy.binary import (
     COLUMN_ATTRS,
@@ -65,13 +65,13 @@ class DocBinDialect:
         return f"spaCy DocBin, mentions in {where[self.mentions]}"
 
 
-class DocBinFormat(Whole):
+class DocBinFormat(BufferedFormat):
     """The format of spaCy's training files; see `entaug.formats.base.Format` for the methods."""
 
     name = "docbin"
     title = "spaCy DocBin"
     extensions = (".spacy",)
-    carries = Carries(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins as a packed DocBin does."""

@@ -20,8 +20,8 @@ import orjson
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
-from entaug.formats.base import Carries, Reading
-from entaug.formats.buffered import Whole, flattened
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import Cutting, cut, joined
 from entaug.formats.records import parsed
 from entaug.formats.spacy.documents import annotation_of
@@ -84,13 +84,13 @@ class SpacyJsonDialect:
         return Layout(self.form, spans_key, self.words, self.fields, self.scheme, cutting)
 
 
-class SpacyJson(Whole):
+class SpacyJson(BufferedFormat):
     """spaCy's JSON; see `entaug.formats.base.Format` for the methods."""
 
     name = "spacy-json"
     title = "spaCy JSON"
     extensions = (".json", ".jsonl")
-    carries = Carries(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether the first record is one of spaCy's."""

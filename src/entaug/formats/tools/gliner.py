@@ -16,8 +16,8 @@ from entaug.alignment import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import atomic, beginning, line_chunks
-from entaug.formats.base import ENTITY_FIELDS, Carries, Reading
-from entaug.formats.buffered import Whole
+from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE
 from entaug.formats.records import (
     beginnings,
@@ -62,13 +62,13 @@ class GlinerDialect:
         return "GLiNER" + {"": "", "array": ", one JSON array", "lines": ", JSON lines"}[self.layout]
 
 
-class Gliner(Whole):
-    """The format of GLiNER; see `entaug.formats.base.Format` and `entaug.formats.buffered.Whole` for the methods."""
+class Gliner(BufferedFormat):
+    """The format of GLiNER; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "gliner"
     title = "GLiNER"
     extensions = (".json", ".jsonl", ".ndjson")
-    carries = Carries(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether the first record has what GLiNER asks for."""
@@ -86,7 +86,7 @@ class Gliner(Whole):
         return found if found.layout or layout == _usual(path) else replace(found, layout=layout)
 
     def sentences(self, path: Path, dialect: GlinerDialect, reading: Reading) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.Whole`; lines are streamed.
+        """See `entaug.formats.buffered.BufferedFormat`; lines are streamed.
 
         Raises:
             InputError: a record that is no object, a field that is missing or of the wrong kind, a mention that does
@@ -122,7 +122,7 @@ class Gliner(Whole):
         refuse_gaps(sentence, self.title)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:
-        """See `entaug.formats.buffered.Whole`."""
+        """See `entaug.formats.buffered.BufferedFormat`."""
         records = (_record(sentence) for sentence in sentences)
         if (dialect.layout or _usual(path)) == "array":
             write_array(path, records)

@@ -21,8 +21,8 @@ from typing import Any, TypeGuard
 
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.formats.base import Carries, Reading
-from entaug.formats.buffered import Whole
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import RANGES, Cutting, Text, cut, documents, joined
 from entaug.formats.records import (
     char_mention,
@@ -84,13 +84,13 @@ class LabelStudioDialect(Cutting):
         return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}"
 
 
-class LabelStudio(Whole):
-    """The format of Label Studio; see `entaug.formats.base.Format` and `entaug.formats.buffered.Whole` for the methods."""
+class LabelStudio(BufferedFormat):
+    """The format of Label Studio; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "label-studio"
     title = "Label Studio"
     extensions = (".json",)
-    carries = Carries(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
 
     def recognises(self, path: Path) -> bool:
         """Whether the file is an array, and its first task as Label Studio exports it."""
@@ -117,7 +117,7 @@ class LabelStudio(Whole):
         return replace(self.dialect(**options), **{k: v for k, v in found.items() if options.get(k) is None})
 
     def sentences(self, path: Path, dialect: LabelStudioDialect, reading: Reading) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.Whole`.
+        """See `entaug.formats.buffered.BufferedFormat`.
 
         Raises:
             InputError: no JSON, a task without what it needs, a region that does not fit, an id that was there before.
@@ -155,7 +155,7 @@ class LabelStudio(Whole):
         laid_out(sentence)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: LabelStudioDialect) -> None:
-        """See `entaug.formats.buffered.Whole`."""
+        """See `entaug.formats.buffered.BufferedFormat`."""
         names: set[str] = set()
 
         def records() -> Iterator[str]:

@@ -13,17 +13,17 @@ from typing import Any
 
 import orjson
 
+from entaug.augmenters import METHODS
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, beginning
 from entaug.quality import Quality, measure_made
-from entaug.registry import METHODS, method
-from entaug.report.comparison import Run, is_record, parts_of, read_runs
+from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
 from entaug.workflows.common import Progress, check_output
 from entaug.workflows.evaluate import write_text
-from entaug.workflows.pairs import Made, read_made
+from entaug.workflows.pairs import Made, read_augmented
 
-__all__ = ["PageSummary", "Sorted", "page", "report_page", "sort_inputs"]
+__all__ = ["PageSummary", "Sorted", "page", "sort_inputs", "write_html_report"]
 
 
 def _silent(what: str, done: int, total: int | None) -> None:
@@ -47,7 +47,7 @@ class Sorted:
 
 @dataclass
 class PageSummary:
-    """What `report_page` did.
+    """What `write_html_report` did.
 
     Args:
         output: the file.
@@ -119,8 +119,8 @@ def page(
     """The page as text.
 
     Args:
-        made: gold and augmented sentences, as `entaug.workflows.pairs.read_made` gives them.
-        runs: records of experiments, as `entaug.read_runs` gives them.
+        made: gold and augmented sentences, as `entaug.workflows.pairs.read_augmented` gives them.
+        runs: records of experiments, as `entaug.read_run_records` gives them.
         qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_made` gives it.
         title: of the page.
         notes: what a reader should know.
@@ -139,11 +139,11 @@ def page(
         (True, False)
     """
     parts = parts_of(runs, by_type=by_type) if runs else None
-    summaries = {name: method(name).facts.summary for name in METHODS}
+    summaries = {name: METHODS[name].info.summary for name in METHODS}
     return assembled(made or Made(), parts, qualities, title=title, notes=notes, summaries=summaries)
 
 
-def report_page(
+def write_html_report(
     inputs: str | Path | Iterable[str | Path],
     output: str | Path,
     *,
@@ -182,8 +182,8 @@ def report_page(
         >>> import entaug, tempfile
         >>> folder = Path(tempfile.mkdtemp())
         >>> gold = [entaug.Sentence("a b c d e".split())]
-        >>> _ = entaug.write([*gold, *entaug.create("sis").augment(gold)], folder / "new.jsonl")
-        >>> report_page([folder / "new.jsonl"], folder / "report.html", models=False).methods
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "new.jsonl")
+        >>> write_html_report([folder / "new.jsonl"], folder / "report.html", models=False).methods
         {'sis': 1}
     """
     files = [inputs] if isinstance(inputs, str | Path) else list(inputs)
@@ -196,8 +196,8 @@ def report_page(
     for path in (*given.augmented, *records, *([str(gold)] if gold is not None else [])):
         check_output(output, path, force=force)
     progress("reading", 0, None)
-    runs = read_runs(given.runs) if given.runs else []
-    made = read_made(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
+    runs = read_run_records(given.runs) if given.runs else []
+    made = read_augmented(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
     qualities = []
     if any(made.methods.values()):
         chosen: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
