@@ -229,7 +229,7 @@ def _augment(
         carried=lambda sentence: to.format.carried(sentence, to.dialect),
         put=_putting(to, lines, summary, filled),
         put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
-        reviewed=decided.refuses if decided.decisions else None,
+        reviewed=decided.rejects if decided.decisions else None,
     )
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))

@@ -15,6 +15,8 @@ from entaug.files.streams import STDIN, followed, is_special, output_error
 from entaug.formats import OpenedFile
 from entaug.formats.base import Format, Reading
 from entaug.formats.buffered import BufferedFormat, check_folder
+from entaug.progress import Progress
+from entaug.progress import no_progress as silent
 
 __all__ = [
     "LOSSES",
@@ -36,13 +38,6 @@ __all__ = [
 
 STDOUT = ("-", "/dev/stdout")
 _BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many sentences of it are done, and of how many if known."""
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """No progress."""
 
 
 def guess(opened: OpenedFile, progress: Progress) -> int | None:
