@@ -44,7 +44,18 @@ from entaug.filters import Consistency, Fluency, Leakage, Similarity
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "outputs.json"
-LIBRARIES = ("torch", "transformers", "peft", "tokenizers", "spacy", "numpy", "ctranslate2", "lemminflect")
+LIBRARIES = (
+    "torch",
+    "transformers",
+    "peft",
+    "tokenizers",
+    "spacy",
+    "numpy",
+    "ctranslate2",
+    "pyarrow",
+    "datasets",
+    "orjson",
+)
 SEED = 13
 
 
@@ -299,7 +310,154 @@ _FILTERED = (
     ),
 )
 
-_MODELS: tuple[Case, ...] = ()
+_TINY = {"masked_lm": "tiny-bert"}
+_MODELS: tuple[Case, ...] = (
+    Case("crop", "crop", "train", kind="models"),
+    Case("crop-nested", "crop", "nested", kind="models"),
+    Case("crop-roles", "crop", "train", {"roles": 2}, copies=4, kind="models"),
+    Case("crop-spaced", "crop", "nested-spaced", kind="models"),
+    Case("rotate", "rotate", "train", kind="models"),
+    Case("rotate-nested", "rotate", "nested", kind="models"),
+    Case("rotate-spaced", "rotate", "spaced", copies=4, kind="models"),
+    Case("cr", "cr", "train", kind="models"),
+    Case("cr-nested", "cr", "nested", kind="models"),
+    Case("cr-spaced", "cr", "spaced", {"n": 3}, kind="models"),
+    Case("cr-n3", "cr", "train", {"n": 3}, kind="models"),
+    Case("cr-n5-nested", "cr", "nested", {"n": 5, "tidy": False}, kind="models"),
+    Case("cr-vp-pp", "cr", "train", {"categories": "VP+PP"}, kind="models"),
+    Case("cr-whole", "cr", "train", {"whole": True}, kind="models"),
+    Case("cr-labelled", "cr", "train", {"labelled": True}, kind="models"),
+    Case("cr-untidy", "cr", "train", {"tidy": False}, kind="models"),
+    Case("cr-causal", "cr", "train", {"rescore": "causal"}, first=10, kind="models"),
+    Case("cr-masked", "cr", "train", {"rescore": "masked", "m": 3}, first=6, copies=1, kind="models"),
+    Case("bt", "bt", "train", kind="models"),
+    Case("bt-nested", "bt", "nested", kind="models"),
+    Case("bt-whole", "bt", "train", {"whole": True}, first=40, kind="models"),
+    Case("bt-sample", "bt", "train", {"sample": True}, first=40, kind="models"),
+    Case("bt-p1-short", "bt", "train", {"p": 1.0, "shortest": 2}, first=40, kind="models"),
+    Case("lm", "lm", "train", first=30, kind="models"),
+    Case("lm-nested", "lm", "nested", kind="models"),
+    Case("lm-joint", "lm", "train", {"joint": True, "n": 5}, first=40, kind="models"),
+    Case("lm-filtered", "lm", "train", {"filtered": 0.4}, first=30, kind="models"),
+    Case("lm-any", "lm", "train", {"plausible": 0, "punctuation": True, "top_k": 3}, first=30, kind="models"),
+    Case("lm-tiny", "lm", "spaced", {"masked_lm": "tiny-bert"}, kind="models"),
+    Case("cassi", "cassi", "train", first=6, copies=1, kind="models"),
+    Case("cassi-nested", "cassi", "nested", first=4, copies=1, kind="models"),
+    Case("cassi-tiny-exact", "cassi", "nested", {"exact": True, **_TINY}, kind="models"),
+    Case("cassi-causal", "cassi", "train", {"scorer": "causal"}, first=8, kind="models"),
+    Case("cassi-causal-nested", "cassi", "nested", {"scorer": "causal"}, first=6, copies=1, kind="models"),
+    Case(
+        "cassi-cuts", "cassi", "train", {"cuts": True, "alike": False, "tidy": False, **_TINY}, first=20, kind="models"
+    ),
+    Case("cassi-tiny", "cassi", "train", _TINY, kind="models"),
+    Case("cassi-embedding", "cassi", "train", {"pairing": "embedding", "choice": "best", **_TINY}, kind="models"),
+    Case("cassi-random", "cassi", "train", {"pairing": "random", "choice": "random", **_TINY}, kind="models"),
+    Case("cassi-off-by-one", "cassi", "train", {"pairing": "off-by-one", "k": 1, **_TINY}, kind="models"),
+    Case(
+        "cassi-shortlist", "cassi", "train", {"shortlist": 5, "layer": 3, "punctuation": False, **_TINY}, kind="models"
+    ),
+    Case("melm", "melm", "train", first=24, kind="models"),
+    Case("melm-tiny", "melm", "train", {"masked_lm": "tiny-bert"}, kind="models"),
+    Case(
+        "melm-tiny-all",
+        "melm",
+        "train",
+        {
+            "masked_lm": "tiny-bert",
+            "p": 1.0,
+            "spread": 0.0,
+            "best": 1,
+            "worst": 10,
+            "stop_words": None,
+            "rate_hidden": 0.3,
+            "epochs": 2,
+            "rate": 0.001,
+        },
+        kind="models",
+    ),
+    Case("daga", "daga", "train", kind="models"),
+    Case("daga-keep", "daga", "train", {"unknown": "keep", "unlisted": "keep", "epochs": 10}, kind="models"),
+    Case(
+        "daga-drop",
+        "daga",
+        "train",
+        {"unknown": "drop", "tag_scheme": "IOBES", "temperature": 0.8, "epochs": 20, "batch": 8},
+        kind="models",
+    ),
+    Case("mulda", "mulda", "train", first=24, kind="models"),
+    Case(
+        "mulda-unlisted",
+        "mulda",
+        "languages",
+        {"unlisted": "keep", "epochs": 3, "top_k": 10},
+        first=16,
+        copies=1,
+        kind="models",
+    ),
+    Case("entda", "entda", "train", first=12, kind="models"),
+    Case("entda-nested", "entda", "nested", {"epochs": 2}, first=6, copies=1, kind="models"),
+    Case(
+        "entda-replace",
+        "entda",
+        "train",
+        {"operation": "replace", "epochs": 2, "unlisted": "label"},
+        first=8,
+        copies=1,
+        kind="models",
+    ),
+    Case(
+        "entda-diverse",
+        "entda",
+        "train",
+        {"decoding": "diverse", "epochs": 2, "unlisted": "keep", "insist": False},
+        first=8,
+        copies=1,
+        kind="models",
+    ),
+    Case("aclm", "aclm", "train", first=12, kind="models"),
+    Case("aclm-alone", "aclm", "train", {"mixner": 0.0, "epochs": 2, "p": 0.5}, first=8, copies=1, kind="models"),
+    Case(
+        "aclm-random",
+        "aclm",
+        "train",
+        {"keywords": "random", "mixner": 1.0, "epochs": 2, "decoding": "beams", "beams": 2},
+        first=8,
+        copies=1,
+        kind="models",
+    ),
+    Case(
+        "mr-all",
+        "mr",
+        "train",
+        {"filters": "validity+duplicates+fluency+similarity:low=0.4+mentions:words=false+consistency"},
+        kind="models",
+    ),
+    Case("lwtr-fluency", "lwtr", "train", {"filters": "fluency", "max_attempts": 2}, kind="models"),
+    Case(
+        "lwtr-fluency-masked",
+        "lwtr",
+        "train",
+        {"filters": "fluency:scorer=masked,margin=1", "max_attempts": 2},
+        first=8,
+        copies=1,
+        kind="models",
+    ),
+    Case(
+        "lwtr-bertscore",
+        "lwtr",
+        "train",
+        {"filters": "similarity:by=bertscore,low=0.6", "max_attempts": 3},
+        kind="models",
+    ),
+    Case(
+        "lwtr-vectors",
+        "lwtr",
+        "train",
+        {"filters": "similarity:by=vectors,low=0.7,high=0.98", "max_attempts": 3},
+        kind="models",
+    ),
+    Case("sis-consistency", "sis", "train", {"filters": "consistency:confidence=0.3", "p": 1.0}, kind="models"),
+)
 
 CASES = (*_RULES, *_WORDNET, *_FAKED, *_FILTERED, *_MODELS)
 
@@ -307,11 +465,14 @@ CASES = (*_RULES, *_WORDNET, *_FAKED, *_FILTERED, *_MODELS)
 def corpus(name: str) -> list[entaug.Sentence]:
     """A corpus by its name: a file of the examples, or something made of one.
 
-    ``spaced`` and ``nested-spaced`` know the white space between their tokens; ``mixed`` has flat sentences and nested
-    ones; ``languages`` has sentences that say that they are of one of two languages.
+    ``spaced`` and ``nested-spaced`` know the white space between their tokens; ``overlapping`` has nested mentions and
+    none with gaps; ``mixed`` has flat sentences and nested ones; ``languages`` has sentences that say that they are of
+    one of two languages.
     """
     if name in _FILES:
         return list(entaug.read(ROOT / "examples" / "corpus" / _FILES[name]))
+    if name == "overlapping":
+        return [s for s in corpus("nested") if all(mention.contiguous for mention in s.mentions)]
     if name == "mixed":
         return [*corpus("train")[:20], *corpus("nested")]
     if name == "languages":
