@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import entaug
 from entaug.backends import fakes
-from entaug.backends.projection import ProjectedConstituents
+from entaug.backends.parsers.projection import ProjectedConstituents
 from entaug.filters import Consistency, Fluency, Leakage, Similarity
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,7 +230,7 @@ _FAKED = (
     Case("daga-fake-spaced", "daga", "spaced", _TOKEN_LM),
     Case("daga-fake-keep", "daga", "train", {"unknown": "keep", "unlisted": "keep", **_TOKEN_LM}),
     Case("daga-fake-drop", "daga", "train", {"unknown": "drop", "max_attempts": 60, **_TOKEN_LM}),
-    Case("daga-fake-iobes", "daga", "train", {"tag_scheme": "IOBES", "longest": 20, **_TOKEN_LM}),
+    Case("daga-fake-iobes", "daga", "train", {"tag_scheme": "IOBES", "max_new_tokens": 20, **_TOKEN_LM}),
     Case("mulda-fake", "mulda", "train", _GENERATOR),
     Case("mulda-fake-nested", "mulda", "mixed", _GENERATOR),
     Case("mulda-fake-spaced", "mulda", "spaced", _GENERATOR),
@@ -247,15 +247,15 @@ _FAKED = (
     Case("entda-fake-swap", "entda", "train", {"operation": "swap", **_GENERATOR}),
     Case("entda-fake-none", "entda", "train", {"operation": "none", **_GENERATOR}),
     Case("entda-fake-label", "entda", "train", {"unlisted": "label", **_GENERATOR}),
-    Case("entda-fake-keep", "entda", "train", {"unlisted": "keep", "alike": 0.5, **_GENERATOR}),
-    Case("entda-fake-beams", "entda", "train", {"decoding": "beams", "beams": 2, **_GENERATOR}, copies=3),
+    Case("entda-fake-keep", "entda", "train", {"unlisted": "keep", "max_similarity": 0.5, **_GENERATOR}),
+    Case("entda-fake-beams", "entda", "train", {"decoding": "beams", "num_beams": 2, **_GENERATOR}, copies=3),
     Case("entda-fake-paper", "entda", "train", {"preset": "paper", "epochs": 1, **_GENERATOR}),
     Case("aclm-fake", "aclm", "train", _ACLM),
     Case("aclm-fake-nested", "aclm", "mixed", _ACLM),
     Case("aclm-fake-spaced", "aclm", "spaced", _ACLM),
     Case("aclm-fake-random", "aclm", "train", {"keywords": "random", "p": 0.5, **_ACLM}),
     Case("aclm-fake-none", "aclm", "train", {"keywords": "none", **_ACLM}),
-    Case("aclm-fake-alone", "aclm", "train", {"mixner": 0.0, "alike": 0.8, **_ACLM}),
+    Case("aclm-fake-alone", "aclm", "train", {"mixner": 0.0, "max_similarity": 0.8, **_ACLM}),
     Case("aclm-fake-joined", "aclm", "train", {"mixner": 1.0, "neighbours": 2, **_ACLM}),
     Case("aclm-fake-hidden", "aclm", "train", {"hidden": 0.9, "layers": 2, "stop_words": None, **_ACLM}),
     Case("aclm-fake-paper", "aclm", "train", {"preset": "paper", **_ACLM}),
@@ -371,7 +371,7 @@ _MODELS: tuple[Case, ...] = (
             "stop_words": None,
             "rate_hidden": 0.3,
             "epochs": 2,
-            "rate": 0.001,
+            "learning_rate": 0.001,
         },
         kind="models",
     ),
@@ -381,7 +381,7 @@ _MODELS: tuple[Case, ...] = (
         "daga-drop",
         "daga",
         "train",
-        {"unknown": "drop", "tag_scheme": "IOBES", "temperature": 0.8, "epochs": 20, "batch": 8},
+        {"unknown": "drop", "tag_scheme": "IOBES", "temperature": 0.8, "epochs": 20, "batch_size": 8},
         kind="models",
     ),
     Case("mulda", "mulda", "train", first=24, kind="models"),
@@ -409,7 +409,7 @@ _MODELS: tuple[Case, ...] = (
         "entda-diverse",
         "entda",
         "train",
-        {"decoding": "diverse", "epochs": 2, "unlisted": "keep", "insist": False},
+        {"decoding": "diverse", "epochs": 2, "unlisted": "keep", "constrained": False},
         first=8,
         copies=1,
         kind="models",
@@ -420,7 +420,7 @@ _MODELS: tuple[Case, ...] = (
         "aclm-random",
         "aclm",
         "train",
-        {"keywords": "random", "mixner": 1.0, "epochs": 2, "decoding": "beams", "beams": 2},
+        {"keywords": "random", "mixner": 1.0, "epochs": 2, "decoding": "beams", "num_beams": 2},
         first=8,
         copies=1,
         kind="models",
@@ -525,9 +525,9 @@ def run(case: Case) -> Outcome:
         torch.set_num_threads(1)
     gold = list(islice(corpus(case.corpus), case.first))
     params = {name: value() if callable(value) else value for name, value in case.params.items()}
-    method = entaug.create(case.method, copies=case.copies, seed=SEED, **params).fit(gold)
+    method = entaug.create_augmenter(case.method, copies=case.copies, seed=SEED, **params).fit(gold)
     made = list(method.augment(gold))
-    tally = method.tally_
+    tally = method.statistics_
     return Outcome(made, tally.missing.total(), tally.rejected.total())
 
 

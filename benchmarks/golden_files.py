@@ -34,7 +34,7 @@ from entaug.backends import fakes
 from entaug.errors import EntaugError, LossError
 from entaug.formats import FORMATS, open_file
 from entaug.formats import find as find_format
-from entaug.likelihood import log_likelihood
+from entaug.scoring.likelihood import log_likelihood
 from entaug.taggers.base import Training, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
 
@@ -220,10 +220,12 @@ def conll(folder: Path) -> Found:
                 "mentions": dict(sorted(counts.mentions.items())),
             }
         made = folder / f"{name}.made.conll"
-        entaug.augment_file(path, made, entaug.create("mr", p=1.0, seed=SEED), repair=True)
+        entaug.augment_file(path, made, entaug.create_augmenter("mr", p=1.0, seed=SEED), repair=True)
         found[f"{name}, augmented"] = of_path(made)
         only = folder / f"{name}.only.jsonl"
-        entaug.augment_file(path, only, entaug.create("lwtr", copies=2, seed=SEED), repair=True, only_new=True)
+        entaug.augment_file(
+            path, only, entaug.create_augmenter("lwtr", copies=2, seed=SEED), repair=True, only_new=True
+        )
         found[f"{name}, new alone"] = of_sentences(list(entaug.read(only)))
     return found
 
@@ -242,7 +244,7 @@ def jobs(folder: Path) -> Found:
     ):
         path, source = folder / f"{name}.{method}.jsonl", _input(name, folder)
         aside = folder / f"{name}.{method}.rejected.jsonl"
-        augmenter = entaug.create(method, seed=SEED, filters="validity+mentions:words=false", **params)
+        augmenter = entaug.create_augmenter(method, seed=SEED, filters="validity+mentions:words=false", **params)
         summary = entaug.augment_file(source, path, augmenter, to_format="jsonl", rejected=aside)
         tally = summary.tally
         key = f"{name}, {method}"
@@ -252,7 +254,7 @@ def jobs(folder: Path) -> Found:
             "tally": [tally.sources, tally.asked, tally.made, tally.missing.total(), tally.rejected.total()],
             "lengths": [summary.before.sentences, summary.after.sentences],
         }
-        made = entaug.read_made([path], source)
+        made = entaug.read_augmented([path], source)
         pairs = [pair for some in made.methods.values() for pair in some]
         told = [f"{pair.made.id} {pair.source.id if pair.source else None} {len(pair.others)}" for pair in pairs]
         found[f"{key}, pairs"] = of_bytes("\n".join(told).encode())
@@ -279,7 +281,7 @@ def online(folder: Path) -> Found:
         ("train", "lwtr", {"filters": "validity+similarity:low=0.6"}),
     ):
         gold = corpus(name)
-        data = entaug.OnlineDataset(gold, entaug.create(method, seed=SEED, **params).fit(gold))
+        data = entaug.OnlineDataset(gold, entaug.create_augmenter(method, seed=SEED, **params).fit(gold))
         for epoch in range(3):
             found[f"{name}, {method}, {', '.join(params)}, epoch {epoch}"] = of_sentences(list(data.set_epoch(epoch)))
     return found
@@ -299,7 +301,7 @@ def quality(folder: Path) -> Found:
         ("train", "crop", {"dependency_parser": fakes.FakeDependencyParser()}),
     ):
         gold = corpus(name)
-        made = list(entaug.create(method, copies=2, seed=SEED, **params).fit(gold).augment(gold))
+        made = list(entaug.create_augmenter(method, copies=2, seed=SEED, **params).fit(gold).augment(gold))
         plain = entaug.measure_quality(made, gold, causal_lm=None, masked_lm=None, encoder=None)
         found[f"{name}, {method}"] = rounded(plain.values)
         for measure, values in plain.by_sentence.items():
@@ -405,7 +407,7 @@ def taggers(folder: Path) -> Found:
     ):
         gold, dev = corpus(source), corpus("dev" if source == "train" else "nested")
         tagger = create_tagger(name, **params)
-        tagger.fit(gold, training=Training(steps=steps, batch=8, seed=SEED))
+        tagger.fit(gold, training=Training(steps=steps, batch_size=8, seed=SEED))
         predicted = tagger.predict(dev)
         found[f"{name}, {source}"] = {
             "sentences": of_sentences(predicted),
@@ -415,7 +417,7 @@ def taggers(folder: Path) -> Found:
             "losses": [round(float(one), 6) for one in getattr(tagger, "fitted_").losses],  # noqa: B009
         }
     kept = create_tagger("linear")
-    kept.fit(corpus("train")[:30], corpus("dev"), Training(epochs=3, keep="best", seed=SEED))
+    kept.fit(corpus("train")[:30], corpus("dev"), Training(epochs=3, checkpoint="best", seed=SEED))
     found["linear, the best epoch"] = of_sentences(kept.predict(corpus("dev")))
     return found
 
@@ -427,7 +429,7 @@ def models(folder: Path) -> Found:
     torch.set_num_threads(1)
     del folder
     gold = corpus("train")
-    made = list(islice(entaug.create("mr", p=1.0, seed=SEED).fit(gold).augment(gold), 12))
+    made = list(islice(entaug.create_augmenter("mr", p=1.0, seed=SEED).fit(gold).augment(gold), 12))
     found: Found = {}
     measured = entaug.measure_quality(made, gold, masked_lm="tiny-bert")
     found["quality"] = {name: None if value is None else round(value, 6) for name, value in measured.values.items()}
