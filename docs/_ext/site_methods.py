@@ -47,7 +47,7 @@ def examples(name: str) -> tuple[tuple[AugmentedPair, ...], str]:
     """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
     if METHODS[name].info.needs:
         made = next(iter(read_augmented([RECORDED / f"{name}.jsonl"]).methods.values()))
-        signature = made[0].made.meta["entaug"]["signature"]
+        signature = made[0].augmented.meta["entaug"]["signature"]
         return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
     gold = list(entaug.read(CORPUS))
     by_key = {sentence.key: sentence for sentence in gold}
