@@ -10,8 +10,9 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
+from entaug.files.atomic import follow_link, output_error
 from entaug.files.sinks import left_by
-from entaug.files.streams import STDIN, followed, is_special, output_error
+from entaug.files.streams import STDIN, is_special
 from entaug.formats import OpenedFile
 from entaug.formats.base import Format, Reading
 from entaug.formats.buffered import BufferedFormat, check_folder
@@ -110,7 +111,7 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
             raise OutputError("holds the input, which is never changed", path=str(path), remedy="name another output")
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
-        with tempfile.TemporaryFile(dir=followed(path).parent):
+        with tempfile.TemporaryFile(dir=follow_link(path).parent):
             pass
     except OSError as error:
         raise output_error(path, error) from None

@@ -17,8 +17,9 @@ from typing import Any
 from entaug.augmenters.run import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, StreamSink
-from entaug.files.streams import atomic, encoded, rereadable
+from entaug.files.streams import encode_text, rereadable_path
 from entaug.filters import Filter, create_filters, judge_all
 from entaug.formats import OpenedFile, find, named, open_file, read_each, target
 from entaug.formats.base import Reading
@@ -133,7 +134,7 @@ def filter_file(
     check_output(output, input, force=force, folders=True)
     options = read_options or {}
     aside = aside_path(rejected, input, output, force=force)
-    with rereadable(input) as kept:
+    with rereadable_path(input) as kept:
         try:
             source = open_file(kept, from_format, **options)
             to = target(format_name(output), to_format, source, **(write_options or {}))
@@ -235,17 +236,17 @@ def _write(
     with contextlib.ExitStack() as stack:
         if aside is not None:
             lines = find("jsonl")
-            out = stack.enter_context(atomic(aside))
+            out = stack.enter_context(atomic_file(aside))
             for sentence, reason in zip(sentences, reasons, strict=True):
                 if reason is not None:
                     own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
                     told = sentence.with_(meta={**sentence.meta, "entaug": own})
-                    out.write(encoded(lines.dump(told, lines.dialect()), first=False))
+                    out.write(encode_text(lines.dump(told, lines.dialect()), first=False))
         if isinstance(to.format, BufferedFormat):
             write_buffered(to.format, to.dialect, good, Path(output), force=force)
             return
         sink = StreamSink(
-            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output))), to.heading
+            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic_file(Path(output))), to.heading
         )
         with sink:
             sink.write([to.format.dump(sentence, to.dialect) for sentence in good])

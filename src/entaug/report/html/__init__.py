@@ -15,7 +15,7 @@ import orjson
 
 from entaug.augmenters import METHODS
 from entaug.errors import InputError, ParameterError
-from entaug.files.streams import STDIN, beginning
+from entaug.files.streams import STDIN, read_beginning
 from entaug.quality import Quality, measure_made
 from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
@@ -88,7 +88,7 @@ def sort_inputs(inputs: Iterable[str | Path]) -> Sorted:
         if path.is_dir() and not records.is_file():
             augmented.append(given)  # some formats are folders
             continue
-        start = beginning(records, 1 << 20).lstrip()
+        start = read_beginning(records, 1 << 20).lstrip()
         if not start and path.is_file() and records.name != "runs.jsonl":
             notes.append(f"{given} is empty")
         elif not start:
