@@ -242,6 +242,7 @@ _HEADINGS = {
     "entaug.scoring.likelihood": "Scores of sentences",
     "entaug.scoring.bertscore": "Scores of sentences",
     "entaug.scoring.span_f1": "Scores of taggers",
+    "entaug.scoring.significance": "Scores of taggers",
     "entaug.report.comparison": "Reports",
     "entaug.errors": "Errors",
 }

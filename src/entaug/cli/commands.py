@@ -198,15 +198,15 @@ def _size(text: str) -> float:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    from entaug.scoring.span_f1 import table
+    from entaug.scoring.span_f1 import score_table
     from entaug.workflows.evaluate import evaluate_files
 
     use(args)
     scores = evaluate_files(args.gold, args.predicted, **reading(args))
     if args.json:
-        print_json(scores.as_dict())
+        print_json(scores.to_dict())
     else:
-        sys.stdout.write(table(scores))
+        sys.stdout.write(score_table(scores))
     return OK
 
 
@@ -347,7 +347,7 @@ def _train(args: argparse.Namespace) -> int:
                 "losses": summary.fitted.losses,
                 "dev_by_epoch": summary.fitted.dev,
                 "kept_epoch": summary.fitted.kept,
-                "dev": summary.dev.as_dict() if summary.dev else None,
+                "dev": summary.dev.to_dict() if summary.dev else None,
                 "seconds": round(summary.seconds, 2),
             }
         )

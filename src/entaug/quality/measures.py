@@ -16,8 +16,8 @@ from typing import NamedTuple
 from entaug.data import Mention, Sentence
 from entaug.quality.material import Material, UndefinedError, text_of, words
 from entaug.scoring.bertscore import pairwise_bertscore
-from entaug.scoring.candidate_selection import count_words
-from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
+from entaug.scoring.texts import count_words
 
 __all__ = [
     "NEAR",
@@ -331,8 +331,8 @@ def near_others(of: Material) -> Found:
 
 
 def _near(of: Material, others: Sequence[Sentence] | None) -> Found:
-    found = nearest(
-        of.made, others, least=NEAR, progress=lambda done, all_: of.models.progress("comparing", done, all_)
+    found = find_near_duplicates(
+        of.made, others, min_similarity=NEAR, progress=lambda done, all_: of.models.progress("comparing", done, all_)
     )
     return _mean([float(pair is not None) for pair in found], "no sentences")
 
