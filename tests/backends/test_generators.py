@@ -426,7 +426,7 @@ def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monk
     small = narrow.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
     most[0] = 0
-    with pytest.raises(EntaugError, match="out of memory for learning from a single pair"):
+    with pytest.raises(EntaugError, match="out of memory for a single training example"):
         narrow.fit(PAIRS, TrainingConfig(epochs=1))
 
 
