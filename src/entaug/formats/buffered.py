@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import abc
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import OutputError
-from entaug.files.atomic import follow_link, output_error
+from entaug.files.atomic import atomic_path, follow_link
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
 from entaug.tags import flatten
 
-__all__ = ["BufferedFormat", "check_folder", "finish_buffered", "flattened", "write_buffered"]
+__all__ = ["BufferedFormat", "check_replaceable", "flattened", "write_buffered"]
 
 _LINES = Jsonl()
 
@@ -124,86 +122,64 @@ def flattened(sentence: Sentence, overlap: str) -> Sentence:
     return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
 
 
-def finish_buffered(format_: BufferedFormat, dialect: Any, lines: Path, target: Path, *, force: bool = False) -> None:
-    """Write what `BufferedFormat.dump` gave for each sentence as the file that was meant."""
-    sentences = format_.read(lines, dialect, Reading(), 0, lines.stat().st_size)
-    write_buffered(format_, dialect, sentences, target, force=force)
+def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> None:
+    """Check that a folder may be replaced by a new one of the same format.
 
-
-def check_folder(format_: BufferedFormat, path: Path, *, force: bool) -> None:
-    """Raise where a folder is in the way of one that is to be written.
+    Args:
+        format_: the format of the new one.
+        folder: the folder that exists.
+        force: whether a folder that holds something may be replaced.
 
     Raises:
-        OutputError: it holds something, and `force` is not given or it is not what the format writes.
+        OutputError: it holds something, and `force` is false or it is not what the format writes.
     """
-    if not any(path.iterdir()):
+    if not any(folder.iterdir()):
         return
     if not force:
         remedy = f"name a new or empty one, or pass --force to replace what was written as {format_.title} before"
-        raise OutputError("is a folder that holds something", path=str(path), remedy=remedy)
-    if not format_.replaceable(path):
-        what = f"is a folder that holds more than {format_.title}, and is not replaced"
-        raise OutputError(what, path=str(path), remedy="name a new or empty one")
+        raise OutputError("is a folder that holds something", path=str(folder), remedy=remedy)
+    if not format_.replaceable(folder):
+        message = f"is a folder that holds more than {format_.title}, and is not replaced"
+        raise OutputError(message, path=str(folder), remedy="name a new or empty one")
 
 
 def write_buffered(
     format_: BufferedFormat, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
 ) -> int:
-    """Write a file or folder that is at its place only when it is complete.
+    """Write a file or folder, which appears only when it is complete.
 
     Args:
         format_: the format.
-        dialect: how it is laid out.
-        sentences: what to write.
+        dialect: the layout.
+        sentences: the sentences.
         target: the file or folder.
-        force: whether to replace a folder that the format wrote; see `BufferedFormat.replaceable`. It is moved aside when the
-            new one is complete, and deleted when that is in its place.
+        force: whether a folder that the format wrote may be replaced; see `BufferedFormat.replaceable`.
 
     Returns:
-        How many sentences were written.
+        The number of sentences.
 
     Raises:
         LossError: the format cannot carry a sentence.
-        OutputError: it cannot be written; a folder holds something already.
+        OutputError: it cannot be written, or a folder of that name must not be replaced.
     """
     count = 0
 
-    def counted() -> Iterator[Sentence]:
+    def checked() -> Iterator[Sentence]:
         nonlocal count
         for sentence in sentences:
             format_.check(sentence, dialect)
             count += 1
             yield sentence
 
-    real = follow_link(target)
-    try:
-        if real.is_dir() != format_.folder and real.exists():
-            what = "is a folder, and a file is to be written" if real.is_dir() else "is a file, not a folder"
-            raise OutputError(what, path=str(target), remedy="name another")
-        if format_.folder and real.exists():
-            check_folder(format_, real, force=force)
-        with tempfile.TemporaryDirectory(prefix=f".{real.name}.{os.getpid()}.", dir=real.parent) as beside:
-            made = Path(beside, real.name)
-            format_.write(counted(), made, dialect)
-            if not format_.folder:
-                if made.exists():
-                    made.replace(real)
-            elif made.exists():
-                _put_in_place(format_, made, real, Path(beside, "replaced"), force=force)
-    except OSError as error:
-        raise output_error(target, error) from None
+    def check_existing(folder: Path) -> None:
+        check_replaceable(format_, folder, force=force)
+
+    existing = follow_link(target)
+    if existing.exists() and existing.is_dir() != format_.folder:
+        message = "is a folder, and a file is to be written" if existing.is_dir() else "is a file, not a folder"
+        raise OutputError(message, path=str(target), remedy="name another")
+    if existing.is_dir():
+        check_existing(existing)
+    with atomic_path(target, before_replacing=check_existing) as new:
+        format_.write(checked(), new, dialect)
     return count
-
-
-def _put_in_place(format_: BufferedFormat, made: Path, real: Path, aside: Path, *, force: bool) -> None:
-    """Move a folder to its place; what is there goes aside, and comes back where that fails."""
-    there = real.exists()
-    if there:
-        check_folder(format_, real, force=force)  # once more: writing may have taken long
-        real.rename(aside)
-    try:
-        made.rename(real)
-    except OSError:
-        if there:
-            aside.rename(real)
-        raise
