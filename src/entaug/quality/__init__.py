@@ -148,7 +148,9 @@ def measure_corpus(
         models.causal_likelihoods(everything)
     if "masked_lm" in needs:
         models.masked_likelihoods(everything)
-    groups = [(GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], [])] if corpus.gold else []
+    groups: list[tuple[str, list[AugmentedPair], list[Sentence]]] = []
+    if corpus.gold:
+        groups.append((GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
     groups += [(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
     notes = [*corpus.notes, *notes]
     sizes = {sum(not pair.rejection for pair in pairs) for _, pairs, _ in groups} - {0}

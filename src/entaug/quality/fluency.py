@@ -31,9 +31,9 @@ __all__ = ["lm_score", "masked_lm_score", "perplexity", "source_lm_difference"]
 def perplexity(inputs: MeasureInputs) -> MeasureValue:
     """Perplexity: the exponential of the mean negative log-probability of the sub-words of all sentences.
 
-    ACLM and EnTDA report it for GPT-2. Neither says whether the mean is over sub-words or over sentences, nor how tokens
-    are joined to text. The mean of the perplexities of single sentences is higher and dominated by few sentences; these
-    perplexities are the values by sentence.
+    ACLM and EnTDA report it for GPT-2. Neither says whether the mean is over sub-words or over sentences, nor how
+    tokens are joined to text. The mean of the perplexities of single sentences is higher and dominated by few
+    sentences; these perplexities are the values by sentence.
     """
     likelihoods = inputs.models.causal_likelihoods(inputs.sentences)
     pieces = sum(likelihood.pieces for likelihood in likelihoods)

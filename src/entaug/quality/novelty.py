@@ -52,7 +52,9 @@ def new_words(inputs: MeasureInputs) -> MeasureValue:
 
     For methods that combine sentences, words from the other sentences are new.
     """
-    return inputs.mean_over_sources(lambda sentence, source: _share_of_new(words(sentence.tokens), words(source.tokens)))
+    return inputs.mean_over_sources(
+        lambda sentence, source: _share_of_new(words(sentence.tokens), words(source.tokens))
+    )
 
 
 @measure(
@@ -112,7 +114,10 @@ def length_difference(inputs: MeasureInputs) -> MeasureValue:
 
 
 @measure(
-    "Similarity to source", "tokens shared with the source in the same order", unit="share", higher="closer to the source"
+    "Similarity to source",
+    "tokens shared with the source in the same order",
+    unit="share",
+    higher="closer to the source",
 )
 def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
     """`entaug.scoring.near_duplicates.similarity` to the source, mean over sentences."""
@@ -165,7 +170,9 @@ def _share_of_near_duplicates(inputs: MeasureInputs, others: Sequence[Sentence] 
     return mean_over_sentences([float(duplicate is not None) for duplicate in found])
 
 
-@measure("Unseen mentions", "mentions whose words and label are in no gold mention", unit="share", higher="newer mentions")
+@measure(
+    "Unseen mentions", "mentions whose words and label are in no gold mention", unit="share", higher="newer mentions"
+)
 def unseen_mentions(inputs: MeasureInputs) -> MeasureValue:
     """Share of the mentions whose words no gold mention of the same label has."""
     return _share_of_unseen(inputs, _mention_items)
@@ -186,7 +193,7 @@ def unseen_mentions_distinct(inputs: MeasureInputs) -> MeasureValue:
 def unseen_contexts(inputs: MeasureInputs) -> MeasureValue:
     """Share of the mentions in a `context` that no gold mention of the same label has.
 
-    CASSI motivates itself with context diversity (after Lin et al. 2020) without measuring it; the window is our choice.
+    CASSI motivates itself with context diversity (after Lin et al. 2020) without measuring it. The window is ours.
     """
     return _share_of_unseen(inputs, _context_items)
 

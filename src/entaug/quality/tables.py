@@ -108,11 +108,14 @@ def _measured(qualities: Sequence[Quality]) -> list[str]:
 
 
 def _rows(qualities: Sequence[Quality]) -> list[list[str]]:
-    rows = [["", *(quality.name for quality in qualities)]]
-    rows.append(["sentences", *(f"{quality.sentences:,}" for quality in qualities)])
-    for name in _measured(qualities):
-        rows.append([MEASURES[name].title, *(_format(name, quality.values.get(name)) for quality in qualities)])
-    return rows
+    return [
+        ["", *(quality.name for quality in qualities)],
+        ["sentences", *(f"{quality.sentences:,}" for quality in qualities)],
+        *(
+            [MEASURES[name].title, *(_format(name, quality.values.get(name)) for quality in qualities)]
+            for name in _measured(qualities)
+        ),
+    ]
 
 
 def _format(name: str, value: float | None) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from entaug.augmented import read_augmented
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
+from entaug.files.streams import STDIN
 from entaug.progress import Progress, no_progress
 from entaug.quality import DEFAULT_MODELS, Quality, measure_corpus
 from entaug.quality.tables import quality_markdown, quality_table
@@ -57,7 +59,7 @@ def measure_files(
         OutputError: the output exists, is an input, or cannot be written.
     """
     inputs = list(inputs)
-    check_output(output, inputs[0], force=force)  # before the computation
+    check_output(output, STDIN, force=force)  # before the computation
     check_apart([output], [gold, *inputs])
     qualities = measure_corpus(
         read_augmented(inputs, gold, **options),
@@ -68,7 +70,7 @@ def measure_files(
         progress=progress,
     )
     if as_json or str(output).endswith(".json"):
-        text = json.dumps([quality.to_dict() for quality in qualities], ensure_ascii=False, indent=1) + "\n"
+        text = orjson.dumps([quality.to_dict() for quality in qualities], option=orjson.OPT_INDENT_2).decode() + "\n"
     elif str(output).endswith(".md"):
         text = quality_markdown(qualities)
     else:
