@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, CorpusStream, Sentence
+from entaug.corpus import Corpus, CorpusStream
+from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.streams import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
 from entaug.formats.base import Dialect, Format, Reading

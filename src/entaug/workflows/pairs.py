@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Keys, Sentence
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
 from entaug.formats import read_each
 
 __all__ = ["Made", "Pair", "pair_up", "read_augmented"]
@@ -134,9 +135,9 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
 
 def _named(sentences: Iterable[Sentence]) -> Iterator[tuple[str, Sentence]]:
     """The sentences of one file with their names: the same one has the same name in each."""
-    keys = Keys()
+    keys = SentenceKeys()
     for sentence in sentences:
-        yield keys.of(sentence), sentence
+        yield keys.assign(sentence), sentence
 
 
 def _by_content(by_key: dict[str, Sentence]) -> None:
