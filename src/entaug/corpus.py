@@ -33,11 +33,10 @@ class SentenceKeys:
         """
         if sentence.id is not None:
             return sentence.id
-        fingerprint = sentence.fingerprint()
-        number = int.from_bytes(fingerprint, "little")
+        number = sentence.fingerprint_number()
         self._occurrences[number] += 1
         occurrence = self._occurrences[number]
-        return fingerprint.hex() if occurrence == 1 else f"{fingerprint.hex()}-{occurrence}"
+        return f"{number:016x}" if occurrence == 1 else f"{number:016x}-{occurrence}"
 
 
 class Corpus(Sequence[Sentence]):

@@ -71,7 +71,7 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
 
 
 @pytest.mark.parametrize("kind", ["llama", "mbart"])
-@pytest.mark.parametrize("how", ["num_beams", "diverse", "sample"])
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
 def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
@@ -222,7 +222,7 @@ def holds(text: str, wanted: list[list[str]]) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["num_beams", "diverse", "sample"])
+@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
 def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: str) -> None:
     pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
     generator = made(folders, kind, adapters=False).fit(

@@ -106,7 +106,7 @@ class Run:
 
     def remember(self, made: Sentence) -> None:
         """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
-        self._made.add(int.from_bytes(made.fingerprint(), "little"))
+        self._made.add(made.fingerprint_number())
 
     def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
         """Each source with what was made of it."""
@@ -188,7 +188,7 @@ class Run:
                 tally.missing[draft.reason] += 1
                 continue
             carried = self._carried(result) if self._carried else result
-            number = int.from_bytes(carried.fingerprint(), "little")
+            number = carried.fingerprint_number()
             unwanted = self._reviewed is not None and self._reviewed(number, self._name(draft))
             refusal = REVIEWED if unwanted else DUPLICATE if number in self._made else None
             if refusal is None:

@@ -24,8 +24,9 @@ from entaug.augmenters.base import Augmenter, RunStatistics
 from entaug.augmenters.run import REVIEWED, Run
 from entaug.data import PLACEHOLDER, Sentence
 from entaug.errors import EntaugError, InputError, LossError
+from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
-from entaug.files.streams import atomic, is_special, open_bytes, rereadable
+from entaug.files.streams import is_special, open_bytes, rereadable_path
 from entaug.formats import OpenedFile, find, named, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, finish_buffered
@@ -147,7 +148,7 @@ def augment_file(
     aside = aside_path(rejected, input, output, force=force)
     check_apart([output, rejected], [review])
     decided = read_review(review, augmenter.info.name) if review is not None else Review()
-    with rereadable(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable_path(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
@@ -157,8 +158,8 @@ def augment_file(
                 finish = partial(finish_buffered, to.format, to.dialect, force=force)
             if str(output) in STDOUT or is_special(Path(output)):
                 standard = str(output) in STDOUT
-                stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
-                sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic(aside)) if aside else None)
+                stream = sys.stdout.buffer if standard else stack.enter_context(atomic_file(Path(output)))
+                sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic_file(aside)) if aside else None)
             else:
                 job = _job_key(
                     kept,
@@ -229,7 +230,7 @@ def _augment(
         carried=lambda sentence: to.format.carried(sentence, to.dialect),
         put=_putting(to, lines, summary, filled),
         put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
-        reviewed=decided.refuses if decided.decisions else None,
+        reviewed=decided.rejects if decided.decisions else None,
     )
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
@@ -397,7 +398,7 @@ def check_file(
         InputError: the file cannot be read at all.
     """
     summary = CheckSummary(str(input))
-    with rereadable(input) as kept:
+    with rereadable_path(input) as kept:
 
         def note(error: InputError) -> None:
             named(error, kept, input)
@@ -459,7 +460,7 @@ def convert_file(
     """
     check_losses(lose)
     check_output(output, input, force=force, folders=True)
-    with rereadable(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable_path(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
@@ -473,7 +474,7 @@ def convert_file(
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:
-                out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
+                out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic_file(Path(output)))
             sink = StreamSink(out, to.heading)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []

@@ -34,7 +34,7 @@ __all__ = ["ACLM", "Template", "keywords_of"]
 
 MASK = "<mask>"
 _KEYWORDS = ("attention", "random", "none")
-_DECODING = ("sample", "num_beams")
+_DECODING = ("sample", "beams")
 _LEARNED = 0.2  # share of its own training mentions below which a tagger has learned nothing
 
 _LOST = Rejection("a mention of the template is missing or changed")
@@ -99,7 +99,7 @@ class ACLM(GenerativeAugmenter):
             a normal distribution around 0.5 and joins above 0.7, without saying its spread; two of five, as in its
             code, is a spread of 0.8.
         neighbours: the similar sentence is one of so many with the nearest sentence vectors.
-        decoding: ``"sample"``, the likeliest of some draws, or ``"num_beams"``.
+        decoding: ``"sample"``, the likeliest of some draws, or ``"beams"``.
         num_beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
         top_k: for sampling, how many tokens a draw is among.
         stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).

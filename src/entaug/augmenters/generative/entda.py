@@ -19,7 +19,7 @@ from entaug.errors import ParameterError
 __all__ = ["EnTDA", "listed"]
 
 OPERATIONS = ("all", "add", "delete", "replace", "swap", "none")
-_DECODING = ("diverse", "num_beams", "sample")
+_DECODING = ("diverse", "beams", "sample")
 _SIBLING = Rejection("too much like another text from its list")
 _UNLISTED = ("drop", "label", "keep")
 
@@ -40,7 +40,7 @@ class EnTDA(GenerativeAugmenter):
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each, one after the other;
             or ``"none"``. An operation that would leave no mention, or has nothing to work on, is passed over.
         decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse"``, the paper's beam search that
-            punishes ranks; ``"num_beams"``, without that.
+            punishes ranks; ``"beams"``, without that.
         num_beams: texts for a list.
         diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
