@@ -13,8 +13,9 @@ import pytest
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
 from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.augmenters.generative.linearization import label_tokens, read_tagged, tagged
+from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
-from entaug.backends.protocols import Gapped, TrainingConfig
+from entaug.backends.protocols import Gapped
 from entaug.backends.transformers.lstm import LstmLM
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.tags import SCHEMES
