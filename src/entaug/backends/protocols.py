@@ -3,7 +3,7 @@
 Plain Python or NumPy at the boundary, many texts a call: whoever stands behind a protocol sorts, batches and removes
 repetitions, and gives answers in the order of the questions. No answer depends on what else was asked in the same call.
 
-Text for a language model is running text, spaced as in print: `entaug.alignment.running_text` makes it from tokens.
+Text for a language model is running text, spaced as in print: `entaug.alignment.detokenize` makes it from tokens.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ def _new_words_of_kind(inputs: MeasureInputs, *, in_mentions: bool) -> MeasureVa
     """The share of new words among those inside or outside mentions."""
 
     def select(sentence: Sentence) -> list[str]:
-        free = sentence.free()
-        return words(token for token, is_free in zip(sentence.tokens, free, strict=True) if is_free is not in_mentions)
+        outside = sentence.outside_mask()
+        return words(token for token, is_outside in zip(sentence.tokens, outside, strict=True) if is_outside is not in_mentions)
 
     return inputs.mean_over_sources(lambda sentence, source: _share_of_new(select(sentence), select(source)))
 
@@ -205,7 +205,7 @@ def unseen_contexts_distinct(inputs: MeasureInputs) -> MeasureValue:
 
 
 def _mention_items(sentence: Sentence) -> list[Item]:
-    return [(m.label, *(token.casefold() for token in sentence.words(m))) for m in sentence.mentions]
+    return [(m.label, *(token.casefold() for token in sentence.mention_tokens(m))) for m in sentence.mentions]
 
 
 def _context_items(sentence: Sentence) -> list[Item]:

@@ -245,16 +245,16 @@ def _first_difference(gold: tuple[str, ...], predicted: tuple[str, ...]) -> str:
 
 def _kinds(sentence: Sentence) -> dict[Mention, str]:
     """The kind of each mention of a sentence."""
-    if sentence.flat:
+    if sentence.is_flat:
         return dict.fromkeys(sentence.mentions, "flat")
     kinds = {}
     for mention in sentence.mentions:
-        if not mention.contiguous:
+        if not mention.is_contiguous:
             kinds[mention] = "discontinuous"
         elif any(_inside(mention, other) for other in sentence.mentions):
             kinds[mention] = "inner"
         else:
-            contains = any(other.contiguous and _inside(other, mention) for other in sentence.mentions)
+            contains = any(other.is_contiguous and _inside(other, mention) for other in sentence.mentions)
             kinds[mention] = "outer" if contains else "flat"
     return kinds
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, RunStatistics
 from entaug.augmenters.run import REVIEWED, Run
-from entaug.data import FILL, Sentence
+from entaug.data import PLACEHOLDER, Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
@@ -256,7 +256,7 @@ def _augment(
         )
     summary.notes += augmenter.advice(run.tally)
     if filled:
-        summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
+        summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({', '.join(sorted(filled))})")
 
 
 def _other_tags(source: OpenedFile) -> list[str]:
@@ -285,7 +285,7 @@ def _putting(
             filled.update(
                 name
                 for name, values in made.columns.items()
-                if name not in filled and FILL in values and FILL not in source.columns[name]
+                if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
             )
         return True
 

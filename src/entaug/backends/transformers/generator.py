@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from entaug.alignment import in_word
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.protocols import Decoding, Pairs
 from entaug.backends.transformers.base import Batcher, find, load, quiet, torch, transformers
@@ -19,6 +18,7 @@ from entaug.backends.transformers.decoding import BeforeWords, DiversityPenalty,
 from entaug.backends.transformers.trainable import Tunable, peft_module
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
+from entaug.spacing import is_word_character
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
@@ -179,7 +179,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
         said = list(enumerate(self._said))
         ends = {*self._stops, *(id_ for id_, text in said if _ENDING.fullmatch(text.strip(" ")))}
-        glues = [id_ for id_, text in said if text and (in_word(text[0]) or text[0] in _GLUE)]
+        glues = [id_ for id_, text in said if text and (is_word_character(text[0]) or text[0] in _GLUE)]
         return torch.tensor(sorted(ends), device=self.device), torch.tensor(glues, device=self.device)
 
     @cached_property
