@@ -92,7 +92,9 @@ def _new_words_of_kind(inputs: MeasureInputs, *, in_mentions: bool) -> MeasureVa
 
     def select(sentence: Sentence) -> list[str]:
         outside = sentence.outside_mask()
-        return words(token for token, is_outside in zip(sentence.tokens, outside, strict=True) if is_outside is not in_mentions)
+        return words(
+            token for token, is_outside in zip(sentence.tokens, outside, strict=True) if is_outside is not in_mentions
+        )
 
     return inputs.mean_over_sources(lambda sentence, source: _share_of_new(select(sentence), select(source)))
 
