@@ -256,7 +256,9 @@ def jobs(folder: Path) -> Found:
         }
         made = entaug.read_augmented([path], source)
         pairs = [pair for some in made.methods.values() for pair in some]
-        told = [f"{pair.made.id} {pair.source.id if pair.source else None} {len(pair.others)}" for pair in pairs]
+        told = [
+            f"{pair.augmented.id} {pair.source.id if pair.source else None} {len(pair.other_sources)}" for pair in pairs
+        ]
         found[f"{key}, pairs"] = of_bytes("\n".join(told).encode())
         for wanted in ("duplicates:least=0.9", "similarity:low=0.8,high=0.95", "validity:shortest=0.9+mentions"):
             kept = folder / "kept.jsonl"

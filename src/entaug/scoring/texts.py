@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.data import Sentence
 
 __all__ = ["as_text", "count_words"]
@@ -19,7 +19,7 @@ def as_text(sentence: Sentence | str) -> str:
     Returns:
         The text, with the sentence's own spaces where they are known.
     """
-    return sentence if isinstance(sentence, str) else running_text(sentence.tokens, sentence.spaces)
+    return sentence if isinstance(sentence, str) else detokenize(sentence.tokens, sentence.spaces)
 
 
 def count_words(tokens: Iterable[str]) -> float:
