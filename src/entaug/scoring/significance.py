@@ -33,6 +33,10 @@ class Difference:
         seeds: number of seeds. With one, the interval covers the sampling of test sentences only, not the variance of
             training.
         samples: number of bootstrap samples.
+
+    Example:
+        >>> Difference(gain=0.02, low=0.01, high=0.03, seeds=3, samples=1000).verdict
+        'helps'
     """
 
     gain: float

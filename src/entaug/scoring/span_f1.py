@@ -73,7 +73,11 @@ class MatchCounts:
         return 2 * self.correct / total if total else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """Counts and measures, for JSON."""
+        """Convert to counts and measures by name, for JSON.
+
+        Returns:
+            ``correct``, ``predicted``, ``gold``, ``precision``, ``recall`` and ``f1``.
+        """
         return {name: getattr(self, name) for name in (*_COUNTS, "precision", "recall", "f1")}
 
 
@@ -88,6 +92,11 @@ class Scores:
             ``"31-50"``, ``"51+"``.
         by_kind: counts by the names in `MENTION_KINDS`; see `score`.
         sentences: counts of each sentence, in order; empty when read back without them.
+
+    Example:
+        >>> counts = {"LOC": MatchCounts(3, 4, 5)}
+        >>> Scores(counts, {}, {}, {}).micro.precision
+        0.75
     """
 
     by_type: Mapping[str, MatchCounts]
@@ -110,12 +119,20 @@ class Scores:
         return sum(counts.f1 for counts in self.by_type.values()) / len(self.by_type) if self.by_type else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the counts of sentences, for JSON; for those see `sentence_counts`."""
+        """Convert to plain values for JSON, without the counts of sentences; for those see `sentence_counts`.
+
+        Returns:
+            ``micro``, ``macro`` and the counts by type, length and kind.
+        """
         parts = {name: {key: c.to_dict() for key, c in getattr(self, name).items()} for name in _PARTS}
         return {"micro": self.micro.to_dict(), "macro": self.macro, **parts}
 
     def sentence_counts(self) -> dict[str, list[int]]:
-        """Counts of the sentences as three lists: ``correct``, ``predicted``, ``gold``."""
+        """Convert the counts of sentences to lists.
+
+        Returns:
+            Three lists: ``correct``, ``predicted``, ``gold``.
+        """
         return {name: [getattr(counts, name) for counts in self.sentences] for name in _COUNTS}
 
     @classmethod
