@@ -40,7 +40,7 @@ browser:
 
 # The pictures of the README, drawn anew.
 pictures: $(VENV)/.made browser
-	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/test_page_browser.py -k pictures
+	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/report/test_page_browser.py -k pictures
 
 demo: setup
 	$(BIN)/python examples/demo.py

@@ -106,14 +106,11 @@ from .quality import (
 from .quality import (
     measure_quality as measure_quality,
 )
-from .report.comparison import (
+from .report.markdown import (
     markdown_report as markdown_report,
 )
-from .report.comparison import (
+from .report.records import (
     read_run_records as read_run_records,
-)
-from .report.html import (
-    write_html_report as write_html_report,
 )
 from .scoring.bertscore import (
     pairwise_bertscore as pairwise_bertscore,
@@ -156,6 +153,9 @@ from .workflows.evaluate import (
 )
 from .workflows.filter import (
     filter_file as filter_file,
+)
+from .workflows.report import (
+    write_html_report as write_html_report,
 )
 
 __all__ = [

@@ -170,7 +170,10 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "is not a review"),
         ('{"entaug": "review", "version": 1}', "is not a review"),
-        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2 of the review format, and this entaug reads version 1"),
+        (
+            '{"entaug": "review", "version": 2, "decisions": []}',
+            "version 2 of the review format, and this entaug reads version 1",
+        ),
         ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is not an object"),
         ('{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "zz"}]}', "decision 1 has no fingerprint"),
         (
