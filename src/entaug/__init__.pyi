@@ -1,6 +1,12 @@
 """Public names and where they are; `entaug.__init__` imports each on first use."""
 
 from ._version import __version__ as __version__
+from .augmented import (
+    AugmentedPair as AugmentedPair,
+)
+from .augmented import (
+    read_augmented as read_augmented,
+)
 from .augmenters import (
     METHODS as METHODS,
 )
@@ -151,18 +157,13 @@ from .workflows.evaluate import (
 from .workflows.filter import (
     filter_file as filter_file,
 )
-from .workflows.pairs import (
-    Pair as Pair,
-)
-from .workflows.pairs import (
-    read_augmented as read_augmented,
-)
 
 __all__ = [
     "ACLM",
     "CASSI",
     "DAGA",
     "METHODS",
+    "AugmentedPair",
     "Augmenter",
     "Backtranslation",
     "ConstituencyReplacement",
@@ -181,7 +182,6 @@ __all__ = [
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
-    "Pair",
     "Quality",
     "Rotate",
     "RoundTrip",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from entaug.backends.resolve import BACKENDS, resolve
-from entaug.params import Configurable, parameters
+from entaug.params import Configurable, Parameter, parameters
 
 __all__ = ["Component"]
 
@@ -34,6 +34,10 @@ class Component(Configurable):
                 setattr(self, name, value)
         super().__post_init__()
 
+    def _parameters(self) -> tuple[Parameter, ...]:
+        cls: Any = type(self)
+        return parameters(cls)
+
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _uses_backend(self, kind: str) -> bool:
@@ -43,7 +47,7 @@ class Component(Configurable):
 
     def _load(self) -> None:
         """Resolve the backends."""
-        for parameter in parameters(type(self)):
+        for parameter in self._parameters():
             if (kind := parameter.name) in BACKENDS and self._uses_backend(kind):
                 setattr(self, f"{kind}_", resolve(kind, getattr(self, kind)))
 
@@ -64,7 +68,7 @@ class Component(Configurable):
             The values by name; a backend given as an instance is represented by its name.
         """
         values = {}
-        for parameter in parameters(type(self)):
+        for parameter in self._parameters():
             if parameter.metadata.get("local"):
                 continue
             name = parameter.name
@@ -92,7 +96,7 @@ class Component(Configurable):
             MissingExtraError: a backend needs an optional dependency that is not installed.
         """
         self.validate()
-        params = [getattr(self, parameter.name) for parameter in parameters(type(self))]
+        params = [getattr(self, parameter.name) for parameter in self._parameters()]
         if params != self._loaded_params:
             self._load()
             self._loaded_params = params

@@ -30,7 +30,7 @@ from entaug.experiment.plan import amounts_by_patience, copies_made, read_plan
 from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
-from entaug.files.locks import locked
+from entaug.files.locks import lock
 from entaug.report.comparison import markdown_report, read_run_records
 from entaug.scoring.span_f1 import Counts, Scores
 
@@ -430,7 +430,7 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
     for run in runs:
         records.append(f1_record(run, 0.5), 1.0)
     with ThreadPoolExecutor(1) as other:
-        with locked(tmp_path / "plan" / "runs.jsonl"):
+        with lock(tmp_path / "plan" / "runs.jsonl"):
             done = other.submit(main, ["experiment", str(tmp_path / "plan.toml")])
             time.sleep(1)
             assert not done.done()
@@ -466,7 +466,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
-        while not (lock := tmp_path / "plan" / ".runs.jsonl.lock").exists():
+        while not (lock_file := tmp_path / "plan" / ".runs.jsonl.lock").exists():
             time.sleep(0.01)
         signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
@@ -474,7 +474,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == b"entaug: interrupted; run the same command again to go on\n"
-    assert not lock.exists()
+    assert not lock_file.exists()
     with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
         for _ in range(100):
             os.killpg(process.pid, 0)

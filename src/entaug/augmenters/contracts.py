@@ -203,10 +203,7 @@ class RunStatistics:
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
         """Return the counts as plain values."""
-        return {
-            name: dict(value) if isinstance(value, Counter) else value
-            for name, value in vars(self).items()
-        }
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
 
     def update(self, counts: dict[str, int | dict[str, int]]) -> None:
         """Replace the counts.

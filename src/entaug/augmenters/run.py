@@ -143,7 +143,7 @@ class Run:
         self._excluded = excluded
         self._methods = [_MethodRun(method) for method in methods]
         self._requested = sum(method.copies for method in methods)
-        self._window = min(method.window_size for method in methods)
+        self.window_size = min(method.window_size for method in methods)
         self._accepted: set[int] = set()
         self._keys = Keys()
 
@@ -161,7 +161,7 @@ class Run:
         Args:
             sentence: the sentence as the target carries it.
         """
-        self._accepted.add(_fingerprint(sentence))
+        self._accepted.add(sentence.fingerprint_number())
 
     def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
         """Process a corpus.
@@ -173,7 +173,7 @@ class Run:
             Each source with all outcomes of its copies.
         """
         sources = iter(corpus)
-        while window := list(islice(sources, self._window)):
+        while window := list(islice(sources, self.window_size)):
             keys = [self._keys.of(source) for source in window]
             drafts = [run.drafts(window, keys) for run in self._methods]
             for i, (source, key) in enumerate(zip(window, keys, strict=True)):
@@ -206,17 +206,18 @@ class Run:
         """
         filtered = 0
         for number, (sentence, rejection) in enumerate(draft.rejections, start=1):
+            signed = None
             if sentence is not None:
                 filtered += 1
-                sentence = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
+                signed = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
             is_last = draft.sentence is None and number == len(draft.rejections)
-            yield Rejected(sentence, draft.source, rejection.reason, is_last)
+            yield Rejected(signed, draft.source, rejection.reason, is_last)
         if draft.sentence is not None:
             yield self._final(draft.source, run.signed(draft.sentence, draft, key))
 
     def _final(self, source: Sentence, sentence: Sentence) -> Outcome:
         """Accept a sentence unless it was rejected in review, is a duplicate, or cannot be written."""
-        fingerprint = _fingerprint(self._target.carried(sentence) if self._target else sentence)
+        fingerprint = (self._target.carried(sentence) if self._target else sentence).fingerprint_number()
         if self._excluded is not None and self._excluded(fingerprint, sentence.id):
             return Rejected(None, source, REVIEWED.reason, is_last=True)
         if fingerprint in self._accepted:
@@ -230,10 +231,6 @@ class Run:
                 return Rejected(None, source, UNWRITABLE.reason, is_last=True)
         self._accepted.add(fingerprint)
         return Accepted(sentence, source, encoded)
-
-
-def _fingerprint(sentence: Sentence) -> int:
-    return int.from_bytes(sentence.fingerprint(), "little")
 
 
 class _MethodRun:

@@ -200,7 +200,7 @@ class Decoding(NamedTuple):
 
     Args:
         texts: how many for each input.
-        how: ``"num_beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
+        how: ``"beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
             its beam (EnTDA, section 4.2); or ``"sample"``, draws of which the likeliest are given.
         num_beams: how many texts are looked at together, and how many are drawn when sampling; at least `texts`.
         diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
@@ -213,7 +213,7 @@ class Decoding(NamedTuple):
     """
 
     texts: int = 1
-    how: str = "num_beams"
+    how: str = "beams"
     num_beams: int = 3
     diversity_penalty: float = 10.0
     top_k: int = 50

@@ -215,12 +215,12 @@ _ASKED = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 
 
 def _quality(args: argparse.Namespace) -> int:
+    from entaug.augmented import read_augmented
     from entaug.backends.resolve import resolve
     from entaug.quality import measure_made
     from entaug.quality.tables import glossary, markdown, table
     from entaug.workflows.common import check_apart, check_output
     from entaug.workflows.evaluate import write_text
-    from entaug.workflows.pairs import read_augmented
 
     if args.list:
         sys.stdout.write(glossary())

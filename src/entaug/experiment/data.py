@@ -15,7 +15,7 @@ from entaug.data import Corpus, Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.experiment.plan import PATIENCE, CorpusPlan, Part, Plan
 from entaug.experiment.subsets import draw, rest
-from entaug.files.streams import output_error
+from entaug.files.atomic import output_error
 from entaug.formats import read, write
 
 __all__ = ["Cell", "digest", "hash_of", "prepare", "shared"]

@@ -13,10 +13,11 @@ from typing import IO, Any
 
 import orjson
 
-from entaug.augmenters.base import RunStatistics
+from entaug.augmenters.contracts import RunStatistics
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
-from entaug.files.streams import atomic, encoded, followed, output_error
+from entaug.files.atomic import atomic_file, follow_link, output_error
+from entaug.files.streams import encode_text
 
 __all__ = ["Counts", "PartialSink", "Sink", "StreamSink", "left_by"]
 
@@ -112,7 +113,7 @@ class StreamSink(Sink):
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
-        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
+        data = encode_text(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         self._stream.write(data)
         self.offset += len(data)
 
@@ -158,7 +159,7 @@ class PartialSink(Sink):
         self._aside = _Aside(aside) if aside else None
         self._finish = finish
         self._heading = heading
-        self.target = followed(output)
+        self.target = follow_link(output)
         self.path, self._note = left_by(output)
         self._job = job
         self._last = time.monotonic()
@@ -215,7 +216,7 @@ class PartialSink(Sink):
         """See `Sink`."""
         if not lines:
             return
-        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
+        data = encode_text(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         try:
             self._stream.write(data)
         except OSError as error:
@@ -242,7 +243,7 @@ class PartialSink(Sink):
             "offset": self.offset,
             "gold_end": self.gold_end,
             "aside": self._aside.offset if self._aside else 0,
-            "tally": (tally.sources, tally.asked, tally.made, dict(tally.missing), dict(tally.rejected)),
+            "tally": (tally.sources, tally.requested, tally.accepted, dict(tally.missing), dict(tally.rejected)),
             "after": (after.sentences, after.tokens, dict(after.mentions), after.nested, after.discontinuous),
         }
         if time.monotonic() - self._last >= _CHECKPOINT:
@@ -259,13 +260,13 @@ class PartialSink(Sink):
         self._note_down(self._state)
 
     def _note_down(self, state: dict[str, Any]) -> None:
-        with atomic(self._note) as out:
+        with atomic_file(self._note) as out:
             out.write(orjson.dumps(state))
 
     def restore(self, tally: RunStatistics, after: Counts) -> None:
         """See `Sink`."""
         sources, asked, made, missing, rejected = self._state["tally"]
-        tally.sources, tally.asked, tally.made = sources, asked, made
+        tally.sources, tally.requested, tally.accepted = sources, asked, made
         tally.missing.update(missing)
         tally.rejected.update(rejected)
         after.sentences, after.tokens, mentions, after.nested, after.discontinuous = self._state["after"]
@@ -363,15 +364,15 @@ class _Aside:
 def put_in_place(partial: Path, output: Path) -> None:
     """Make a complete partial file the target, gzipped where its name asks for it."""
     if output.suffix == ".gz":
-        with partial.open("rb") as plain, atomic(output) as out:
+        with partial.open("rb") as plain, atomic_file(output) as out:
             shutil.copyfileobj(plain, out)
     else:
-        partial.replace(followed(output))
+        partial.replace(follow_link(output))
 
 
 def left_by(output: Path) -> tuple[Path, Path]:
     """Where a run that was stopped leaves its text and its note: beside what is written in the end."""
-    real = followed(output)
+    real = follow_link(output)
     return real.with_name(real.name + ".partial"), real.with_name(real.name + ".partial.json")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from entaug.data import Corpus, CorpusStream, Sentence
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
-from entaug.files.streams import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import STDIN, as_path, encode_text, is_special, open_bytes, rereadable_path
 from entaug.formats.base import Dialect, Format, Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 
@@ -191,7 +192,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         >>> read(file).labels
         ('PER',)
     """
-    with rereadable(path) as kept:
+    with rereadable_path(path) as kept:
         try:
             opened = open_file(kept, format, **options)
             return Corpus(opened.sentences(Reading(repair=repair)), str(path))
@@ -225,7 +226,7 @@ def read_each(
     used: set[str] = set()
     found = []
     for path in paths:
-        with rereadable(path) as kept:
+        with rereadable_path(path) as kept:
             try:
                 by_name = _by_extension(kept)
                 own = find(format) if format and (not by_name or format in {o.name for o in by_name}) else None
@@ -283,9 +284,9 @@ def write(
     if isinstance(to.format, BufferedFormat):
         return write_buffered(to.format, to.dialect, sentences, to.path)
     count = 0
-    with atomic(to.path) as out:
+    with atomic_file(to.path) as out:
         for sentence in sentences:
             text = to.format.dump(sentence, to.dialect)
-            out.write(encoded(text if count else to.heading + text, first=not count))
+            out.write(encode_text(text if count else to.heading + text, first=not count))
             count += 1
     return count

@@ -11,7 +11,7 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import OutputError
-from entaug.files.streams import followed, output_error
+from entaug.files.atomic import follow_link, output_error
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
 from entaug.tags import flatten
@@ -157,7 +157,7 @@ def write_buffered(
             count += 1
             yield sentence
 
-    real = followed(target)
+    real = follow_link(target)
     try:
         if real.is_dir() != format_.folder and real.exists():
             what = "is a folder, and a file is to be written" if real.is_dir() else "is a file, not a folder"

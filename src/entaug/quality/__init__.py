@@ -8,7 +8,7 @@ Example:
     >>> from entaug import Mention
     >>> gold = [Sentence("Ada left Rome .".split(), [Mention("LOC", [(2, 3)])])]
     >>> made = Sentence("Bo left Rome .".split(), gold[0].mentions)
-    >>> found = measure([Pair(made, gold[0])], gold, measures=["new_words", "unseen_contexts"])
+    >>> found = measure([AugmentedPair(made, gold[0])], gold, measures=["new_words", "unseen_contexts"])
     >>> found.values["unseen_contexts"], found.by_sentence["new_words"]
     (1.0, [0.3333333333333333])
 """
@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from entaug.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingExtraError, MissingModelError, ParameterError, UnknownNameError
 from entaug.quality.material import Material, Models, Progress, UndefinedError, silent
 from entaug.quality.registry import MEASURES, Measure
-from entaug.workflows.pairs import Made, Pair, pair_up
 
 __all__ = ["MEASURES", "Measure", "Quality", "measure", "measure_made", "measure_quality"]
 
@@ -65,7 +65,7 @@ class Quality:
 
 
 def measure(
-    pairs: Sequence[Pair | Sentence],
+    pairs: Sequence[AugmentedPair | Sentence],
     gold: Sequence[Sentence],
     *,
     name: str = "",
@@ -81,7 +81,7 @@ def measure(
     without a source, and no gold.
 
     Args:
-        pairs: augmented sentences with their sources, as `entaug.workflows.pairs.read_augmented` gives them; or alone, where their
+        pairs: augmented sentences with their sources, as `entaug.augmented.read_augmented` gives them; or alone, where their
             provenance leads to those in `gold`.
         gold: all gold sentences.
         name: for the result.
@@ -101,8 +101,8 @@ def measure(
         Values and notes. The order of the pairs changes nothing but `near_others`, which looks at earlier ones.
     """
     chosen, models, notes = _prepared(measures, causal_lm, masked_lm, encoder, progress)
-    found = iter(pair_up([one for one in pairs if isinstance(one, Sentence)], gold))
-    known = [one if isinstance(one, Pair) else next(found) or Pair(one) for one in pairs]
+    found = iter(pair_with_sources([one for one in pairs if isinstance(one, Sentence)], gold))
+    known = [one if isinstance(one, AugmentedPair) else next(found) or AugmentedPair(one) for one in pairs]
     return _measured(name, known, gold, chosen, models, notes)
 
 
@@ -111,7 +111,7 @@ measure_quality = measure
 
 
 def measure_made(
-    made: Made,
+    made: AugmentedCorpus,
     *,
     measures: Sequence[str] | None = None,
     causal_lm: CausalLM | str | None = "smollm2",
@@ -124,7 +124,7 @@ def measure_made(
     A text that several of them share is computed once.
 
     Args:
-        made: as `entaug.workflows.pairs.read_augmented` gives it.
+        made: as `entaug.augmented.read_augmented` gives it.
         measures: which; None for all that the models allow.
         causal_lm: a `CausalLM`, or the name of one, or None.
         masked_lm: a `MaskedLM`, or the name of one, or None.
@@ -132,7 +132,10 @@ def measure_made(
         progress: called with what is being done, how much of it is done, and of how much.
     """
     chosen, models, notes = _prepared(measures, causal_lm, masked_lm, encoder, progress)
-    everything = [*made.gold, *(pair.made for pairs in made.methods.values() for pair in pairs if not pair.rejected)]
+    everything = [
+        *made.gold,
+        *(pair.augmented for pairs in made.methods.values() for pair in pairs if not pair.rejection),
+    ]
     # All at once, so that there is one bar, with one end.
     if any(MEASURES[one].needs == "causal_lm" for one in chosen):
         models.log_likelihoods(everything)
@@ -140,7 +143,7 @@ def measure_made(
         models.pseudo_log_likelihoods(everything)
     found = [_measured(name, pairs, made.gold, chosen, models, ()) for name, pairs in made.methods.items()]
     if made.gold:
-        gold = _measured("gold", [Pair(s) for s in made.gold], (), chosen, models, ())
+        gold = _measured("gold", [AugmentedPair(s) for s in made.gold], (), chosen, models, ())
         # That gold cannot be compared with gold needs no saying.
         found.insert(0, replace(gold, notes=tuple(n for n in gold.notes if not n.startswith(_NOT_DEFINED))))
     said = [*made.notes, *notes]
@@ -187,13 +190,13 @@ def _prepared(
 
 def _measured(
     name: str,
-    pairs: Sequence[Pair],
+    pairs: Sequence[AugmentedPair],
     gold: Sequence[Sentence],
     chosen: Sequence[str],
     models: Models,
     notes: Sequence[str],
 ) -> Quality:
-    kept = [pair for pair in pairs if not pair.rejected]
+    kept = [pair for pair in pairs if not pair.rejection]
     said = list(notes)
     if len(kept) < len(pairs):
         said.append(f"{len(pairs) - len(kept):,} rejected sentences are not measured")
@@ -201,7 +204,7 @@ def _measured(
     lost = sum(source is None for source in sources)
     if 0 < lost < len(kept):
         said.append(f"the source of {lost:,} of {len(kept):,} sentences is not known")
-    of = Material([pair.made for pair in kept], sources, gold, models)
+    of = Material([pair.augmented for pair in kept], sources, gold, models)
     values: dict[str, float | None] = {}
     by_sentence: dict[str, Sequence[float | None]] = {}
     undefined: dict[str, list[str]] = defaultdict(list)

@@ -11,7 +11,16 @@ from typing import ClassVar, Literal, NamedTuple
 
 from entaug.alignment import in_word, running_text
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
+from entaug.augmenters.generative.base import (
+    ALIKE,
+    COPIED,
+    DECODING,
+    UNFINISHED,
+    GenerativeAugmenter,
+    Words,
+    likeness,
+    rewritten,
+)
 from entaug.augmenters.generative.linearization import (
     BROKEN,
     as_text,
@@ -271,7 +280,7 @@ class ACLM(GenerativeAugmenter):
             return results
         decoding = Decoding(
             1,
-            self.decoding,
+            DECODING[self.decoding],
             self.num_beams or 1,
             top_k=self.top_k,
             temperature=float(self.temperature),

@@ -10,7 +10,16 @@ from typing import ClassVar, Literal
 
 from entaug.alignment import running_text
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
+from entaug.augmenters.generative.base import (
+    ALIKE,
+    COPIED,
+    DECODING,
+    UNFINISHED,
+    GenerativeAugmenter,
+    Words,
+    likeness,
+    rewritten,
+)
 from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Sentence
@@ -121,7 +130,7 @@ class EnTDA(GenerativeAugmenter):
         work = [i for i, found in enumerate(lists) if found]
         decoding = Decoding(
             texts=self.num_beams,
-            how=self.decoding or "sample",
+            how=DECODING[self.decoding or "sample"],
             num_beams=self.num_beams,
             diversity_penalty=float(self.diversity_penalty),
             top_k=self.top_k,

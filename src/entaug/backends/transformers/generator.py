@@ -21,7 +21,7 @@ from entaug.errors import ParameterError
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
-_HOW = ("num_beams", "diverse", "sample")
+_HOW = ("beams", "diverse", "sample")
 _ENDING = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
 _GLUE = "-/_&+#@"
 _OPEN = frozenset("([{\"'“‘«„")  # noqa: RUF001  (behind these stands no space before a word)

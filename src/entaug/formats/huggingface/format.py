@@ -16,7 +16,8 @@ from typing import Any
 
 from entaug.data import Corpus, Sentence
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
-from entaug.files.streams import atomic, beginning, read_bytes
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.huggingface.columns import table_of
@@ -151,7 +152,7 @@ class Parquet(_Tables):
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins as Parquet does."""
-        return beginning(path, 4) == b"PAR1"
+        return read_beginning(path, 4) == b"PAR1"
 
     def _source(self, path: Path, dialect: HfDialect) -> Source:
         del dialect
@@ -173,7 +174,7 @@ class Parquet(_Tables):
         del dialect
         from pyarrow import parquet
 
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             parquet.write_table(table, out, row_group_size=_ROWS)
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.streams import atomic, beginning
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import BEFORE
@@ -76,7 +77,7 @@ class DocBinFormat(BufferedFormat):
     def recognises(self, path: Path) -> bool:
         """Whether it begins as a packed DocBin does."""
         try:
-            head = zlib.decompressobj().decompress(beginning(path, 4096), 64)
+            head = zlib.decompressobj().decompress(read_beginning(path, 4096), 64)
         except zlib.error:
             return False
         return b"\xa7version" in head and b"\xa5attrs" in head
@@ -165,7 +166,7 @@ class DocBinFormat(BufferedFormat):
         where = dialect.mentions
         if where == "auto":
             where = "ents" if all(sentence.flat for sentence in kept) else "spans"
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             out.write(_written(kept, None if where == "ents" else dialect.spans_key))
 
     def lost(self, sentence: Sentence, dialect: DocBinDialect) -> list[str]:

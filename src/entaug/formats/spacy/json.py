@@ -19,7 +19,8 @@ import orjson
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import Cutting, cut, joined
@@ -233,7 +234,7 @@ class SpacyJson(BufferedFormat):
             path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")) if dialect.lines is None else dialect.lines
         )
         between = b"\n" if lines else b",\n"
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             out.write(b"" if lines else b"[\n")
             for number, record in enumerate(records(kept, dialect.layout())):
                 out.write((between if number else b"") + _json(record))
@@ -272,7 +273,7 @@ def _tags(sentences: Any, evidence: Evidence) -> None:
 
 def _shown(path: Path) -> Iterator[Any]:
     """The records that end in the beginning of a file."""
-    head = beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
+    head = read_beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
     reader = json.JSONDecoder()
     place = 1 if head[:1] == "[" and head[1:].lstrip()[:1] in ("[", "{") else 0
     with contextlib.suppress(ValueError, RecursionError):
@@ -283,7 +284,7 @@ def _shown(path: Path) -> Iterator[Any]:
 
 def _in_lines(path: Path) -> bool:
     """Whether each line is a record: the first line is one by itself."""
-    head = beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    head = read_beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
     try:
         first = orjson.loads(head)
     except ValueError:
@@ -304,7 +305,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
         InputError: no JSON, or neither array nor object.
     """
     if lines:
-        for first, chunk in line_chunks(path):
+        for first, chunk in read_line_chunks(path):
             for number, line in enumerate(chunk, start=first):
                 if not line or line.isspace():
                     continue

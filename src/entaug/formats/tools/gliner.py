@@ -15,7 +15,8 @@ from typing import Any
 from entaug.alignment import spaces_in
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.files.streams import atomic, beginning, line_chunks
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE
@@ -127,7 +128,7 @@ class Gliner(BufferedFormat):
         if (dialect.layout or _usual(path)) == "array":
             write_array(path, records)
             return
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             for record in records:
                 out.write(record.encode() + b"\n")
 
@@ -149,11 +150,11 @@ def _usual(path: Path) -> str:
 
 
 def _is_array(path: Path) -> bool:
-    return beginning(path, 1 << 10).decode("utf-8-sig", "replace").lstrip().startswith("[")
+    return read_beginning(path, 1 << 10).decode("utf-8-sig", "replace").lstrip().startswith("[")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for first, lines in line_chunks(path):
+    for first, lines in read_line_chunks(path):
         for number, line in enumerate(lines, start=first):
             if line and not line.isspace():
                 yield number, line
