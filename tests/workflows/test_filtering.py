@@ -241,5 +241,5 @@ def test_the_list_of_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert "reads as a held-out sentence" in said
     assert main(["filters", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"words": True}
+    assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"match_words": True}
     assert "fluency" in fails(capsys, 2, "filters", "fluensy")
