@@ -22,7 +22,8 @@ from entaug.augmenters.contracts import (
     RunStatistics,
     rejection_for,
 )
-from entaug.data import Keys, Sentence
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
 from entaug.errors import LossError
 from entaug.rng import Streams
 
@@ -145,7 +146,7 @@ class Run:
         self._requested = sum(method.copies for method in methods)
         self.window_size = min(method.window_size for method in methods)
         self._accepted: set[int] = set()
-        self._keys = Keys()
+        self._keys = SentenceKeys()
 
     def skip(self, source: Sentence) -> None:
         """Pass over a source that an earlier, interrupted run has finished.
@@ -153,7 +154,7 @@ class Run:
         Args:
             source: the next sentence of the corpus.
         """
-        self._keys.of(source)
+        self._keys.assign(source)
 
     def remember(self, sentence: Sentence) -> None:
         """Treat a sentence as accepted by an earlier, interrupted run.
@@ -174,7 +175,7 @@ class Run:
         """
         sources = iter(corpus)
         while window := list(islice(sources, self.window_size)):
-            keys = [self._keys.of(source) for source in window]
+            keys = [self._keys.assign(source) for source in window]
             drafts = [run.drafts(window, keys) for run in self._methods]
             for i, (source, key) in enumerate(zip(window, keys, strict=True)):
                 outcomes = [

@@ -7,13 +7,14 @@ import errno
 import gzip
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from entaug.errors import OutputError
-from entaug.files.streams import is_special
+from entaug.files.streams import is_special, is_stdout
 
 __all__ = [
     "atomic_file",
@@ -22,6 +23,7 @@ __all__ = [
     "check_new_folder",
     "follow_link",
     "move_file",
+    "open_output",
     "output_error",
 ]
 
@@ -94,6 +96,30 @@ def _compressed(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
         return
     with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
         yield cast("BinaryIO", zipped)
+
+
+@contextlib.contextmanager
+def open_output(path: Path) -> Iterator[BinaryIO]:
+    """Open standard output or a file; nothing of either appears before the block has ended without an error.
+
+    Args:
+        path: a file, or ``-``.
+
+    Yields:
+        The stream to write to.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    if not is_stdout(path):
+        with atomic_file(path) as out:
+            yield out
+        return
+    with tempfile.TemporaryFile(prefix="entaug-") as held:
+        yield cast("BinaryIO", held)
+        held.seek(0)
+        shutil.copyfileobj(held, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def move_file(complete: Path, path: Path) -> None:

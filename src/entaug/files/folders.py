@@ -53,7 +53,7 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
                 pending.append((path, f"{prefix}{entry.name}/"))
                 continue
             elif not entry.is_file():
-                on_skip("neither a file nor a folder (a pipe, a socket), left out")
+                on_skip("neither a file nor a folder (a pipe, a socket): left out")
                 continue
             yield prefix + entry.name, path
 

@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 __all__ = ["lock"]
 
 
@@ -22,6 +20,8 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
         target: the file or folder to be written; the folder that holds it must exist.
         on_wait: called once if another process holds the lock.
     """
+    from filelock import FileLock, Timeout
+
     file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
     try:
         file_lock.acquire(timeout=0)

@@ -50,8 +50,8 @@ class Counts:
         if mentions:
             for mention in mentions:
                 self.mentions[mention.label] += 1
-            if not sentence.flat:
-                self.discontinuous += sum(not mention.contiguous for mention in mentions)
+            if not sentence.is_flat:
+                self.discontinuous += sum(not mention.is_contiguous for mention in mentions)
                 held = Counter(i for mention in mentions for i in mention.positions())
                 self.nested += sum(any(held[i] > 1 for i in mention.positions()) for mention in mentions)
 

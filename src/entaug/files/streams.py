@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 __all__ = [
     "STDIN",
@@ -22,6 +22,8 @@ __all__ = [
     "decode_text",
     "encode_text",
     "is_special",
+    "is_stdout",
+    "name_original",
     "open_bytes",
     "read_beginning",
     "read_bytes",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 STDIN = "-"
+_STDOUT = ("-", "/dev/stdout")
 _BLOCK = 1 << 20
 _BINARY_KINDS = (
     (b"\x1f\x8b", "gzip", "let its name end in .gz"),
@@ -134,11 +137,29 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def is_stdout(path: str | Path) -> bool:
+    """Whether an output path means standard output: ``-`` or ``/dev/stdout``."""
+    return str(path) in _STDOUT
+
+
+def name_original(error: EntaugError, copy: Path, path: str | Path) -> None:
+    """Let an error name the file that was given instead of its temporary copy.
+
+    Args:
+        error: the error.
+        copy: the copy that was read.
+        path: the file that was given, or ``-``.
+    """
+    if error.path == str(copy):
+        error.path = "<stdin>" if str(path) == STDIN else str(path)
+
+
 @contextlib.contextmanager
 def rereadable_path(path: str | Path) -> Iterator[Path]:
     """A path that can be read as often as needed.
 
-    What can be read only once (standard input, a pipe) is copied to a temporary file of the same name.
+    What can be read only once (standard input, a pipe) is copied to a temporary file of the same name. Errors raised
+    in the block name the original.
 
     Args:
         path: the file, or ``"-"`` for standard input.
@@ -174,7 +195,11 @@ def rereadable_path(path: str | Path) -> Iterator[Path]:
         finally:
             if not is_stdin:
                 raw.close()
-        yield copy
+        try:
+            yield copy
+        except EntaugError as error:
+            name_original(error, copy, path)
+            raise
 
 
 def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:

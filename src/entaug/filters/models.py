@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.data import Sentence
 from entaug.errors import ParameterError
@@ -164,6 +164,6 @@ class Similarity(Filter):
             pairs = [[n + i] for i in range(n)] + [[] for _ in sources]
             scores = bertscore_among([*sentences, *sources], pairs, self.encoder_)
             return [float(of_sentence[0]) for of_sentence in scores[:n]]
-        texts = [running_text(sentence.tokens, sentence.spaces) for sentence in (*sentences, *sources)]
+        texts = [detokenize(sentence.tokens, sentence.spaces) for sentence in (*sentences, *sources)]
         vectors = self.encoder_.sentence_vectors(texts)
         return list(map(float, (vectors[:n] * vectors[n:]).sum(axis=1)))

@@ -13,7 +13,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter
 from entaug.params import Check, NonNegativeFloat, PositiveInt, Probability
-from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
@@ -63,7 +63,7 @@ class Validity(Filter):
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         self._odd_tokens = {token for sentence in gold for token in sentence.tokens if _is_odd(token)}
-        self._mentions = {_lowered(sentence.words(m)) for sentence in gold for m in sentence.mentions}
+        self._mentions = {_lowered(sentence.mention_tokens(m)) for sentence in gold for m in sentence.mentions}
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         return [next(self._faults(*pair), None) for pair in zip(sentences, sources, strict=True)]
@@ -73,7 +73,7 @@ class Validity(Filter):
         stop = stop_words(self.stop_words)
         if source is not None and source.mentions and not sentence.mentions:
             yield _NO_MENTION
-        new = [words for m in sentence.mentions if _lowered(words := sentence.words(m)) not in self._mentions]
+        new = [words for m in sentence.mentions if _lowered(words := sentence.mention_tokens(m)) not in self._mentions]
         if any(not any(map(_is_word, words)) for words in new):
             yield _NO_WORD
         # Case matters: "US" and "Who" are names where "us" and "who" are none.
@@ -173,7 +173,9 @@ class Duplicates(Filter):
             reasons.append(_AS_SOURCE if is_source else _AS_GOLD if words in self._gold else None)
         unequal = [i for i, reason in enumerate(reasons) if reason is None]
         if self.threshold is not None and unequal:
-            neighbors = nearest([sentences[i] for i in unequal], list(self._gold.values()), least=self.threshold)
+            neighbors = find_near_duplicates(
+                [sentences[i] for i in unequal], list(self._gold.values()), min_similarity=self.threshold
+            )
             for i, neighbor in zip(unequal, neighbors, strict=True):
                 source = sources[i]
                 if source is not None and similarity(sentences[i], source) >= self.threshold:
@@ -221,7 +223,8 @@ class Mentions(Filter):
 
     def _mentions(self, sentence: Sentence) -> Counter[tuple[str, str]]:
         return Counter(
-            (m.label, "\0".join(sentence.words(m)).casefold() if self.match_words else "") for m in sentence.mentions
+            (m.label, "\0".join(sentence.mention_tokens(m)).casefold() if self.match_words else "")
+            for m in sentence.mentions
         )
 
 
@@ -289,7 +292,7 @@ class Leakage(Filter):
         del sources
         neighbors: Sequence[object] = [None] * len(sentences)
         if self.threshold is not None:
-            neighbors = nearest(sentences, list(self._held_out.values()), least=self.threshold)
+            neighbors = find_near_duplicates(sentences, list(self._held_out.values()), min_similarity=self.threshold)
         reasons: list[str | None] = []
         for sentence, neighbor in zip(sentences, neighbors, strict=True):
             words = _lowered(sentence.tokens)

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,14 +22,14 @@ from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
 from entaug.augmenters.run import Run
-from entaug.data import FILL, Sentence
-from entaug.errors import EntaugError, InputError
+from entaug.data import PLACEHOLDER, Sentence
+from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
-from entaug.files.streams import is_special, open_bytes, rereadable_path
-from entaug.formats import OpenedFile, find, named, open_file, target
+from entaug.files.streams import is_special, name_original, open_bytes, rereadable_path
+from entaug.formats import OpenedFile, find, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import BufferedFormat, finish_buffered
+from entaug.formats.buffered import BufferedFormat
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     STDOUT,
@@ -156,7 +155,7 @@ def augment_file(
             check_kind(output, to.format, force=force)
             finish = None
             if isinstance(to.format, BufferedFormat):
-                finish = partial(finish_buffered, to.format, to.dialect, force=force)
+                finish = lambda draft, _output: to.finish(draft, force=force)  # noqa: E731
             if str(output) in STDOUT or is_special(Path(output)):
                 standard = str(output) in STDOUT
                 stream = sys.stdout.buffer if standard else stack.enter_context(atomic_file(Path(output)))
@@ -184,9 +183,8 @@ def augment_file(
             )
             with sink:
                 _augment(source, to, sink, augmenter, summary, only_new, repair, progress, decided, bool(aside))
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     summary.seconds = time.monotonic() - begun
     return summary
 
@@ -251,7 +249,7 @@ def _augment(
         )
     summary.notes += augmenter.advice(run.statistics)
     if filled:
-        summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
+        summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({', '.join(sorted(filled))})")
 
 
 def _other_tags(source: OpenedFile) -> list[str]:
@@ -315,7 +313,7 @@ def _pour(
                 filled.update(
                     name
                     for name, values in (outcome.sentence.columns or {}).items()
-                    if name not in filled and FILL in values and FILL not in source.columns[name]
+                    if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
                 )
             elif tell_refused and made is not None:
                 refused.append(as_json.dump(made, as_json.dialect()))
@@ -398,7 +396,7 @@ def check_file(
     with rereadable_path(input) as kept:
 
         def note(error: InputError) -> None:
-            named(error, kept, input)
+            name_original(error, kept, input)
             summary.faults.append(str(error))
             if on_fault:
                 on_fault(str(error))
@@ -414,7 +412,7 @@ def check_file(
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
             if error.line is None:
-                named(error, kept, input)
+                name_original(error, kept, input)
                 raise
             note(error)
         summary.repaired, summary.notes = reading.repaired, reading.notes
@@ -486,14 +484,13 @@ def convert_file(
             out.flush()
             refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, BufferedFormat):
-                finish_buffered(to.format, to.dialect, held, Path(output), force=force)
+                to.finish(held, force=force)
             elif standard:
                 with held.open("rb") as lines_held:
                     shutil.copyfileobj(lines_held, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
             summary.repaired = reading.repaired
             summary.notes = reading.notes
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     return summary

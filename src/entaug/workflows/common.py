@@ -15,7 +15,7 @@ from entaug.files.sinks import left_by
 from entaug.files.streams import STDIN, is_special
 from entaug.formats import OpenedFile
 from entaug.formats.base import Format, Reading
-from entaug.formats.buffered import BufferedFormat, check_folder
+from entaug.formats.buffered import BufferedFormat, check_replaceable
 from entaug.progress import Progress
 from entaug.progress import no_progress as silent
 
@@ -159,7 +159,7 @@ def check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
     if isinstance(format_, BufferedFormat) and folder and path.is_dir():
-        check_folder(format_, path, force=force)
+        check_replaceable(format_, path, force=force)
     if not folder and str(output).endswith("/") and not path.is_dir():
         what = f"is the name of a folder, and {format_.title} is written as a file"
         raise OutputError(what, path=str(output), remedy="name a file, or make the folder and name a file in it")

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, Sentence
-from entaug.errors import EntaugError, InputError, OutputError
+from entaug.corpus import Corpus
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError
 from entaug.experiment.subsets import draw, rest
 from entaug.files.atomic import atomic_file, output_error
 from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import STDIN, rereadable_path
-from entaug.formats import named, open_file, read
+from entaug.formats import open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.scoring.span_f1 import Scores, score
@@ -122,9 +123,8 @@ def subset_file(
                         sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])
                     for sentence in sentences:
                         summary.files[-1].counts.add(sentence)
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     return summary
 
 

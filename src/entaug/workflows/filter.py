@@ -17,12 +17,12 @@ from typing import Any
 from entaug.augmented import AugmentedPair, pair_with_sources
 from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import encode_text, rereadable_path
 from entaug.filters import Filter, apply_filters, create_filters
-from entaug.formats import OpenedFile, find, named, open_file, read_each, target
+from entaug.formats import OpenedFile, find, open_file, read_each, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.report.review import Review, read_review
@@ -165,9 +165,8 @@ def filter_file(
                 one.fit(learned)
             reasons = _judged(pairs, filters, decided, progress)
             _write(sentences, reasons, to, output, aside, lose, force=force)
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     unknown = len(decided.rejected) - sum(reason == REVIEWED.reason for reason in reasons)
     if unknown > 0:
         summary.notes[f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects are not here"] += 1

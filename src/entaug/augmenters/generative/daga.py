@@ -26,13 +26,13 @@ from entaug.backends.protocols import Decoding, Generator, TokenLM
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import Check, PositiveFloat, PositiveInt
-from entaug.tags import SCHEMES, scheme_name
+from entaug.tags import SCHEMES, canonical_scheme
 
 __all__ = ["DAGA", "MulDA"]
 
 _NO_MENTION = Rejection("no mention in it")
 _HAS_UNKNOWN = Rejection("a word that the model does not know")
-TagScheme = Annotated[str, Check(lambda name: bool(scheme_name(name)), f"one of {', '.join(SCHEMES)}")]
+TagScheme = Annotated[str, Check(lambda name: bool(canonical_scheme(name)), f"one of {', '.join(SCHEMES)}")]
 
 UNK, NUM = "<unk>", "<num>"
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")

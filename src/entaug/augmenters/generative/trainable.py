@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 from annotated_types import Interval
 
 from entaug.augmenters.base import Augmenter
-from entaug.backends.protocols import TrainingConfig
+from entaug.backends.config import TrainingConfig
 from entaug.errors import InputError, OutputError
 from entaug.params import PositiveInt
 
