@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 
 import entaug
+from entaug.augmented import pair_with_sources
 from entaug.filters import FILTERS, Filter, create_filters
-from entaug.workflows.pairs import pair_up
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
@@ -114,7 +114,7 @@ def main() -> None:
         filters: list[Filter] = [one.fit(gold) for one in create_filters(args.show or args.filters, held)]
         made = {method: list(entaug.create_augmenter(method).fit(gold).augment(gold)) for method in methods}
         lines += ["", f"## {name}", "", f"| filter | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
-        sources = {m: [p.source for p in pair_up(some, gold) if p is not None] for m, some in made.items()}
+        sources = {m: [p.source for p in pair_with_sources(some, gold) if p is not None] for m, some in made.items()}
         lines.append(f"| *sentences* | {' | '.join(str(len(made[m])) for m in methods)} |")
         for one in filters:
             verdicts = {m: one.judge(made[m], sources[m]) for m in methods}

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 import entaug
-from entaug import ACLM, EnTDA, MentionReplacement, Pair, Sentence
+from entaug import ACLM, AugmentedPair, EnTDA, MentionReplacement, Sentence
 from entaug.augmenters.base import Augmenter
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
 from entaug.models.catalogue import path
@@ -48,7 +48,7 @@ def gold(name: str, count: int | None) -> list[Sentence]:
     where, usual = CORPORA[name]
     sentences: Iterator[Sentence] = iter(entaug.read(DATA / where))
     if name == "genia-discontinuous":
-        sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
+        sentences = (s for s in sentences if not all(m.is_contiguous for m in s.mentions))
     return [s for s, _ in zip(sentences, range(count or usual), strict=False)]
 
 
@@ -80,9 +80,9 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     yield f"- writing {seconds - fitted:.0f} s, {tally.made / max(1e-9, seconds - fitted):.2f} kept a second; "
     yield f"  peak memory {memory:.1f} GiB"
     sources = {s.key: s for s in sentences}
-    texts = {"gold": [Pair(s) for s in sentences]}
+    texts = {"gold": [AugmentedPair(s) for s in sentences]}
     for what, some in (("mr", simple), (name, made)):
-        texts[what] = [Pair(s, sources[s.meta["entaug"]["sources"][0]]) for s in some]
+        texts[what] = [AugmentedPair(s, sources[s.meta["entaug"]["sources"][0]]) for s in some]
     found = {
         what: entaug.measure_quality(pairs, sentences, measures=["perplexity", "new_words"], causal_lm=lm).values
         for what, pairs in texts.items()

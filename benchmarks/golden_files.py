@@ -256,7 +256,9 @@ def jobs(folder: Path) -> Found:
         }
         made = entaug.read_augmented([path], source)
         pairs = [pair for some in made.methods.values() for pair in some]
-        told = [f"{pair.made.id} {pair.source.id if pair.source else None} {len(pair.others)}" for pair in pairs]
+        told = [
+            f"{pair.augmented.id} {pair.source.id if pair.source else None} {len(pair.other_sources)}" for pair in pairs
+        ]
         found[f"{key}, pairs"] = of_bytes("\n".join(told).encode())
         for wanted in ("duplicates:least=0.9", "similarity:low=0.8,high=0.95", "validity:shortest=0.9+mentions"):
             kept = folder / "kept.jsonl"
@@ -365,7 +367,7 @@ def scores(folder: Path) -> Found:
             path = folder / f"{name}.{every}.jsonl"
             entaug.write(_predicted(gold, every), path)
             outcome = outcomes[every] = entaug.evaluate_files(_input(name, folder), path)
-            found[f"{name}, every {every}"] = rounded(outcome.as_dict())
+            found[f"{name}, every {every}"] = rounded(outcome.to_dict())
             found[f"{name}, every {every}, by sentence"] = of_bytes(str(outcome.sentence_counts()).encode())
         for seed in (0, 1):
             one = entaug.paired_bootstrap([outcomes[7]], [outcomes[5]], samples=200, seed=seed)

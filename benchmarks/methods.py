@@ -57,14 +57,14 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     gold = list(found.values())
     sources = {s.key: s for s in gold}
     record: dict[str, Any] = {"method": name}
-    pairs = [entaug.Pair(s) for s in gold]
+    pairs = [entaug.AugmentedPair(s) for s in gold]
     if name != "gold":
         method = entaug.create_augmenter(name, copies=copies, **OPTIONS.get(name, {}))
         begun = time.monotonic()
         method.fit(gold)
         fitted = time.monotonic()
         made = list(method.augment(gold))
-        pairs = [entaug.Pair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
+        pairs = [entaug.AugmentedPair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
         tally = method.statistics_
         drawn = tally.made + tally.rejected.total()
         record |= {

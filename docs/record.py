@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import entaug
-from entaug.workflows.pairs import read_augmented
+from entaug.augmented import read_augmented
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks
@@ -36,8 +36,8 @@ def main(names: list[str]) -> None:
             everything = Path(folder, f"{name}.jsonl")
             entaug.write([*gold, *new], everything)
             pairs = shown(next(iter(read_augmented([everything]).methods.values())))
-        sources = {s.key: s for pair in pairs for s in (pair.source, *pair.others) if s}
-        entaug.write([*sources.values(), *(pair.made for pair in pairs)], RECORDED / f"{name}.jsonl")
+        sources = {s.key: s for pair in pairs for s in (pair.source, *pair.other_sources) if s}
+        entaug.write([*sources.values(), *(pair.augmented for pair in pairs)], RECORDED / f"{name}.jsonl")
         sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")
 
 

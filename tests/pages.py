@@ -7,31 +7,33 @@ from typing import Any
 
 import entaug
 from conftest import EXAMPLE
+from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Mention, Sentence
-from entaug.workflows.pairs import Made, Pair
 
 __all__ = ["examples", "hard", "many"]
 
 
-def examples() -> Made:
+def examples() -> AugmentedCorpus:
     """What four methods that need no model make of the example corpus, with some drafts that were refused."""
     gold = [*entaug.read(EXAMPLE / "train.conll"), *entaug.read(EXAMPLE / "nested.jsonl")]
     by_key = {sentence.key: sentence for sentence in gold}
-    made = Made(gold)
+    made = AugmentedCorpus(gold)
     for name in ("lwtr", "mr", "sis"):
         new = entaug.create_augmenter(name, seed=13).fit(gold).augment(gold)
-        made.methods[name] = [Pair(one, by_key[one.meta["entaug"]["sources"][0]]) for one in new]
+        made.methods[name] = [AugmentedPair(one, by_key[one.meta["entaug"]["sources"][0]]) for one in new]
     made.methods["mr"][3:3] = [
-        Pair(pair.made.with_(id=f"{pair.made.id}-refused"), pair.source, (), "not consistent with the tagger")
+        AugmentedPair(
+            pair.augmented.with_(id=f"{pair.augmented.id}-refused"), pair.source, (), "not consistent with the tagger"
+        )
         for pair in made.methods["mr"][5:15]
     ]
     return made
 
 
-def hard() -> Made:
+def hard() -> AugmentedCorpus:
     """Nested, discontinuous, crossing, right to left, grafted, and text that looks like markup."""
 
-    def made(source: Sentence, text: str, method: str, mentions: Any = None, **more: Any) -> Pair:
+    def made(source: Sentence, text: str, method: str, mentions: Any = None, **more: Any) -> AugmentedPair:
         own = {"method": method, "signature": f"{method}|p=0.3", "sources": [source.id]}
         new = Sentence(
             text.split(" "),
@@ -39,7 +41,7 @@ def hard() -> Made:
             id=f"{source.id}/{method}",
             meta={"entaug": own},
         )
-        return Pair(new, source, **more)
+        return AugmentedPair(new, source, **more)
 
     games = Sentence(
         "Both rowers trained on Lake Windermere for the 2020 and 2024 Olympic Games .".split(),
@@ -66,8 +68,8 @@ def hard() -> Made:
         Sentence("a car of my aunt hid".split(), id="g"),
     )
     own = {"method": "cassi", "frame": 0, "out": [2, 4], "into": [1, 5], "graft": [2, 6], "j_score": 0.5}
-    graft = Pair(Sentence("the very car of my aunt stopped".split(), meta={"entaug": own}), keeps, (gives,))
-    return Made(
+    graft = AugmentedPair(Sentence("the very car of my aunt stopped".split(), meta={"entaug": own}), keeps, (gives,))
+    return AugmentedCorpus(
         [games, school, hebrew, crossing, evil, keeps, gives],
         {
             "mr": [
@@ -77,13 +79,13 @@ def hard() -> Made:
                 made(crossing, "a b e d", "mr"),
             ],
             "cassi": [graft],
-            "<b>evil</b>": [made(evil, image, "</script><script>window.hacked=3</script>", rejected="no <b>good</b>")],
+            "<b>evil</b>": [made(evil, image, "</script><script>window.hacked=3</script>", rejection="no <b>good</b>")],
         },
         ["a note with <b>markup</b>"],
     )
 
 
-def many(count: int = 10_000) -> Made:
+def many(count: int = 10_000) -> AugmentedCorpus:
     """As many pairs, of sentences of 8 to 45 words."""
     rng = random.Random(1)
     words = [f"word{i}" if i % 3 else f"longer{i}ness" for i in range(3000)]
@@ -92,7 +94,7 @@ def many(count: int = 10_000) -> Made:
         tokens = rng.choices(words, k=rng.randrange(8, 46))
         start = rng.randrange(len(tokens) - 2)
         gold.append(Sentence(tokens, [Mention(rng.choice(["PER", "LOC", "ORG"]), [(start, start + 2)])], id=f"g{i}"))
-    made = Made(gold)
+    made = AugmentedCorpus(gold)
     for number in range(count):
         source = gold[number % len(gold)]
         tokens = list(source.tokens)
@@ -105,6 +107,6 @@ def many(count: int = 10_000) -> Made:
             "sources": [source.id],
             "lm_score": round(-9 * rng.random(), 3),
         }
-        pair = Pair(Sentence(tokens, source.mentions, id=f"n{number}", meta={"entaug": own}), source)
+        pair = AugmentedPair(Sentence(tokens, source.mentions, id=f"n{number}", meta={"entaug": own}), source)
         made.methods.setdefault(method, []).append(pair)
     return made

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import entaug
 from entaug import Augmenter
+from entaug.augmented import AugmentedPair, read_augmented
 from entaug.augmenters import METHODS
 from entaug.augmenters.base import MethodInfo
 from entaug.cli.main import _needs_in_words
 from entaug.cli.options import field_texts
-from entaug.workflows.pairs import Pair, read_augmented
 from site_shown import pairs
 from site_text import MEASURED, ROOT, options_table, readme, rows_of, table
 
@@ -25,7 +25,7 @@ SEED, _SHOWN = 13, 3
 _SHORT, _LONG = 7, 25  # tokens of a sentence that is easy to take in
 
 
-def shown(made: list[Pair], wanted: int = _SHOWN) -> list[Pair]:
+def shown(made: list[AugmentedPair], wanted: int = _SHOWN) -> list[AugmentedPair]:
     """Some of what a method made, none of it chosen by hand: of sentences of middling length every so many-th.
 
     Args:
@@ -35,22 +35,24 @@ def shown(made: list[Pair], wanted: int = _SHOWN) -> list[Pair]:
     fit = [
         pair
         for pair in made
-        if pair.source and pair.source.mentions and all(_SHORT <= len(s) <= _LONG for s in (pair.source, pair.made))
+        if pair.source
+        and pair.source.mentions
+        and all(_SHORT <= len(s) <= _LONG for s in (pair.source, pair.augmented))
     ]
     return fit[:: max(1, len(fit) // wanted)][:wanted]
 
 
 @cache
-def examples(name: str) -> tuple[tuple[Pair, ...], str]:
+def examples(name: str) -> tuple[tuple[AugmentedPair, ...], str]:
     """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
     if METHODS[name].info.needs:
         made = next(iter(read_augmented([RECORDED / f"{name}.jsonl"]).methods.values()))
-        signature = made[0].made.meta["entaug"]["signature"]
+        signature = made[0].augmented.meta["entaug"]["signature"]
         return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
     gold = list(entaug.read(CORPUS))
     by_key = {sentence.key: sentence for sentence in gold}
     augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
-    new = [Pair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
+    new = [AugmentedPair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
     told = f"entaug augment {CORPUS.relative_to(ROOT)} -m {name} --seed {SEED}"
     return tuple(shown(new)), f"Made when these pages were, by\n`{told}`"
 

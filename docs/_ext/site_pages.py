@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 import site_names
 from entaug import Augmenter
-from entaug.files.streams import atomic
+from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
 from site_methods import choosing, first_shown, method_pages
 from site_reference import api_pages, format_pages, measured_pages, models_table, registry_pages
@@ -49,7 +49,7 @@ def make_pages(app: Sphinx) -> None:
     for path, text in pages.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text("utf-8") != text:
-            with atomic(path) as out:  # another build may read it at this moment
+            with atomic_file(path) as out:  # another build may read it at this moment
                 out.write(text.encode())
 
 

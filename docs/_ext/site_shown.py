@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from entaug import Sentence
-from entaug.workflows.pairs import Pair
+from entaug.augmented import AugmentedPair
 
 __all__ = ["pairs", "sentence"]
 
@@ -80,19 +80,21 @@ def _likeness(one: Sentence, source: Sentence) -> float:
     return difflib.SequenceMatcher(None, source.tokens, one.tokens, autojunk=False).ratio()
 
 
-def pairs(shown: Iterable[Pair]) -> str:
+def pairs(shown: Iterable[AugmentedPair]) -> str:
     """Sentences before and after, as a block of HTML."""
     shown = list(shown)
-    every = [s for pair in shown for s in (pair.source, *pair.others, pair.made) if s is not None]
+    every = [s for pair in shown for s in (pair.source, *pair.other_sources, pair.augmented) if s is not None]
     labels = sorted({mention.label for s in every for mention in s.mentions})
     blocks = []
     for pair in shown:
         rows = [("before", sentence(pair.source, labels))] if pair.source else []
-        rows += [("and", sentence(other, labels)) for other in pair.others]
+        rows += [("and", sentence(other, labels)) for other in pair.other_sources]
         # What is exchanged between two sentences may be all but a word: the new one is compared with the nearer.
-        near = max(filter(None, (pair.source, *pair.others)), key=lambda s: _likeness(pair.made, s), default=None)
-        anew = near is None or _anew(pair.made, near)
-        rows.append(("written anew" if anew else "after", sentence(pair.made, labels, near)))
+        near = max(
+            filter(None, (pair.source, *pair.other_sources)), key=lambda s: _likeness(pair.augmented, s), default=None
+        )
+        anew = near is None or _anew(pair.augmented, near)
+        rows.append(("written anew" if anew else "after", sentence(pair.augmented, labels, near)))
         told = "\n".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows)
         blocks.append(f"<dl>\n{told}\n</dl>")
     return '<div class="shown">\n' + "\n".join(blocks) + "\n</div>"

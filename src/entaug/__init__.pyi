@@ -1,6 +1,12 @@
 """Public names and where they are; `entaug.__init__` imports each on first use."""
 
 from ._version import __version__ as __version__
+from .augmented import (
+    AugmentedPair as AugmentedPair,
+)
+from .augmented import (
+    read_augmented as read_augmented,
+)
 from .augmenters import (
     METHODS as METHODS,
 )
@@ -61,10 +67,10 @@ from .augmenters.syntax.dependency_fragments import (
 from .backends.protocols import (
     RoundTrip as RoundTrip,
 )
-from .data import (
+from .corpus import (
     Corpus as Corpus,
 )
-from .data import (
+from .corpus import (
     CorpusStream as CorpusStream,
 )
 from .data import (
@@ -118,17 +124,17 @@ from .scoring.likelihood import (
 from .scoring.likelihood import (
     pseudo_log_likelihood as pseudo_log_likelihood,
 )
-from .scoring.span_f1 import (
-    Counts as Counts,
+from .scoring.significance import (
+    Difference as Difference,
+)
+from .scoring.significance import (
+    paired_bootstrap as paired_bootstrap,
 )
 from .scoring.span_f1 import (
-    Difference as Difference,
+    MatchCounts as MatchCounts,
 )
 from .scoring.span_f1 import (
     Scores as Scores,
-)
-from .scoring.span_f1 import (
-    paired_bootstrap as paired_bootstrap,
 )
 from .scoring.span_f1 import (
     score as score,
@@ -151,24 +157,18 @@ from .workflows.evaluate import (
 from .workflows.filter import (
     filter_file as filter_file,
 )
-from .workflows.pairs import (
-    Pair as Pair,
-)
-from .workflows.pairs import (
-    read_augmented as read_augmented,
-)
 
 __all__ = [
     "ACLM",
     "CASSI",
     "DAGA",
     "METHODS",
+    "AugmentedPair",
     "Augmenter",
     "Backtranslation",
     "ConstituencyReplacement",
     "Corpus",
     "CorpusStream",
-    "Counts",
     "Crop",
     "Difference",
     "Edit",
@@ -177,11 +177,11 @@ __all__ = [
     "LabelWiseTokenReplacement",
     "MaskedEntityLM",
     "MaskedLMReplacement",
+    "MatchCounts",
     "Mention",
     "MentionReplacement",
     "MulDA",
     "OnlineDataset",
-    "Pair",
     "Quality",
     "Rotate",
     "RoundTrip",

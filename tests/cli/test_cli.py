@@ -18,6 +18,7 @@ import orjson
 import pytest
 
 import entaug
+from command_line import fails, repeated
 from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
@@ -35,19 +36,6 @@ def run(*argv: str, stdin: bytes | None = None, **more: Any) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, "-m", "entaug", *argv], input=stdin, capture_output=True, check=False, **more
     )
-
-
-def fails(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
-    """The one line of a failure."""
-    try:
-        got = main(argv)
-    except SystemExit as stop:
-        got = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    assert got == code, err
-    assert out == ""
-    assert len(err.splitlines()) == 1, err
-    return err
 
 
 # ------------------------------------------------------------------------------------------------------------- augment
@@ -194,12 +182,6 @@ def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) 
 
 
 # --------------------------------------------------------------------------------------------- interruption and resume
-
-
-def repeated(folder: Path, times: int) -> Path:
-    path = folder / "big.conll"
-    path.write_bytes(Path(TRAIN).read_bytes() * times)
-    return path
 
 
 class Stop(Exception):  # noqa: N818
@@ -440,7 +422,7 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     report = orjson.loads(capsys.readouterr().out)
     corpus = entaug.read(NESTED)
     assert report["counts"]["sentences"] == len(corpus)
-    assert report["counts"]["discontinuous"] == sum(not m.contiguous for s in corpus for m in s.mentions) > 0
+    assert report["counts"]["discontinuous"] == sum(not m.is_contiguous for s in corpus for m in s.mentions) > 0
     assert report["counts"]["nested"] > 0
     path = tmp_path / "bad.conll"
     path.write_text("Ada\tB-PER\n\nBo\tI-PER\n\nCy\tB-PER\nx\n\nCy\tX-PER\nDee\tB-PER\n\nAda\tB-PER\n")

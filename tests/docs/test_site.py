@@ -18,10 +18,10 @@ import pytest
 import entaug
 from conftest import EXAMPLE, ROOT
 from entaug import Mention, Sentence
+from entaug.augmented import AugmentedPair, read_augmented
 from entaug.augmenters import METHODS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
-from entaug.workflows.pairs import Pair, read_augmented
 
 DOCS = ROOT / "docs"
 # What a browser fetches by itself.
@@ -141,8 +141,8 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
     assert (recorded, len(pairs)) == (name, 3)
     for pair in pairs:
         assert pair.source is not None
-        assert {(s.tokens, s.mentions) for s in (pair.source, *pair.others)} <= gold
-        given = set(re.findall(r"\|(\w+)=", pair.made.meta["entaug"]["signature"]))
+        assert {(s.tokens, s.mentions) for s in (pair.source, *pair.other_sources)} <= gold
+        given = set(re.findall(r"\|(\w+)=", pair.augmented.meta["entaug"]["signature"]))
         missing = set(entaug.create_augmenter(name).params()) - given
         assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
 
@@ -161,7 +161,7 @@ def test_mentions_are_marked_within_and_beside_one_another() -> None:
     assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence(crossing, ["X", "Y"])) == (
         "<mark>a <mark>b</mark></mark> <mark>c</mark>"
     )
-    told = pairs([Pair(Sentence("a < c".split()), Sentence("a < b".split()))])
+    told = pairs([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
     assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in told
 
 

@@ -30,9 +30,9 @@ from entaug.experiment.plan import amounts_by_patience, copies_made, read_plan
 from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
-from entaug.files.locks import locked
+from entaug.files.locks import lock
 from entaug.report.comparison import markdown_report, read_run_records
-from entaug.scoring.span_f1 import Counts, Scores
+from entaug.scoring.span_f1 import MatchCounts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
@@ -286,7 +286,7 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
         assert record["sentences"]["new"] == expected, run.arm
         assert record["test_sentences"] == len(record["test_counts"]["gold"]) == len(entaug.read(TEST))
         scores = Scores.from_dict(record["test"], record["test_counts"])
-        assert scores.micro == sum(scores.sentences, Counts())
+        assert scores.micro == sum(scores.sentences, MatchCounts())
     # Both amounts share one file, which holds what `entaug augment` makes of the subset and nothing else.
     [made] = (tmp_path / "plan" / "augmented").glob("*.jsonl")
     [train] = {run.cell.train for run in runs}
@@ -328,10 +328,10 @@ def test_amounts_by_patience() -> None:
 
 
 def f1_record(run: Run, f1: float) -> dict[str, Any]:
-    counts = Counts(round(f1 * 100), 100, 100)
+    counts = MatchCounts(round(f1 * 100), 100, 100)
     parts = {"by_mention_length": {"1": counts}, "by_sentence_length": {"1-10": counts}, "by_kind": {"flat": counts}}
     made = Scores(sentences=(counts,), by_type={"X": counts}, **parts)
-    return {"key": run.key, "dev": made.as_dict(), "test": made.as_dict()}
+    return {"key": run.key, "dev": made.to_dict(), "test": made.to_dict()}
 
 
 def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder: Path, tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
     for run in runs:
         records.append(f1_record(run, 0.5), 1.0)
     with ThreadPoolExecutor(1) as other:
-        with locked(tmp_path / "plan" / "runs.jsonl"):
+        with lock(tmp_path / "plan" / "runs.jsonl"):
             done = other.submit(main, ["experiment", str(tmp_path / "plan.toml")])
             time.sleep(1)
             assert not done.done()
@@ -466,7 +466,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
-        while not (lock := tmp_path / "plan" / ".runs.jsonl.lock").exists():
+        while not (lock_file := tmp_path / "plan" / ".runs.jsonl.lock").exists():
             time.sleep(0.01)
         signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
@@ -474,7 +474,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said == b"entaug: interrupted; run the same command again to go on\n"
-    assert not lock.exists()
+    assert not lock_file.exists()
     with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
         for _ in range(100):
             os.killpg(process.pid, 0)

@@ -248,7 +248,7 @@ def test_a_field_that_is_named_like_one_of_ours(tmp_path: Path, name: str, other
     pytest.importorskip("spacy")
     made = ADA.with_(meta={"_before": other}, spaces=(" ", "", ""))
     entaug.write([made], tmp_path / "out", name)
-    assert [s.words(s.mentions[0]) for s in entaug.read(tmp_path / "out", name)] == [("Ada",)]
+    assert [s.mention_tokens(s.mentions[0]) for s in entaug.read(tmp_path / "out", name)] == [("Ada",)]
     assert [s.tokens for s in entaug.read(tmp_path / "out", name)] == [ADA.tokens]
 
 
@@ -389,7 +389,7 @@ def test_what_brat_says_of_links_and_pipes(tmp_path: Path) -> None:
     (folder / "b.ann").write_text("")
     (folder / "b.txt").symlink_to("nowhere")
     assert check_file(folder).faults == [
-        f"{folder}/b.txt: is a link to 'nowhere', which is not there; mend the link, or remove it"
+        f"{folder}/b.txt: is a link to 'nowhere', which does not exist; repair the link, or remove it"
     ]
     (folder / "b.txt").unlink()
     told = f"{folder}/b.ann: the b.txt beside it is no regular file, or a link out of the folder; "
@@ -401,7 +401,7 @@ def test_what_brat_says_of_links_and_pipes(tmp_path: Path) -> None:
     (folder / "b.txt").symlink_to(tmp_path / "b.txt")
     assert check_file(folder).faults == [told]
     (tmp_path / "c.conll").symlink_to("gone")
-    with pytest.raises(InputError, match="is a link to 'gone', which is not there"):
+    with pytest.raises(InputError, match="is a link to 'gone', which does not exist"):
         entaug.read(tmp_path / "c.conll")
 
 

@@ -17,6 +17,7 @@ from test_report import CELL, seeds, written
 
 import entaug
 from conftest import ROOT
+from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingExtraError, OutputError
@@ -25,7 +26,6 @@ from entaug.report.comparison import parts_of, read_run_records
 from entaug.report.html import assembly, page, plots, sort_inputs, write_html_report
 from entaug.report.html.changes import changes
 from entaug.report.html.data import shown
-from entaug.workflows.pairs import Made, Pair
 
 
 def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
@@ -49,26 +49,26 @@ NEW = sentence(
 
 
 def test_words_that_went_came_and_moved() -> None:
-    found = changes(Pair(sentence("in Rome Ada met Bo ."), GOLD))
+    found = changes(AugmentedPair(sentence("in Rome Ada met Bo ."), GOLD))
     # By the longest common parts "Ada met Bo" and ".": "in Rome" stands elsewhere, nothing is new.
     assert found.made == ((0, 2, "moved"),)
     assert found.sides[0].marks == ((3, 5, "moved"),)
-    found = changes(Pair(NEW, GOLD))
+    found = changes(AugmentedPair(NEW, GOLD))
     assert found.made == ((2, 3, "new"), (4, 5, "new"))
     assert found.sides[0].marks == ((2, 3, "gone"), (4, 5, "gone"))
     assert found.changed == pytest.approx(2 / 6)
-    mixed = changes(Pair(sentence("a b c x"), sentence("x y a b c")))
+    mixed = changes(AugmentedPair(sentence("a b c x"), sentence("x y a b c")))
     assert mixed.made == ((3, 4, "moved"),)
     assert mixed.sides[0].marks == ((0, 1, "moved"), (1, 2, "gone"))
 
 
 def test_a_text_written_anew_has_no_marks() -> None:
-    found = changes(Pair(sentence("one two three four five six seven ."), GOLD))
+    found = changes(AugmentedPair(sentence("one two three four five six seven ."), GOLD))
     assert found.anew
     assert found.made == found.sides[0].marks == ()
     assert found.changed == pytest.approx(7 / 8)
-    assert changes(Pair(NEW)).sides == ()
-    assert changes(Pair(NEW)).changed is None
+    assert changes(AugmentedPair(NEW)).sides == ()
+    assert changes(AugmentedPair(NEW)).changed is None
 
 
 @pytest.mark.parametrize("frame", [0, 1])
@@ -79,7 +79,7 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
         "the very car of my aunt stopped", meta=told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])
     )
     source, other = (keeps, gives) if frame == 0 else (gives, keeps)
-    found = changes(Pair(made, source, (other,)))
+    found = changes(AugmentedPair(made, source, (other,)))
     assert [(side.sentence, side.role, side.marks) for side in found.sides] == [
         (keeps, "frame", ((2, 4, "gone"),)),
         (gives, "gives", ((1, 5, "graft"),)),
@@ -88,7 +88,7 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     assert found.changed == pytest.approx(4 / 7)
     # Edited by hand since: then the words are compared.
     edited = Sentence(["A", *made.tokens[1:]], meta=made.meta)
-    assert {kind for _, _, kind in changes(Pair(edited, source, (other,))).made} <= {"new", "moved"}
+    assert {kind for _, _, kind in changes(AugmentedPair(edited, source, (other,))).made} <= {"new", "moved"}
 
 
 def test_several_phrases_are_told_by_their_provenance() -> None:
@@ -98,7 +98,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         {"category": "NP", "out": [0, 2], "from": "one", "into": [1, 2]},
     ]
     made = sentence("y c d v w", meta=told(method="cr", sources=["s", "two", "one"], grafts=grafts))
-    found = changes(Pair(made, sentence("a b c d e"), (two, one)))
+    found = changes(AugmentedPair(made, sentence("a b c d e"), (two, one)))
     assert found.made == ((0, 1, "graft"), (3, 5, "graft"))
     assert [side.marks for side in found.sides] == [
         ((0, 2, "gone"), (4, 5, "gone")),
@@ -107,7 +107,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
     ]
     for broken in ([{"out": [0, 9], "from": "one", "into": [1, 2]}], ["?"], [{"out": [0, 1], "from": "none"}]):
         faulty = made.with_(meta=told(method="cr", sources=["s", "two", "one"], grafts=broken))
-        assert {kind for _, _, kind in changes(Pair(faulty, sentence("a b c d e"), (two, one))).made} <= {
+        assert {kind for _, _, kind in changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).made} <= {
             "new",
             "moved",
         }
@@ -117,8 +117,8 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
 
 
 def test_the_data_by_hand() -> None:
-    refused = Pair(sentence("Bo Bo", id="x"), GOLD, (), "no mention")
-    found = shown(Made([GOLD], {"mr": [Pair(NEW, GOLD), refused]}))
+    refused = AugmentedPair(sentence("Bo Bo", id="x"), GOLD, (), "no mention")
+    found = shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD), refused]}))
     data = json.loads(found.json)
     assert data["types"] == ["PER", "LOC"]
     assert data["methods"] == [{"name": "mr", "signature": "mr|copies=1|p=0.3|entaug=0.1.0"}]
@@ -139,9 +139,9 @@ def test_the_data_by_hand() -> None:
 
 
 def test_the_digest_names_the_data() -> None:
-    one = shown(Made([GOLD], {"mr": [Pair(NEW, GOLD)]}))
-    assert shown(Made([GOLD], {"mr": [Pair(NEW, GOLD)]})).digest == one.digest
-    assert shown(Made([GOLD], {"mr": [Pair(NEW.with_(id="other"), GOLD)]})).digest != one.digest
+    one = shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
+    assert shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]})).digest == one.digest
+    assert shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW.with_(id="other"), GOLD)]})).digest != one.digest
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_digest_names_the_data() -> None:
 )
 def test_text_is_data(token: str) -> None:
     nasty = Sentence([token], [Mention(f"L{token}", [(0, 1)])], id=token, meta=told(method=token, signature=token))
-    found = shown(Made([nasty], {token: [Pair(nasty, nasty, (), token)]}))
+    found = shown(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
     assert not set("<>&\u2028\u2029") & set(found.json)
     data = json.loads(found.json)
     assert data["pairs"][0]["m"]["t"] == [token]
@@ -161,16 +161,18 @@ def test_text_is_data(token: str) -> None:
 
 
 def test_types_before_and_after_by_hand() -> None:
-    plot = plots.types(Made([GOLD], {"mr": [Pair(NEW), Pair(sentence("Rio", ("LOC", 0, 1)))], "none": []}))
+    plot = plots.types(
+        AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW), AugmentedPair(sentence("Rio", ("LOC", 0, 1)))], "none": []})
+    )
     assert plot
     assert plot.head == ("type", "gold", "mr")  # what made nothing has no column
     assert plot.rows == (("PER", "2 (66.7 %)", "2 (50.0 %)"), ("LOC", "1 (33.3 %)", "2 (50.0 %)"))
-    assert plots.types(Made([GOLD], {})) is None
+    assert plots.types(AugmentedCorpus([GOLD], {})) is None
 
 
 def test_lengths_before_and_after_by_hand() -> None:
     gold = [sentence(" ".join("x" * n)) for n in range(1, 22)]
-    plot = plots.lengths(Made(gold, {"mr": [Pair(NEW)]}))
+    plot = plots.lengths(AugmentedCorpus(gold, {"mr": [AugmentedPair(NEW)]}))
     assert plot
     # Of 1 to 21 the twentieths are the whole numbers.
     assert plot.rows == (("gold", "21", "2", "6", "11", "16", "20"), ("mr", "1", "6", "6", "6", "6", "6"))
@@ -200,13 +202,13 @@ def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
 
 def test_a_figure_has_text_as_text_and_no_style() -> None:
     nasty = sentence("a", ("$x^2$ <b> אב 中", 0, 1))
-    plot = plots.types(Made([nasty], {"m": [Pair(nasty)]}))
+    plot = plots.types(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
     assert plot
     assert "$x^2$ &lt;b&gt; אב 中" in plot.svg
     assert "style=" not in plot.svg
     assert not re.search(r"#000[01][0-9a-f]{2}\b", plot.svg)  # the stand-ins have become classes
     assert 'class="fill-made' in plot.svg or "fill-made" in plot.svg
-    again = plots.types(Made([nasty], {"m": [Pair(nasty)]}))
+    again = plots.types(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
     assert again
     assert again.svg == plot.svg
 
@@ -225,14 +227,14 @@ def test_a_measure_against_another() -> None:
 
 
 def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
-    refused = Pair(sentence("Bo Bo"), GOLD, (), "no mention")
-    made = Made([GOLD], {"mr": [refused, Pair(NEW, GOLD)]})
+    refused = AugmentedPair(sentence("Bo Bo"), GOLD, (), "no mention")
+    made = AugmentedCorpus([GOLD], {"mr": [refused, AugmentedPair(NEW, GOLD)]})
     qualities = [
         Quality("gold", 1, {"perplexity": 50.0, "new_words": None}, {}, ("a note on all",)),
         Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
     text = page(made, qualities=qualities)
-    row = r"New words, %</button>.*>Words that the source has nowhere\. More: further from the source\.<"
+    row = r"New words, %</button>.*>Words that do not occur in the source\. Higher: further from the source\.<"
     assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
@@ -247,7 +249,7 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
 
 
 def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
-    text = page(Made([GOLD], {"mr": [Pair(NEW, GOLD)]}))
+    text = page(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="(.*?)"', text)[0])
     [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -261,11 +263,13 @@ def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
 
 def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
     assert "There is nothing to show" in page()
-    assert "1 gold sentences and nothing that was made" in page(Made([GOLD])).replace("sentence ", "sentences ")
-    text = page(Made([GOLD], {"sis": []}))
+    assert "1 gold sentences and nothing that was made" in page(AugmentedCorpus([GOLD])).replace(
+        "sentence ", "sentences "
+    )
+    text = page(AugmentedCorpus([GOLD], {"sis": []}))
     assert "Nothing was kept" in text
     assert "There are no augmented sentences to look through" in text
-    text = page(Made([], {"(new)": [Pair(sentence("a b"))]}))
+    text = page(AugmentedCorpus([], {"(new)": [AugmentedPair(sentence("a b"))]}))
     assert "The file does not say how these sentences were made." in text
     none = {"gold": 100, "new": 0}
     runs = [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none), *seeds("mr", 1, [6])]
@@ -313,7 +317,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
     assert out.read_bytes() == before
     summary = write_html_report(inputs, out, models=False, force=True)
-    assert "the source of 1 new sentences is not among the gold sentences: name the gold file" in summary.notes
+    assert "the source of 1 augmented sentences is not among the gold sentences; name the gold file" in summary.notes
 
 
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2", "markdown_it"])
@@ -396,13 +400,13 @@ def test_a_mention_in_the_place_of_another_is_marked_as_a_whole() -> None:
         "the Social Democratic Party of Poland and Ada won".split(),
         [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
     )
-    found = changes(Pair(made, source))
+    found = changes(AugmentedPair(made, source))
     assert found.sides[0].marks == ((1, 6, "gone"),)
     assert found.made == ((1, 6, "new"),)
     assert found.changed == pytest.approx(5 / 9)
     # Not where anything else is different, nor where words of a mention only changed places.
     other = Sentence("a Social Democratic Party of Poland and Ada won".split(), made.mentions)
-    assert (2, 5, "new") not in changes(Pair(other, source)).made
-    assert changes(Pair(other, source)).made[0] == (0, 2, "new")
+    assert (2, 5, "new") not in changes(AugmentedPair(other, source)).made
+    assert changes(AugmentedPair(other, source)).made[0] == (0, 2, "new")
     turned = Sentence("the Democratic Liberal Party of Russia and Ada won".split(), made.mentions)
-    assert {kind for _, _, kind in changes(Pair(turned, source)).made} == {"moved"}
+    assert {kind for _, _, kind in changes(AugmentedPair(turned, source)).made} == {"moved"}

@@ -15,6 +15,7 @@ import pytest
 
 import entaug
 from conftest import ROOT
+from entaug.augmented import read_augmented
 from entaug.augmenters.base import Augmenter
 from entaug.cli.main import main
 from entaug.data import Sentence
@@ -22,7 +23,6 @@ from entaug.errors import InputError, OutputError
 from entaug.filters import Filter
 from entaug.report.review import read_review
 from entaug.workflows import augment as jobs
-from entaug.workflows.pairs import read_augmented
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 
@@ -56,12 +56,12 @@ def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: P
     summary = jobs.augment_file(TRAIN, out, shuffled(), rejected=aside)
     refused = read_augmented([aside], TRAIN).methods["sis"]
     assert len(refused) == summary.tally.rejected["long-first: begins with a long word"] > 100
-    assert {pair.rejected for pair in refused} == {"long-first: begins with a long word"}
+    assert {pair.rejection for pair in refused} == {"long-first: begins with a long word"}
     for pair in refused:
         assert pair.source is not None
-        assert sorted(pair.made.tokens) == sorted(pair.source.tokens)
-        assert len(pair.made.tokens[0]) > 3
-    ids = [pair.made.id for pair in refused]
+        assert sorted(pair.augmented.tokens) == sorted(pair.source.tokens)
+        assert len(pair.augmented.tokens[0]) > 3
+    ids = [pair.augmented.id for pair in refused]
     assert len(set(ids)) == len(ids)
     jobs.augment_file(TRAIN, tmp_path / "plain.conll", shuffled())
     assert (tmp_path / "plain.conll").read_bytes() == out.read_bytes(), "writing aside changes nothing"
@@ -167,11 +167,11 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (None, "cannot be read"),
-        ("{", "no JSON"),
-        ("[]", "is no review"),
-        ('{"entaug": "review", "version": 1}', "is no review"),
-        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2, and this entaug reads 1"),
-        ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is no object"),
+        ("{", "is not JSON"),
+        ("[]", "is not a review"),
+        ('{"entaug": "review", "version": 1}', "is not a review"),
+        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2 of the review format, and this entaug reads version 1"),
+        ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is not an object"),
         ('{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "zz"}]}', "decision 1 has no fingerprint"),
         (
             '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "00112233445566"}]}',
@@ -179,7 +179,7 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
         ),
         (
             '{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "0011223344556677", "decision": "no"}]}',
-            "decision 1 is neither accept nor reject but 'no'",
+            "decision 1 must be accept or reject, not 'no'",
         ),
     ],
 )
@@ -196,11 +196,11 @@ def test_faulty_reviews_are_told_in_one_line(tmp_path: Path, content: str | None
 
 def test_of_two_decisions_the_later_holds(tmp_path: Path) -> None:
     one = Sentence(["a"])
-    number = int.from_bytes(one.fingerprint(), "little")
+    number = one.fingerprint_number()
     review = read_review(decisions(tmp_path / "r.json", (one, "reject"), (one, "accept")))
     assert not review.rejected
-    assert not review.refuses(number, None)
-    assert read_review(decisions(tmp_path / "r.json", (one, "accept"), (one, "reject"))).refuses(number, "any")
+    assert not review.rejects(number, None)
+    assert read_review(decisions(tmp_path / "r.json", (one, "accept"), (one, "reject"))).rejects(number, "any")
 
 
 def test_the_command_line_obeys_a_review(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_
     ]
     path = tmp_path / "r.json"
     path.write_bytes(b"\xef\xbb\xbf" + orjson.dumps({"entaug": "review", "version": 1, "decisions": found}))
-    review, number = read_review(path), int.from_bytes(one.fingerprint(), "little")
-    assert [review.refuses(number, name) for name in ("a/sis-0-1", "a/sis-1-1", None)] == [False, True, True]
+    review, number = read_review(path), one.fingerprint_number()
+    assert [review.rejects(number, name) for name in ("a/sis-0-1", "a/sis-1-1", None)] == [False, True, True]
 
 
 def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import fails, repeated
 
 import entaug
+from command_line import fails, repeated
 from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.augmenters.replacement import LabelWiseTokenReplacement

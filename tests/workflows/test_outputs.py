@@ -22,7 +22,7 @@ from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import sinks
-from entaug.files.streams import output_error
+from entaug.files.atomic import output_error
 from entaug.formats import FORMATS, find
 from entaug.formats.buffered import BufferedFormat
 from entaug.workflows import augment as jobs
@@ -95,7 +95,7 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from entaug.workflows import augment as jobs; from entaug.augmenters import create_augmenter\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"jobs.augment_file({str(TRAIN)!r}, {str(out)!r}, create('sis'), progress=die)"
+        f"jobs.augment_file({str(TRAIN)!r}, {str(out)!r}, create_augmenter('sis'), progress=die)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -18,7 +18,8 @@ from entaug.augmenters.base import (
     mark_of,
     rejection_for,
 )
-from entaug.data import Keys, Sentence
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
 from entaug.rng import Streams
 
 __all__ = ["REVIEWED", "Carried", "Put", "Run"]
@@ -97,15 +98,15 @@ class Run:
         self._streams = Streams(augmenter.seed, self._method)
         self._signature = augmenter.signature
         self._made: set[int] = set()
-        self._keys = Keys()
+        self._keys = SentenceKeys()
 
     def skip(self, source: Sentence) -> None:
         """Count a source as done by an earlier, interrupted run."""
-        self._keys.of(source)
+        self._keys.assign(source)
 
     def remember(self, made: Sentence) -> None:
         """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
-        self._made.add(int.from_bytes(made.fingerprint(), "little"))
+        self._made.add(made.fingerprint_number())
 
     def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
         """Each source with what was made of it."""
@@ -121,7 +122,7 @@ class Run:
         stream = self._streams.stream
         drafts = []
         for source in window:
-            key = self._keys.of(source)
+            key = self._keys.assign(source)
             siblings: set[Any] = set()
             drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
         rejected = self.tally.rejected
@@ -187,7 +188,7 @@ class Run:
                 tally.missing[draft.reason] += 1
                 continue
             carried = self._carried(result) if self._carried else result
-            number = int.from_bytes(carried.fingerprint(), "little")
+            number = carried.fingerprint_number()
             unwanted = self._reviewed is not None and self._reviewed(number, self._name(draft))
             refusal = REVIEWED if unwanted else DUPLICATE if number in self._made else None
             if refusal is None:

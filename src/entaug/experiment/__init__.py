@@ -24,7 +24,7 @@ from entaug.experiment.plan import Plan, read_plan
 from entaug.experiment.records import RECORDS, Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule, f1_of
-from entaug.files.locks import locked
+from entaug.files.locks import lock
 
 __all__ = ["State", "run_experiment"]
 
@@ -91,7 +91,7 @@ def run_experiment(
         return _state(schedule, {}, set(), 0.0)
     _check_models(plan)
     plan.output.mkdir(parents=True, exist_ok=True)
-    with locked(plan.output / RECORDS, waiting):
+    with lock(plan.output / RECORDS, waiting):
         return _run_all(plan, schedule, jobs or _jobs(plan.threads), watch or (lambda _: None))
 
 

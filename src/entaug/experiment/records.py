@@ -11,7 +11,7 @@ from typing import Any
 
 from entaug.errors import EntaugError
 from entaug.experiment.runs import Run
-from entaug.files.streams import atomic
+from entaug.files.atomic import atomic_file
 from entaug.scoring.span_f1 import Scores
 
 __all__ = ["RECORDS", "Records"]
@@ -63,7 +63,7 @@ class Records:
         others = [record for key, record in sorted(self.found.items()) if key not in keys]
         for name, records in ((OTHERS, others), (RECORDS, ordered)):
             if records or (self.folder / name).exists():
-                with atomic(self.folder / name) as stream:
+                with atomic_file(self.folder / name) as stream:
                     stream.writelines(map(_line, records))
         self._torn = False
 

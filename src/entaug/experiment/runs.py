@@ -15,7 +15,7 @@ from entaug._version import __version__
 from entaug.data import Sentence
 from entaug.experiment.data import Cell, digest, hash_of, shared
 from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_made
-from entaug.files.locks import locked
+from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.scoring.span_f1 import score
 from entaug.workflows.augment import augment_file
@@ -121,8 +121,8 @@ def perform(run: Run) -> tuple[dict[str, Any], float]:
         "steps": run.steps,
         "sentences": {"gold": len(gold), "new": len(new)},
         "test_sentences": len(test),
-        "dev": score(dev, tagger.predict(dev)).as_dict() if dev else None,
-        "test": found.as_dict(),
+        "dev": score(dev, tagger.predict(dev)).to_dict() if dev else None,
+        "test": found.to_dict(),
         "test_counts": found.sentence_counts(),
         "search": run.method.amounts if run.method and run.method.amounts == PATIENCE else "list",
         "new_in_test": shared(new, test) if run.method else 0,
@@ -168,7 +168,7 @@ def augmented(run: Run) -> Path:
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in f"{run.cell.train.stem}.{run.method.label}")
     label = label.encode()[:120].decode(errors="ignore")  # file systems take no names above 255 bytes
     target = folder / f"{label}.{name}.jsonl"
-    with locked(target):
+    with lock(target):
         if not target.exists():
             # What a killed run left is gone on with: the result is the same, byte for byte.
             augment_file(run.cell.train, target, augmenter, only_new=True)

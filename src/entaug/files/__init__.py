@@ -1,1 +1,1 @@
-"""Reading and writing files: streams, locks, atomic outputs, checkpoints."""
+"""Files and folders: reading streams, atomic writing, checkpoints of interrupted runs, locks."""

@@ -1,65 +1,36 @@
-"""One run at a time: locks that the system frees when a run is killed."""
+"""A lock between processes, freed by the system when its holder is killed."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["locked"]
+__all__ = ["lock"]
 
 
 @contextlib.contextmanager
-def locked(target: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[bool]:
-    """Let one run at a time make a file or folder; yields False where the file system knows no locks.
+def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Let one process at a time write a file or folder.
 
-    The system frees the lock of a run that is killed. The file is deleted by who holds it: who has opened it before
-    that and gets the lock afterwards sees that it is no longer the file of that name, and opens it anew.
+    The lock file ``.NAME.lock`` stands beside the target and is removed by its holder. A process that waited notices
+    that the file it has locked is gone and locks a new one.
 
     Args:
-        target: what is made; its folder has to be there.
-        waiting: called once if another run has the lock.
+        target: the file or folder to be written; the folder that holds it must exist.
+        on_wait: called once if another process holds the lock.
     """
-    file = target.parent / f".{target.name}.lock"
-    told = False
-    while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            got = _try_lock(descriptor)
-            if got is None or (got and _is_at(file, descriptor)):
-                try:
-                    yield got is not None
-                finally:
-                    with contextlib.suppress(OSError):
-                        file.unlink()
-                return
-        finally:
-            os.close(descriptor)
-        if not got and not told:
-            waiting()
-            told = True
-        time.sleep(0.1)
+    from filelock import FileLock, Timeout
 
-
-def _is_at(file: Path, descriptor: int) -> bool:
+    file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
     try:
-        return os.path.samestat(os.fstat(descriptor), file.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _try_lock(descriptor: int) -> bool | None:
-    """Whether an open file could be locked; None where that is not possible at all."""
+        file_lock.acquire(timeout=0)
+    except Timeout:
+        on_wait()
+        file_lock.acquire()
     try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # Windows removes no open file
+            Path(file_lock.lock_file).unlink()
+        file_lock.release()

@@ -16,7 +16,8 @@ import orjson
 from entaug.augmenters.base import RunStatistics
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
-from entaug.files.streams import atomic, encoded, followed, output_error
+from entaug.files.atomic import atomic_file, follow_link, output_error
+from entaug.files.streams import encode_text
 
 __all__ = ["Counts", "PartialSink", "Sink", "StreamSink", "left_by"]
 
@@ -49,8 +50,8 @@ class Counts:
         if mentions:
             for mention in mentions:
                 self.mentions[mention.label] += 1
-            if not sentence.flat:
-                self.discontinuous += sum(not mention.contiguous for mention in mentions)
+            if not sentence.is_flat:
+                self.discontinuous += sum(not mention.is_contiguous for mention in mentions)
                 held = Counter(i for mention in mentions for i in mention.positions())
                 self.nested += sum(any(held[i] > 1 for i in mention.positions()) for mention in mentions)
 
@@ -112,7 +113,7 @@ class StreamSink(Sink):
 
     def write(self, lines: list[str]) -> None:
         """See `Sink`."""
-        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
+        data = encode_text(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         self._stream.write(data)
         self.offset += len(data)
 
@@ -158,7 +159,7 @@ class PartialSink(Sink):
         self._aside = _Aside(aside) if aside else None
         self._finish = finish
         self._heading = heading
-        self.target = followed(output)
+        self.target = follow_link(output)
         self.path, self._note = left_by(output)
         self._job = job
         self._last = time.monotonic()
@@ -215,7 +216,7 @@ class PartialSink(Sink):
         """See `Sink`."""
         if not lines:
             return
-        data = encoded(_text(lines, "" if self.offset else self._heading), first=not self.offset)
+        data = encode_text(_text(lines, "" if self.offset else self._heading), first=not self.offset)
         try:
             self._stream.write(data)
         except OSError as error:
@@ -259,7 +260,7 @@ class PartialSink(Sink):
         self._note_down(self._state)
 
     def _note_down(self, state: dict[str, Any]) -> None:
-        with atomic(self._note) as out:
+        with atomic_file(self._note) as out:
             out.write(orjson.dumps(state))
 
     def restore(self, tally: RunStatistics, after: Counts) -> None:
@@ -363,15 +364,15 @@ class _Aside:
 def put_in_place(partial: Path, output: Path) -> None:
     """Make a complete partial file the target, gzipped where its name asks for it."""
     if output.suffix == ".gz":
-        with partial.open("rb") as plain, atomic(output) as out:
+        with partial.open("rb") as plain, atomic_file(output) as out:
             shutil.copyfileobj(plain, out)
     else:
-        partial.replace(followed(output))
+        partial.replace(follow_link(output))
 
 
 def left_by(output: Path) -> tuple[Path, Path]:
     """Where a run that was stopped leaves its text and its note: beside what is written in the end."""
-    real = followed(output)
+    real = follow_link(output)
     return real.with_name(real.name + ".partial"), real.with_name(real.name + ".partial.json")
 
 

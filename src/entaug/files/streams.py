@@ -1,9 +1,8 @@
-"""Files as chunks of lines, plain or gzipped, with every fault of the outside world as one clear error."""
+"""Reading text files, plain or gzipped, with every fault reported as one clear error."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import gzip
 import os
 import shutil
@@ -14,53 +13,59 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 __all__ = [
     "STDIN",
     "as_path",
-    "atomic",
-    "beginning",
-    "decoded",
-    "encoded",
-    "followed",
+    "check_no_nul",
+    "decode_text",
+    "encode_text",
     "is_special",
-    "line_chunks",
+    "is_stdout",
+    "name_original",
     "open_bytes",
-    "output_error",
+    "read_beginning",
     "read_bytes",
-    "refuse_nul",
-    "rereadable",
+    "read_line_chunks",
+    "rereadable_path",
 ]
 
 STDIN = "-"
-_CHUNK = 1 << 20
-_OTHERS = (
+_STDOUT = ("-", "/dev/stdout")
+_BLOCK = 1 << 20
+_BINARY_KINDS = (
     (b"\x1f\x8b", "gzip", "let its name end in .gz"),
     (b"PK\x03\x04", "a zip archive", "unpack it"),
     (b"PAR1", "Parquet", "let its name end in .parquet, or pass --from parquet"),
 )
-_LINE = 1 << 28  # bytes of a line at most
-_FILE = 1 << 30  # bytes of a file that is read at once at most, unpacked
+_MAX_LINE = 1 << 28  # bytes
+_MAX_FILE = 1 << 30  # bytes, unpacked, of a file that is read at once
 _BOM = b"\xef\xbb\xbf"
 
 
-def as_path(given: object) -> Path:
-    """What was given as a path.
+def as_path(path: object) -> Path:
+    """Convert an argument to a path.
+
+    Args:
+        path: a string or an object with a path.
 
     Raises:
-        ParameterError: it is none.
+        ParameterError: it is neither.
     """
-    if not isinstance(given, (str, os.PathLike)):
-        raise ParameterError(f"a path must be a string or a Path, not {given!r:.40}", remedy="name a file or a folder")
-    return Path(given)
+    if not isinstance(path, (str, os.PathLike)):
+        raise ParameterError(f"a path must be a string or a Path, not {path!r:.40}", remedy="name a file or a folder")
+    return Path(path)
 
 
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes, through gzip when its name ends in ``.gz``.
 
+    Args:
+        path: the file.
+
     Raises:
-        InputError: it is missing, a directory, or may not be read.
+        InputError: it is missing, is a folder, or may not be read.
     """
     try:
         if path.is_dir():
@@ -68,15 +73,36 @@ def open_bytes(path: Path) -> BinaryIO:
         return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
     except FileNotFoundError:
         if path.is_symlink():
-            what = f"is a link to {str(path.readlink())!r}, which is not there"
-            raise InputError(what, path=str(path), remedy="mend the link, or remove it") from None
+            message = f"is a link to {str(path.readlink())!r}, which does not exist"
+            raise InputError(message, path=str(path), remedy="repair the link, or remove it") from None
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
 
 
-def beginning(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, unpacked; none where it cannot be read, which is told when it is opened."""
+def _read_blocks(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[bytes]:
+    """The content of a stream, block by block; the last block is empty."""
+    while True:
+        try:
+            block = stream.read(_BLOCK if limit is None else min(_BLOCK, limit))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it again") from None
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+        if limit is not None:
+            limit -= len(block)
+        yield block
+        if not block:
+            return
+
+
+def read_beginning(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unpacked; none where it cannot be read, which is reported when it is opened.
+
+    Args:
+        path: the file.
+        size: how many bytes.
+    """
     try:
         with open_bytes(path) as stream:
             return stream.read(size)
@@ -84,78 +110,99 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
         return b""
 
 
-def read_bytes(path: Path, most: int = _FILE) -> bytes:
-    """A whole file, unpacked.
+def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:
+    """The content of a file, unpacked.
+
+    Args:
+        path: the file.
+        max_size: the most bytes that it may hold.
 
     Raises:
-        InputError: it cannot be read, is a broken gzip file, or is larger than `most`.
+        InputError: it cannot be read, is a broken gzip file, or is larger than `max_size`.
     """
-    parts: list[bytes] = []
+    blocks: list[bytes] = []
     size = 0
     with open_bytes(path) as stream:
-        while True:
-            try:
-                block = stream.read(_CHUNK)
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it anew") from None
-            except OSError as error:
-                raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
-            if not block:
-                return b"".join(parts)
-            parts.append(block)
+        for block in _read_blocks(stream, path):
+            blocks.append(block)
             size += len(block)
-            if size > most:
-                remedy = "see whether it is what it should be, or split it"
-                raise InputError(f"holds more than {most >> 20:,} MiB", path=str(path), remedy=remedy)
+            if size > max_size:
+                remedy = "check that it is the right file, or split it"
+                raise InputError(f"holds more than {max_size >> 20:,} MiB", path=str(path), remedy=remedy)
+    return b"".join(blocks)
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path is there and neither a regular file nor a folder: a pipe, a device, a socket."""
+    """Whether a path exists and is neither a regular file nor a folder: a pipe, a device, a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def followed(path: Path) -> Path:
-    """The file that a path means: a symbolic link is followed, so that writing there keeps the link."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+def is_stdout(path: str | Path) -> bool:
+    """Whether an output path means standard output: ``-`` or ``/dev/stdout``."""
+    return str(path) in _STDOUT
+
+
+def name_original(error: EntaugError, copy: Path, path: str | Path) -> None:
+    """Let an error name the file that was given instead of its temporary copy.
+
+    Args:
+        error: the error.
+        copy: the copy that was read.
+        path: the file that was given, or ``-``.
+    """
+    if error.path == str(copy):
+        error.path = "<stdin>" if str(path) == STDIN else str(path)
 
 
 @contextlib.contextmanager
-def rereadable(path: str | Path) -> Iterator[Path]:
-    """A path to read as often as needed.
+def rereadable_path(path: str | Path) -> Iterator[Path]:
+    """A path that can be read as often as needed.
 
-    What can be read only once (standard input, a pipe) is kept in a temporary file of the same name for the while.
+    What can be read only once (standard input, a pipe) is copied to a temporary file of the same name. Errors raised
+    in the block name the original.
+
+    Args:
+        path: the file, or ``"-"`` for standard input.
+
+    Yields:
+        The path itself, or that of the copy, which exists until the block ends.
 
     Raises:
         InputError: it cannot be read.
-        OutputError: there is no room to keep it.
+        OutputError: there is no space for the copy.
     """
     path = as_path(path)
-    standard = str(path) == STDIN
+    is_stdin = str(path) == STDIN
     try:
-        once = standard or is_special(path)
+        once = is_stdin or is_special(path)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
     if not once:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
-        kept = Path(folder, "stdin" if standard else path.name)
+        copy = Path(folder, "stdin" if is_stdin else path.name)
         try:
-            raw = sys.stdin.buffer if standard else path.open("rb")
+            raw = sys.stdin.buffer if is_stdin else path.open("rb")
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
         try:
-            with kept.open("wb") as copy:
-                shutil.copyfileobj(raw, copy)
+            with copy.open("wb") as out:
+                shutil.copyfileobj(raw, out)
         except OSError as error:
-            raise output_error(kept, error) from None
+            message = f"cannot be written ({error.strerror})"
+            raise OutputError(message, path=str(copy), remedy="free some space") from None
         finally:
-            if not standard:
+            if not is_stdin:
                 raw.close()
-        yield kept
+        try:
+            yield copy
+        except EntaugError as error:
+            name_original(error, copy, path)
+            raise
 
 
-def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:
+def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:
     """The lines of a UTF-8 file, about a megabyte at a time.
 
     A byte-order mark and carriage returns before line feeds are dropped. Only a line feed ends a line: a token may
@@ -177,35 +224,25 @@ def line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
     with open_bytes(path) as stream:
         if start:
             stream.seek(start)
-        left = None if stop is None else stop - start
-        while True:
-            try:
-                block = stream.read(_CHUNK if left is None else min(_CHUNK, left))
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it anew") from None
-            except OSError as error:
-                raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
-            if left is not None:
-                left -= len(block)
-            if number == 1 and not rest and not start and block.startswith(_BOM):
-                block = block[len(_BOM) :]
-            data = rest + block
+        for block in _read_blocks(stream, path, None if stop is None else stop - start):
+            text = block
+            if number == 1 and not rest and not start and text.startswith(_BOM):
+                text = text[len(_BOM) :]
+            data = rest + text
             if block:
                 cut = data.rfind(b"\n") + 1
                 data, rest = data[:cut], data[cut:]
-            if len(rest) > _LINE:
-                remedy = "see whether it is what it should be"
-                raise InputError(f"a line of more than {_LINE >> 20} MiB", path=str(path), line=number, remedy=remedy)
+            if len(rest) > _MAX_LINE:
+                message = f"a line of more than {_MAX_LINE >> 20} MiB"
+                raise InputError(message, path=str(path), line=number, remedy="check that it is the right file")
             if data:
-                lines = _decode(data, number, path)
+                lines = _split_lines(data, number, path)
                 yield number, lines
                 number += len(lines)
-            if not block:
-                return
 
 
-def refuse_nul(lines: list[str], first: int, path: Path) -> None:
-    """Raise where lines hold a NUL character: none is in a text, and JSON has none between its quotes either.
+def check_no_nul(lines: list[str], first: int, path: Path) -> None:
+    """Check that no line holds a NUL character, which occurs in no text.
 
     Args:
         lines: the lines.
@@ -213,28 +250,32 @@ def refuse_nul(lines: list[str], first: int, path: Path) -> None:
         path: their file.
 
     Raises:
-        InputError: one does.
+        InputError: a line does.
     """
     for number, line in enumerate(lines, start=first):
         if "\0" in line:
-            remedy = "see whether it is text, and remove it: tr -d '\\0'"
+            remedy = "check that it is text, and remove the character: tr -d '\\0'"
             raise InputError("holds a NUL character", path=str(path), line=number, remedy=remedy)
 
 
-def encoded(text: str, *, first: bool) -> bytes:
-    """The bytes of a text, which may be the first of its file.
+def encode_text(text: str, *, first: bool) -> bytes:
+    """Encode text for a file.
 
     A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
-    when it is read; else the character would be.
+    when it is read; otherwise the character would be.
+
+    Args:
+        text: the text.
+        first: whether the file begins with it.
     """
     data = text.encode("utf-8", "surrogatepass")
     return _BOM + data if first and data.startswith(_BOM) else data
 
 
-def _decode(data: bytes, number: int, path: Path) -> list[str]:
+def _split_lines(data: bytes, number: int, path: Path) -> list[str]:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-    text = decoded(data, path, number)
+    text = decode_text(data, path, number)
     if b"\r" in data and b"\n" not in data:
         remedy = "convert it first: tr '\\r' '\\n'"
         raise InputError("lines end with lone carriage returns", path=str(path), line=number, remedy=remedy)
@@ -244,12 +285,12 @@ def _decode(data: bytes, number: int, path: Path) -> list[str]:
     return lines
 
 
-def decoded(data: bytes, path: Path, number: int = 1) -> str:
-    """Bytes of a file as text.
+def decode_text(data: bytes, path: Path, number: int = 1) -> str:
+    """Decode UTF-8.
 
     Args:
         data: the bytes.
-        path: whose they are.
+        path: their file.
         number: the line that they begin in.
 
     Raises:
@@ -259,65 +300,10 @@ def decoded(data: bytes, path: Path, number: int = 1) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = number + data.count(b"\n", 0, error.start)
-        for magic, kind, remedy in _OTHERS:
+        for magic, kind, remedy in _BINARY_KINDS:
             if number == 1 and data.startswith(magic):
                 raise InputError(f"not text but {kind}", path=str(path), remedy=remedy) from None
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        what = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
+        message = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
         remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
-        raise InputError(what, path=str(path), line=line, remedy=remedy) from None
-
-
-@contextlib.contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content is at `path` only once it is complete.
-
-    Writes beside the target and moves into place; gzipped, without a time stamp, when the name ends in ``.gz``. Where
-    the path is a link, what it names is written and the link stays. A pipe or a device is written straight to.
-
-    Raises:
-        OutputError: the folder is missing or cannot be written, or the disk is full.
-    """
-    try:
-        if is_special(path):
-            with path.open("wb") as raw, _zipped(path, raw) as out:
-                yield out
-            return
-        real = followed(path)
-        beside = real.with_name(f".{real.name}.{os.getpid()}.tmp")
-        try:
-            with beside.open("wb") as raw, _zipped(path, raw) as out:
-                yield out
-            beside.replace(real)
-        finally:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise output_error(path, error) from None
-
-
-@contextlib.contextmanager
-def _zipped(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
-    """The stream, through gzip where the name asks for it."""
-    if path.suffix != ".gz":
-        yield raw
-        return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
-        yield cast("BinaryIO", zipped)
-
-
-_REMEDIES = {
-    errno.ENOSPC: "free some space or write elsewhere",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOENT: "make the folder first",
-    errno.ENOTDIR: "make the folder first",
-    errno.EISDIR: "name a file, not a folder",
-    errno.ELOOP: "mend the links",
-    errno.EPIPE: "its reader went away",
-}
-
-
-def output_error(path: Path, error: OSError) -> OutputError:
-    """The error for a failed write, with what to do about it."""
-    remedy = _REMEDIES.get(error.errno or 0, "check its permissions")
-    return OutputError(f"cannot be written ({error.strerror})", path=str(path), remedy=remedy)
+        raise InputError(message, path=str(path), line=line, remedy=remedy) from None

@@ -12,7 +12,7 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, check_share, is_number
-from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 from entaug.stopwords import stop_words
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
@@ -74,7 +74,7 @@ class Validity(Filter):
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         self._odd = {token for sentence in gold for token in sentence.tokens if _is_odd(token)}
-        self._mentions = {_lowered(sentence.words(m)) for sentence in gold for m in sentence.mentions}
+        self._mentions = {_lowered(sentence.mention_tokens(m)) for sentence in gold for m in sentence.mentions}
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         return [next(self._faults(*pair), None) for pair in zip(made, sources, strict=True)]
@@ -83,7 +83,7 @@ class Validity(Filter):
         """What is wrong with a sentence, the worst first."""
         if source is not None and source.mentions and not made.mentions:
             yield _NO_MENTION
-        new = [words for m in made.mentions if _lowered(words := made.words(m)) not in self._mentions]
+        new = [words for m in made.mentions if _lowered(words := made.mention_tokens(m)) not in self._mentions]
         if any(not any(map(_is_word, words)) for words in new):
             yield _NO_WORD
         # As it is written: "US" and "Who" are names where "us" and "who" are none.
@@ -186,7 +186,7 @@ class Duplicates(Filter):
         ]
         left = [i for i, reason in enumerate(found) if reason is None]
         if self.least is not None and left:
-            near = nearest([made[i] for i in left], list(self._gold.values()), least=self.least)
+            near = find_near_duplicates([made[i] for i in left], list(self._gold.values()), min_similarity=self.least)
             for i, neighbour in zip(left, near, strict=True):
                 source = sources[i]
                 if source is not None and similarity(made[i], source) >= self.least:
@@ -237,7 +237,7 @@ class Mentions(Filter):
 
     def _mentions(self, sentence: Sentence) -> Counter[tuple[str, str]]:
         return Counter(
-            (m.label, "\0".join(sentence.words(m)).casefold() if self.words else "") for m in sentence.mentions
+            (m.label, "\0".join(sentence.mention_tokens(m)).casefold() if self.words else "") for m in sentence.mentions
         )
 
 
@@ -306,7 +306,7 @@ class Leakage(Filter):
         read = [_lowered(sentence.tokens) for sentence in made]
         found = [_HELD_OUT if own in self._held_out else None for own in read]
         if self.least is not None:
-            near = nearest(made, list(self._held_out.values()), least=self.least)
+            near = find_near_duplicates(made, list(self._held_out.values()), min_similarity=self.least)
             found = [reason or (_NEAR_HELD_OUT if one else None) for reason, one in zip(found, near, strict=True)]
         return [
             reason or (_RUN if self._runs_of([own]) & self._runs else None)

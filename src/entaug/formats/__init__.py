@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, CorpusStream, Sentence
-from entaug.errors import EntaugError, InputError, OutputError, ParameterError, UnknownNameError
-from entaug.files.streams import STDIN, as_path, atomic, encoded, is_special, open_bytes, rereadable
-from entaug.formats.base import Dialect, Format, Reading
-from entaug.formats.buffered import BufferedFormat, write_buffered
+from entaug.corpus import Corpus, CorpusStream
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
+from entaug.files.streams import as_path, is_special, open_bytes, rereadable_path
+from entaug.formats.base import Format, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.opened import OpenedFile
 
-__all__ = ["FORMATS", "OpenedFile", "find", "named", "open_file", "read", "read_each", "stream", "target", "write"]
+__all__ = ["FORMATS", "OpenedFile", "find", "open_file", "read", "read_each", "stream", "target", "write"]
 
 FORMATS = {
     # Those that are told by what they hold come first, those that nearly anything could be last.
@@ -76,24 +78,6 @@ def _looked_for(path: Path) -> Format:
             "is a directory of no known format", path=str(path), remedy=f"name a file in it; known: {known}"
         )
     return next((one for one in named if one.name in _USUAL), find("conll"))
-
-
-@dataclass(frozen=True)
-class OpenedFile:
-    """A file that was looked at: its format and layout."""
-
-    path: Path
-    format: Format
-    dialect: Dialect
-
-    @property
-    def heading(self) -> str:
-        """What a file of this layout begins with, before its first sentence."""
-        return getattr(self.dialect, "heading", "")
-
-    def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
-        """The sentences, streamed."""
-        return self.format.read(self.path, self.dialect, reading or Reading())
 
 
 def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
@@ -191,13 +175,9 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         >>> read(file).labels
         ('PER',)
     """
-    with rereadable(path) as kept:
-        try:
-            opened = open_file(kept, format, **options)
-            return Corpus(opened.sentences(Reading(repair=repair)), str(path))
-        except EntaugError as error:
-            named(error, kept, path)
-            raise
+    with rereadable_path(path) as kept:
+        opened = open_file(kept, format, **options)
+        return Corpus(opened.sentences(Reading(repair=repair)), str(path))
 
 
 def read_each(
@@ -225,28 +205,18 @@ def read_each(
     used: set[str] = set()
     found = []
     for path in paths:
-        with rereadable(path) as kept:
-            try:
-                by_name = _by_extension(kept)
-                own = find(format) if format and (not by_name or format in {o.name for o in by_name}) else None
-                own = own or _looked_for(kept)
-                fitting = {n: v for n, v in given.items() if n in type(own.dialect()).__dataclass_fields__}
-                used |= fitting.keys()
-                opened = open_file(kept, own.name, **fitting)
-                found.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
-            except EntaugError as error:
-                named(error, kept, path)
-                raise
+        with rereadable_path(path) as kept:
+            by_name = _by_extension(kept)
+            own = find(format) if format and (not by_name or format in {o.name for o in by_name}) else None
+            own = own or _looked_for(kept)
+            fitting = {n: v for n, v in given.items() if n in type(own.dialect()).__dataclass_fields__}
+            used |= fitting.keys()
+            opened = open_file(kept, own.name, **fitting)
+            found.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
     if found and not beside:
         for name in given.keys() - used:
             raise ParameterError(f"no file given here is of a format with an option {name!r}")
     return found
-
-
-def named(error: EntaugError, kept: Path, name: str | Path) -> None:
-    """Let an error speak of what was given, not of its temporary copy."""
-    if error.path == str(kept):
-        error.path = "<stdin>" if str(name) == STDIN else str(name)
 
 
 def stream(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> CorpusStream:
@@ -280,12 +250,4 @@ def write(
         OutputError: the file cannot be written.
     """
     to = target(path, format, None if like is None else open_file(like), **options)
-    if isinstance(to.format, BufferedFormat):
-        return write_buffered(to.format, to.dialect, sentences, to.path)
-    count = 0
-    with atomic(to.path) as out:
-        for sentence in sentences:
-            text = to.format.dump(sentence, to.dialect)
-            out.write(encoded(text if count else to.heading + text, first=not count))
-            count += 1
-    return count
+    return to.write(sentences)

@@ -16,10 +16,10 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.streams import beginning, line_chunks
+from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
 from entaug.formats.records import nothing_in_it, parsed
 
@@ -63,7 +63,7 @@ class Jsonl:
 
     def recognises(self, path: Path) -> bool:
         """Whether the first line begins like a JSON object or array."""
-        for line in beginning(path).decode("utf-8-sig", "replace").splitlines():
+        for line in read_beginning(path).decode("utf-8-sig", "replace").splitlines():
             if line.strip():
                 # A row of columns may start with a bracket too, but then it does not hold a field name.
                 return line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
@@ -79,7 +79,7 @@ class Jsonl:
     def look(self, path: Path, **options: Any) -> JsonlDialect:
         """Find the layout from the first entity of the file; faults are left for reading to tell."""
         ids = texts = False
-        for _, lines in line_chunks(path):
+        for _, lines in read_line_chunks(path):
             for line in lines:
                 try:
                     record = orjson.loads(line)
@@ -106,7 +106,7 @@ class Jsonl:
         del dialect  # both styles are read, entity by entity
         seen: dict[str, int] = {}
         empty = True
-        for first, lines in line_chunks(path, start, stop):
+        for first, lines in read_line_chunks(path, start, stop):
             for number, line in enumerate(lines, start=first):
                 if not line or line.isspace():
                     continue
@@ -254,11 +254,11 @@ def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, st
     """The white space after each token of a text, none where it is not theirs; and that before the first."""
     if type(text) is not str or not all(type(token) is str for token in tokens):
         return None, ""
-    spaces = spaces_in(tokens, text)  # a token may begin with white space itself
+    spaces = align_spaces(tokens, text)  # a token may begin with white space itself
     if spaces is not None or not tokens or not text[:1].isspace():
         return spaces, ""
     rest = text.lstrip()
-    spaces = spaces_in(tokens, rest)
+    spaces = align_spaces(tokens, rest)
     return spaces, "" if spaces is None else text[: len(text) - len(rest)]
 
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
-from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
+from entaug.spacing import infer_spaces
 
 __all__ = [
     "OTHER_TOKENS",
@@ -117,9 +118,9 @@ def record_in(value: Any) -> dict[str, Any]:
 
 def beginnings(path: Path, most: int = 20) -> list[Any]:
     """The values of the first lines of a file; no error, whatever is in it."""
-    data = beginning(path)
+    data = read_beginning(path)
     if b"\n" not in data.strip():
-        data = beginning(path, _MOST)
+        data = read_beginning(path, _MOST)
     values = []
     for line in data.decode("utf-8-sig", "replace").split("\n")[:most]:
         if line.strip():
@@ -132,12 +133,12 @@ def beginnings(path: Path, most: int = 20) -> list[Any]:
 
 def firsts_of_array(path: Path, most: int = 100) -> Iterator[Any]:
     """The first values of a JSON array; none where the file is no array, or cannot be read. No error."""
-    data = beginning(path)
+    data = read_beginning(path)
     if not data.decode("utf-8-sig", "replace").lstrip().startswith("["):
         return
     decoder = json.JSONDecoder()
     for size in (0, _MOST):
-        text = (beginning(path, size) if size else data).decode("utf-8-sig", "replace")
+        text = (read_beginning(path, size) if size else data).decode("utf-8-sig", "replace")
         place = text.index("[") + 1
         values: list[Any] = []
         with contextlib.suppress(ValueError, RecursionError):  # at the end of what was read, or of the array
@@ -183,7 +184,7 @@ def write_array(path: Path, records: Iterable[str]) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    with atomic(path) as out:
+    with atomic_file(path) as out:
         before = b"[\n"
         for record in records:
             out.write(before + record.encode())
@@ -247,7 +248,7 @@ def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
     """
     before = before_of(sentence)
     tokens = sentence.tokens
-    spaces = spacing(tokens) if sentence.spaces is None else sentence.spaces
+    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
     parts = [before] if before else []
     bounds = []
     place = len(before)
@@ -372,7 +373,7 @@ class TextLines(abc.ABC):
         """
         seen: dict[str, int] = {}
         empty = True
-        for first, lines in line_chunks(path, start, stop):
+        for first, lines in read_line_chunks(path, start, stop):
             for number, line in enumerate(lines, start=first):
                 if not line or line.isspace():
                     continue

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError, UnknownNameError
-from entaug.files.locks import locked
+from entaug.files.locks import lock
 
 __all__ = ["Asset", "assets", "cache_dir", "path", "prepare", "verify"]
 
@@ -302,13 +302,12 @@ def _prepare_one(asset: Asset, source: Path | None, offline: bool, progress: Say
             raise MissingExtraError(package, asset.extra)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target, lambda: progress(f"{target.name}: another run is preparing it; waiting")) as alone:
+        with lock(target, lambda: progress(f"{target.name}: another run is preparing it; waiting")):
             if is_ready():  # made by another run while this one waited
                 progress(f"{asset.name}: ready")
                 return
-            if alone:
-                for stale in target.parent.glob(f".{asset.name}.*/"):
-                    shutil.rmtree(stale, ignore_errors=True)
+            for stale in target.parent.glob(f".{asset.name}.*/"):
+                shutil.rmtree(stale, ignore_errors=True)
             with tempfile.TemporaryDirectory(
                 prefix=f".{asset.name}.", dir=target.parent, ignore_cleanup_errors=True
             ) as beside:

@@ -1,13 +1,13 @@
-"""What a person decided about augmented sentences, looking through a report: read for `entaug augment --apply-review`.
+"""The decisions of a reviewer about augmented sentences, exported from an HTML report.
 
-A review is a JSON object: ``{"entaug": "review", "version": 1, "decisions": [...]}``, each decision an object with
-``fingerprint`` (that of the sentence, in hexadecimal digits: `Sentence.fingerprint`), ``decision`` (``"accept"`` or
-``"reject"``) and, where known, ``method`` and ``id``. Sentences are known again by their content, because not every
-format carries ids.
+A review is a JSON object: ``{"entaug": "review", "version": 1, "decisions": [...]}``. Each decision is an object with
+``fingerprint`` (`Sentence.fingerprint` in hexadecimal digits), ``decision`` (``"accept"`` or ``"reject"``) and, where
+known, ``method`` and ``id``. Sentences are identified by their content, because not every format stores ids.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,17 +19,17 @@ from entaug.errors import InputError
 
 __all__ = ["Review", "read_review"]
 
-_REMEDY = "export the decisions from a report anew"
+_REMEDY = "export the decisions from a report again"
 
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions about sentences.
+    """Decisions about augmented sentences.
 
     Args:
-        decisions: by the number of a sentence's fingerprint the last decision about it, and by its id too: whether it
-            is wanted.
-        others: how many decisions are about sentences of other methods.
+        decisions: whether a sentence is accepted, by the number of its fingerprint and its id; under the id None, the
+            last decision about any sentence with that fingerprint.
+        others: the number of decisions about sentences of other methods, which are left out.
     """
 
     decisions: Mapping[tuple[int, str | None], bool] = field(default_factory=dict)
@@ -37,78 +37,77 @@ class Review:
 
     @property
     def rejected(self) -> frozenset[int]:
-        """The fingerprints of what is not wanted."""
-        return frozenset(number for (number, _), wanted in self.decisions.items() if not wanted)
+        """The fingerprint numbers of all rejected sentences."""
+        return frozenset(fingerprint for (fingerprint, _), accepted in self.decisions.items() if not accepted)
 
-    def refuses(self, number: int, name: str | None) -> bool:
-        """Whether a sentence is not wanted.
+    def rejects(self, fingerprint: int, id: str | None) -> bool:
+        """Whether a sentence is rejected.
 
-        Where two sentences with one content were decided on in two ways, the id tells which is which.
+        The id distinguishes sentences of equal content with different decisions.
 
         Args:
-            number: of its fingerprint.
-            name: its id.
+            fingerprint: `Sentence.fingerprint_number` of the sentence.
+            id: the id of the sentence.
         """
-        wanted = self.decisions.get((number, name))
-        return not (self.decisions.get((number, None), True) if wanted is None else wanted)
+        return not self.decisions.get((fingerprint, id), self.decisions.get((fingerprint, None), True))
 
 
 def read_review(path: str | Path, method: str | None = None) -> Review:
     """Read the decisions that a report exported.
 
     Args:
-        path: the file.
-        method: leave out decisions about sentences of other methods.
+        path: the exported file.
+        method: name of the method whose sentences are of interest; decisions about others are counted and left out.
+
+    Returns:
+        The decisions; of several about one sentence the last.
 
     Raises:
-        InputError: it cannot be read, or is no such file; of two decisions about one sentence the later holds.
+        InputError: the file cannot be read or is no review.
 
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp(), "review.json")
         >>> _ = file.write_text('''{"entaug": "review", "version": 1, "decisions": [
         ...     {"fingerprint": "00000000000000ff", "method": "mr", "decision": "reject"}]}''')
-        >>> read_review(file).refuses(0xFF << 56, None), read_review(file, method="sr").others
+        >>> read_review(file).rejects(0xFF, None), read_review(file, method="sr").others
         (True, 1)
     """
-    name = str(path)
+
+    def fault(message: str) -> InputError:
+        return InputError(message, path=str(path), remedy=_REMEDY)
+
     try:
         data = orjson.loads(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=name, remedy=_REMEDY) from None
+        raise fault(f"cannot be read ({error.strerror})") from None
     except orjson.JSONDecodeError as error:
-        raise InputError(f"no JSON ({error})", path=name, remedy=_REMEDY) from None
+        raise fault(f"is not JSON ({error})") from None
     if not isinstance(data, dict) or data.get("entaug") != "review" or not isinstance(data.get("decisions"), list):
-        raise InputError("is no review: it lacks its mark or its decisions", path=name, remedy=_REMEDY)
+        raise fault('is not a review: "entaug": "review" or its decisions are missing')
     if data.get("version") != 1:
-        version = data.get("version")
-        raise InputError(f"is a review of version {version!r}, and this entaug reads 1", path=name, remedy=_REMEDY)
-    decided: dict[tuple[int, str | None], bool] = {}
+        raise fault(f"has version {data.get('version')!r} of the review format, and this entaug reads version 1")
+    decisions: dict[tuple[int, str | None], bool] = {}
     others = 0
-    for count, one in enumerate(data["decisions"], start=1):
-        number, wanted = _decision(one, count, name)
-        if method is not None and one.get("method") not in (None, "", method):
+    for number, decision in enumerate(data["decisions"], start=1):
+        if problem := _problem(decision):
+            raise fault(f"decision {number} {problem}")
+        if method is not None and decision.get("method") not in (None, "", method):
             others += 1
             continue
-        decided[number, None] = wanted
-        if isinstance(one.get("id"), str):
-            decided[number, one["id"]] = wanted
-    return Review(decided, others)
+        fingerprint, sentence_id = int(decision["fingerprint"], 16), decision.get("id")
+        decisions[fingerprint, None] = decision["decision"] == "accept"
+        if isinstance(sentence_id, str):
+            decisions[fingerprint, sentence_id] = decision["decision"] == "accept"
+    return Review(decisions, others)
 
 
-def _decision(one: Any, number: int, name: str) -> tuple[int, bool]:
-    def fault(what: str) -> InputError:
-        return InputError(f"decision {number} {what}", path=name, remedy=_REMEDY)
-
-    if not isinstance(one, dict):
-        raise fault("is no object")
-    digits, decision = one.get("fingerprint"), one.get("decision")
-    try:
-        digest = bytes.fromhex(digits) if isinstance(digits, str) else b""
-    except ValueError:
-        digest = b""
-    if len(digest) != 8:
-        raise fault("has no fingerprint of 16 hexadecimal digits")
-    if decision not in ("accept", "reject"):
-        raise fault(f"is neither accept nor reject but {decision!r}")
-    return int.from_bytes(digest, "little"), decision == "accept"
+def _problem(decision: Any) -> str | None:
+    """What is wrong with a decision; None where nothing is."""
+    if not isinstance(decision, dict):
+        return "is not an object"
+    if not re.fullmatch("[0-9a-fA-F]{16}", str(decision.get("fingerprint"))):
+        return "has no fingerprint of 16 hexadecimal digits"
+    if decision.get("decision") not in ("accept", "reject"):
+        return f"must be accept or reject, not {decision.get('decision')!r}"
+    return None

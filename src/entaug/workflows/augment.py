@@ -15,20 +15,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter, RunStatistics
 from entaug.augmenters.run import REVIEWED, Run
-from entaug.data import FILL, Sentence
-from entaug.errors import EntaugError, InputError, LossError
+from entaug.data import PLACEHOLDER, Sentence
+from entaug.errors import InputError, LossError
+from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
-from entaug.files.streams import atomic, is_special, open_bytes, rereadable
-from entaug.formats import OpenedFile, find, named, open_file, target
+from entaug.files.streams import is_special, name_original, open_bytes, rereadable_path
+from entaug.formats import OpenedFile, find, open_file, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import BufferedFormat, finish_buffered
+from entaug.formats.buffered import BufferedFormat
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     STDOUT,
@@ -147,18 +147,18 @@ def augment_file(
     aside = aside_path(rejected, input, output, force=force)
     check_apart([output, rejected], [review])
     decided = read_review(review, augmenter.info.name) if review is not None else Review()
-    with rereadable(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable_path(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
             check_kind(output, to.format, force=force)
             finish = None
             if isinstance(to.format, BufferedFormat):
-                finish = partial(finish_buffered, to.format, to.dialect, force=force)
+                finish = lambda draft, _output: to.finish(draft, force=force)  # noqa: E731
             if str(output) in STDOUT or is_special(Path(output)):
                 standard = str(output) in STDOUT
-                stream = sys.stdout.buffer if standard else stack.enter_context(atomic(Path(output)))
-                sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic(aside)) if aside else None)
+                stream = sys.stdout.buffer if standard else stack.enter_context(atomic_file(Path(output)))
+                sink: Sink = StreamSink(stream, to.heading, stack.enter_context(atomic_file(aside)) if aside else None)
             else:
                 job = _job_key(
                     kept,
@@ -182,9 +182,8 @@ def augment_file(
             )
             with sink:
                 _augment(source, to, sink, augmenter, summary, only_new, repair, progress, decided, bool(aside))
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     summary.seconds = time.monotonic() - begun
     return summary
 
@@ -229,7 +228,7 @@ def _augment(
         carried=lambda sentence: to.format.carried(sentence, to.dialect),
         put=_putting(to, lines, summary, filled),
         put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
-        reviewed=decided.refuses if decided.decisions else None,
+        reviewed=decided.rejects if decided.decisions else None,
     )
     summary.tally = run.tally
     sentences = source.sentences(Reading(repair=repair))
@@ -257,7 +256,7 @@ def _augment(
         )
     summary.notes += augmenter.advice(run.tally)
     if filled:
-        summary.notes.append(f"new words have {FILL!r} in other columns ({', '.join(sorted(filled))})")
+        summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({', '.join(sorted(filled))})")
 
 
 def _other_tags(source: OpenedFile) -> list[str]:
@@ -286,7 +285,7 @@ def _putting(
             filled.update(
                 name
                 for name, values in made.columns.items()
-                if name not in filled and FILL in values and FILL not in source.columns[name]
+                if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
             )
         return True
 
@@ -397,10 +396,10 @@ def check_file(
         InputError: the file cannot be read at all.
     """
     summary = CheckSummary(str(input))
-    with rereadable(input) as kept:
+    with rereadable_path(input) as kept:
 
         def note(error: InputError) -> None:
-            named(error, kept, input)
+            name_original(error, kept, input)
             summary.faults.append(str(error))
             if on_fault:
                 on_fault(str(error))
@@ -416,7 +415,7 @@ def check_file(
                 seen.add(hash((sentence.tokens, sentence.mentions)))
         except InputError as error:
             if error.line is None:
-                named(error, kept, input)
+                name_original(error, kept, input)
                 raise
             note(error)
         summary.repaired, summary.notes = reading.repaired, reading.notes
@@ -459,7 +458,7 @@ def convert_file(
     """
     check_losses(lose)
     check_output(output, input, force=force, folders=True)
-    with rereadable(input) as kept, contextlib.ExitStack() as stack:
+    with rereadable_path(input) as kept, contextlib.ExitStack() as stack:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             to = target(format_name(output), to_format, source, **(write_options or {}))
@@ -473,7 +472,7 @@ def convert_file(
                 held = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="entaug-")), "lines.jsonl")
                 out: IO[bytes] = stack.enter_context(held.open("wb"))
             else:
-                out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output)))
+                out = sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic_file(Path(output)))
             sink = StreamSink(out, to.heading)
             dump, dialect, lost = to.format.dump, to.dialect, to.format.lost
             lines = []
@@ -488,14 +487,13 @@ def convert_file(
             out.flush()
             refuse_loss(summary.lost, lose, to)
             if isinstance(to.format, BufferedFormat):
-                finish_buffered(to.format, to.dialect, held, Path(output), force=force)
+                to.finish(held, force=force)
             elif standard:
                 with held.open("rb") as lines_held:
                     shutil.copyfileobj(lines_held, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
             summary.repaired = reading.repaired
             summary.notes = reading.notes
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     return summary

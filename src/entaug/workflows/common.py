@@ -10,11 +10,14 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
+from entaug.files.atomic import follow_link, output_error
 from entaug.files.sinks import left_by
-from entaug.files.streams import STDIN, followed, is_special, output_error
+from entaug.files.streams import STDIN, is_special
 from entaug.formats import OpenedFile
 from entaug.formats.base import Format, Reading
-from entaug.formats.buffered import BufferedFormat, check_folder
+from entaug.formats.buffered import BufferedFormat, check_replaceable
+from entaug.progress import Progress
+from entaug.progress import no_progress as silent
 
 __all__ = [
     "LOSSES",
@@ -36,13 +39,6 @@ __all__ = [
 
 STDOUT = ("-", "/dev/stdout")
 _BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many sentences of it are done, and of how many if known."""
-
-
-def silent(what: str, done: int, total: int | None) -> None:
-    """No progress."""
 
 
 def guess(opened: OpenedFile, progress: Progress) -> int | None:
@@ -110,7 +106,7 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
             raise OutputError("holds the input, which is never changed", path=str(path), remedy="name another output")
         if path.exists() and not force and not path.is_dir():
             raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
-        with tempfile.TemporaryFile(dir=followed(path).parent):
+        with tempfile.TemporaryFile(dir=follow_link(path).parent):
             pass
     except OSError as error:
         raise output_error(path, error) from None
@@ -163,7 +159,7 @@ def check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
     if folder and path.is_file():
         raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
     if isinstance(format_, BufferedFormat) and folder and path.is_dir():
-        check_folder(format_, path, force=force)
+        check_replaceable(format_, path, force=force)
     if not folder and str(output).endswith("/") and not path.is_dir():
         what = f"is the name of a folder, and {format_.title} is written as a file"
         raise OutputError(what, path=str(output), remedy="name a file, or make the folder and name a file in it")

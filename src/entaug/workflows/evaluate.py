@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, Sentence
-from entaug.errors import EntaugError, InputError, OutputError
+from entaug.corpus import Corpus
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError
 from entaug.experiment.subsets import draw, rest
+from entaug.files.atomic import atomic_file, output_error
 from entaug.files.sinks import Counts, StreamSink
-from entaug.files.streams import STDIN, atomic, output_error, rereadable
-from entaug.formats import named, open_file, read
+from entaug.files.streams import STDIN, rereadable_path
+from entaug.formats import open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.scoring.span_f1 import Scores, score
@@ -87,7 +89,7 @@ def subset_file(
         InputError: the input is faulty, or smaller than a subset.
         OutputError: a file exists or cannot be written. None appears then.
     """
-    with rereadable(input) as kept:
+    with rereadable_path(input) as kept:
         try:
             source = open_file(kept, from_format, **(read_options or {}))
             reading = Reading(repair=repair)
@@ -117,13 +119,12 @@ def subset_file(
                     if isinstance(source.format, BufferedFormat):
                         write_buffered(source.format, source.dialect, sentences, paths[part], force=force)
                     else:
-                        sink = StreamSink(stack.enter_context(atomic(paths[part])), source.heading)
+                        sink = StreamSink(stack.enter_context(atomic_file(paths[part])), source.heading)
                         sink.write([source.format.dump(sentence, source.dialect) for sentence in sentences])
                     for sentence in sentences:
                         summary.files[-1].counts.add(sentence)
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     return summary
 
 
@@ -249,5 +250,5 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
     if str(output) in STDOUT:
         sys.stdout.write(text)
         return
-    with atomic(Path(output)) as out:
+    with atomic_file(Path(output)) as out:
         out.write(text.encode())

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.augmented import AugmentedPair, pair_with_sources
 from entaug.augmenters.run import REVIEWED
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, ParameterError
+from entaug.errors import InputError, ParameterError
+from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, StreamSink
-from entaug.files.streams import atomic, encoded, rereadable
+from entaug.files.streams import encode_text, rereadable_path
 from entaug.filters import Filter, create_filters, judge_all
-from entaug.formats import OpenedFile, find, named, open_file, read_each, target
+from entaug.formats import OpenedFile, find, open_file, read_each, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.report.review import Review, read_review
@@ -38,7 +40,6 @@ from entaug.workflows.common import (
     silent,
     watched,
 )
-from entaug.workflows.pairs import Pair, pair_up
 
 __all__ = ["FilterSummary", "filter_file"]
 
@@ -133,7 +134,7 @@ def filter_file(
     check_output(output, input, force=force, folders=True)
     options = read_options or {}
     aside = aside_path(rejected, input, output, force=force)
-    with rereadable(input) as kept:
+    with rereadable_path(input) as kept:
         try:
             source = open_file(kept, from_format, **options)
             to = target(format_name(output), to_format, source, **(write_options or {}))
@@ -151,7 +152,7 @@ def filter_file(
             if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
                 # Comments of a CoNLL file that the input has, so that the output has them too.
                 to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
-            pairs = pair_up(sentences, known)
+            pairs = pair_with_sources(sentences, known)
             if not any(pairs):
                 raise InputError(
                     "no sentence says that it was made" if known is None else "no sentence in it was made",
@@ -164,9 +165,8 @@ def filter_file(
                 one.fit(learned)
             reasons = _judged(pairs, filters, decided, progress)
             _write(sentences, reasons, to, output, aside, lose, force=force)
-        except EntaugError as error:
-            named(error, kept, input)
-            raise
+        finally:
+            pass
     unknown = len(decided.rejected) - sum(reason == REVIEWED.reason for reason in reasons)
     if unknown > 0:
         summary.notes[f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects are not here"] += 1
@@ -181,13 +181,15 @@ def filter_file(
     return summary
 
 
-def _source(pair: Pair) -> Sentence | None:
+def _source(pair: AugmentedPair) -> Sentence | None:
     """What a sentence was made of; what was written from nothing was made of nothing."""
-    own = pair.made.meta.get("entaug")
+    own = pair.augmented.meta.get("entaug")
     return None if isinstance(own, dict) and own.get("unconditioned") else pair.source
 
 
-def _check_sources(pairs: Sequence[Pair | None], filters: Sequence[Filter], path: str, gold: str | Path | None) -> None:
+def _check_sources(
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], path: str, gold: str | Path | None
+) -> None:
     """Raise before any work where a filter needs sources that are not there."""
     lost = [pair for pair in pairs if pair is not None and _source(pair) is None]
     for one in filters:
@@ -199,19 +201,18 @@ def _check_sources(pairs: Sequence[Pair | None], filters: Sequence[Filter], path
 
 
 def _judged(
-    pairs: Sequence[Pair | None], filters: Sequence[Filter], decided: Review, progress: Progress
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], decided: Review, progress: Progress
 ) -> list[str | None]:
     """For each sentence why it is refused; None for gold ones and those that are kept."""
-    found = [None if pair is None else pair.rejected for pair in pairs]  # what was refused before stays so
+    found = [None if pair is None else pair.rejection for pair in pairs]  # what was refused before stays so
     for i, pair in enumerate(pairs):
         if decided.decisions and pair is not None:
-            number = int.from_bytes(pair.made.fingerprint(), "little")
-            if decided.refuses(number, pair.made.id):
+            if decided.rejects(pair.augmented.fingerprint_number(), pair.augmented.id):
                 found[i] = REVIEWED.reason
     made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
     for start in range(0, len(made), _WINDOW):
         window = made[start : start + _WINDOW]
-        verdicts = judge_all(filters, [pair.made for _, pair in window], [_source(pair) for _, pair in window])
+        verdicts = judge_all(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
         for (i, _), verdict in zip(window, verdicts, strict=True):
             found[i] = verdict
         progress("judging", start + len(window), len(made))
@@ -235,17 +236,17 @@ def _write(
     with contextlib.ExitStack() as stack:
         if aside is not None:
             lines = find("jsonl")
-            out = stack.enter_context(atomic(aside))
+            out = stack.enter_context(atomic_file(aside))
             for sentence, reason in zip(sentences, reasons, strict=True):
                 if reason is not None:
                     own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
                     told = sentence.with_(meta={**sentence.meta, "entaug": own})
-                    out.write(encoded(lines.dump(told, lines.dialect()), first=False))
+                    out.write(encode_text(lines.dump(told, lines.dialect()), first=False))
         if isinstance(to.format, BufferedFormat):
             write_buffered(to.format, to.dialect, good, Path(output), force=force)
             return
         sink = StreamSink(
-            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic(Path(output))), to.heading
+            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic_file(Path(output))), to.heading
         )
         with sink:
             sink.write([to.format.dump(sentence, to.dialect) for sentence in good])

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_whole
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import ParameterError
-from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
@@ -240,12 +241,12 @@ class ConstituencyReplacement(Augmenter):
             if part and (size >= _TOGETHER or i == len(drawn) - 1):
                 contests = [
                     CandidateSet(
-                        [running_text(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
+                        [detokenize(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
                     )
                     for j in part
                 ]
                 if self.rescore == "masked":
-                    verdicts = decide(contests, 1, self.masked_lm_)
+                    verdicts = select_best(contests, 1, self.masked_lm_)
                 else:
                     verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):
@@ -259,7 +260,7 @@ class ConstituencyReplacement(Augmenter):
 def _said(sentence: Sentence, span: Span) -> object:
     """What a range says: its words, without case, and the mentions in it."""
     start, end = span
-    mentions = [m.shifted(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
+    mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
     return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
 
 

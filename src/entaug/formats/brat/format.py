@@ -27,11 +27,10 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spacing
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
-from entaug.files.folders import file_name, files_in, natural, sound
-from entaug.files.streams import decoded, read_bytes
+from entaug.files.folders import is_safe_name, natural_sort_key, safe_file_name, walk_files
+from entaug.files.streams import decode_text, read_bytes
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.brat.standoff import (
     MARK,
@@ -50,6 +49,7 @@ from entaug.formats.brat.standoff import (
 )
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, DOCUMENT, RANGES, Cutting, Text, cut, documents, joined
+from entaug.spacing import infer_spaces
 
 __all__ = ["Brat", "BratDialect"]
 
@@ -85,7 +85,7 @@ class Brat(BufferedFormat):
         """Whether a folder holds a text with its annotations, or a file is one of the two."""
         try:
             if path.is_dir():
-                files = (file for _, file in islice(files_in(path, Reading()), _LOOKED_AT) if file.suffix == ".ann")
+                files = (file for _, file in islice(walk_files(path), _LOOKED_AT) if file.suffix == ".ann")
                 return any(file.with_suffix(".txt").is_file() for file in files)
             other = {".ann": ".txt", ".txt": ".ann"}.get(path.suffix)
             return other is not None and path.is_file() and path.with_suffix(other).is_file()
@@ -195,7 +195,7 @@ class Brat(BufferedFormat):
                 lost.append("ids of mentions and lines that refer to them, of a sentence that has changed")
             elif ENTITY_FIELDS in sentence.meta:
                 lost.append("fields of mentions")
-        if sentence.id is not None and DOCUMENT not in sentence.meta and file_name(sentence.id) != sentence.id:
+        if sentence.id is not None and DOCUMENT not in sentence.meta and safe_file_name(sentence.id) != sentence.id:
             lost.append("id")
         if self.carried(sentence, dialect).tokens != sentence.tokens:
             lost.append("tokens that are not spaCy's")
@@ -212,7 +212,7 @@ class Brat(BufferedFormat):
         path.mkdir()
         taken: set[str] = set()
         for number, group in enumerate(_groups(sentences), start=1):
-            wanted = name = file_name(_name(group, number))
+            wanted = name = safe_file_name(_name(group, number))
             copy = 1
             while name in taken:
                 copy += 1
@@ -235,14 +235,18 @@ class Brat(BufferedFormat):
 def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path]]:
     """The documents: the name of each, and its ``.ann``."""
     if path.is_dir():
-        files = {name: file for name, file in files_in(path, reading) if name.endswith((".ann", ".txt"))}
+        files = {
+            name: file
+            for name, file in walk_files(path, lambda reason: reading.notes.update([reason]))
+            if name.endswith((".ann", ".txt"))
+        }
     elif path.suffix in (".ann", ".txt"):
         files = {file.name: file for file in (path.with_suffix(end) for end in (".ann", ".txt")) if file.is_file()}
         if path.with_suffix(".ann").name not in files:
             raise InputError("no .ann file beside it", path=str(path), remedy="name a pair, or a folder")
     else:
         raise InputError("is no .ann and no .txt file", path=str(path), remedy="name one, or a folder of both")
-    for name in sorted(files, key=lambda name: natural(name[:-4])):
+    for name in sorted(files, key=lambda name: natural_sort_key(name[:-4])):
         stem, ending = name[:-4], name[-4:]
         if ending == ".txt":
             if f"{stem}.ann" not in files:
@@ -254,7 +258,7 @@ def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path]]:
                 what = f"the {text.name} beside it is no regular file, or a link out of the folder"
                 remedy = "put a copy of the text there, or remove both"
             reading.fault(InputError(what, path=str(files[name]), remedy=remedy))
-        elif not sound(stem):
+        elif not is_safe_name(stem):
             told = "a file name that is not UTF-8, or holds control characters"
             reading.fault(InputError(told, path=ascii(str(files[name])), remedy="rename it"))
         else:
@@ -274,8 +278,8 @@ def _document(name: str, ann: Path, dialect: BratDialect, reading: Reading) -> l
     faults = Faults(ann, reading)
     txt = ann.with_suffix(".txt")
     try:
-        written = decoded(read_bytes(txt), txt)
-        bounds, others, laid = lines_of(decoded(read_bytes(ann), ann), faults)
+        written = decode_text(read_bytes(txt), txt)
+        bounds, others, laid = lines_of(decode_text(read_bytes(ann), ann), faults)
         made = _provenance(_beside(ann))
         text, shift, also = seen_as(written, bounds)
         mentions = mentions_of(bounds, text, shift, faults)
@@ -304,7 +308,7 @@ def _provenance(path: Path) -> list[tuple[int, Any]] | None:
     if path.is_symlink() or not path.is_file():
         return None
     try:
-        told = [(one["start"], one["entaug"]) for one in json.loads(decoded(read_bytes(path), path))["sentences"]]
+        told = [(one["start"], one["entaug"]) for one in json.loads(decode_text(read_bytes(path), path))["sentences"]]
     except (ValueError, TypeError, LookupError, RecursionError):
         told = [(-1, None)]
     starts = [start for start, _ in told]
@@ -486,7 +490,7 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     place = len(group[0].meta.get(BEFORE, ""))
     starts = []
     for sentence in group:
-        spaces = spacing(sentence.tokens) if sentence.spaces is None else sentence.spaces
+        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
         own = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True))
         place += not text.startswith(own, place)  # there is a line end between two that did not touch
         starts.append(place)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from entaug.files.streams import line_chunks, refuse_nul
+from entaug.files.streams import check_no_nul, read_line_chunks
 from entaug.tags import is_tag
 
 __all__ = [
@@ -111,12 +111,12 @@ def blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Bloc
     """Runs of lines that hold something, each with the number of its first line."""
     held: list[str] = []
     held_first = 0
-    for first, lines in line_chunks(path, start, stop):
+    for first, lines in read_line_chunks(path, start, stop):
         begin = 0
         breaks = [i for i, line in enumerate(lines) if not line or line.isspace()]
         joined = "\n".join(lines)
         if "\0" in joined:
-            refuse_nul(lines, first, path)
+            check_no_nul(lines, first, path)
         if DOCSTART in joined:  # it ends a sentence with or without empty lines around it
             breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_document(line)])
         for blank in breaks:

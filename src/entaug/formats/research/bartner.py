@@ -17,7 +17,7 @@ from typing import Any
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.files.streams import beginning, line_chunks, refuse_nul
+from entaug.files.streams import check_no_nul, read_beginning, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 
 __all__ = ["Bartner", "BartnerDialect"]
@@ -47,7 +47,7 @@ class Bartner:
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins with sentences of three lines, at least one of them with mentions."""
-        data = beginning(path, _BEGINNING)
+        data = read_beginning(path, _BEGINNING)
         lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
         lines = lines[:-3] if len(data) == _BEGINNING else [*lines, "", ""]  # the last may be cut
         whole = [lines[i : i + 3] for i in range(0, len(lines) - 2, 3)]
@@ -148,8 +148,8 @@ def _threes(path: Path, start: int, stop: int | None) -> Iterator[tuple[int, lis
     """The lines by three, and the number of the first; what is missing at the end is empty."""
     held: list[str] = []
     number = 1
-    for first, lines in line_chunks(path, start, stop):
-        refuse_nul(lines, first, path)
+    for first, lines in read_line_chunks(path, start, stop):
+        check_no_nul(lines, first, path)
         held += lines
         whole = len(held) // 3 * 3
         for i in range(0, whole, 3):

@@ -18,7 +18,8 @@ from typing import Any
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.files.streams import atomic, beginning, line_chunks
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, documents
@@ -53,7 +54,7 @@ class BartnerNested(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """Whether the first line is an object with ``sentences`` and ``ners``."""
-        line = beginning(path, 1 << 20).removeprefix(_BOM).lstrip().partition(b"\n")[0]
+        line = read_beginning(path, 1 << 20).removeprefix(_BOM).lstrip().partition(b"\n")[0]
         return line.startswith(b"{") and all((_SENTENCES.search(line), _NERS.search(line)))
 
     def dialect(self, **options: Any) -> BartnerNestedDialect:
@@ -75,7 +76,7 @@ class BartnerNested(BufferedFormat):
         del dialect
         seen: dict[str, int] = {}
         count = 0
-        for first, lines in line_chunks(path):
+        for first, lines in read_line_chunks(path):
             for number, line in enumerate(lines, start=first):
                 if not line or line.isspace():
                     continue
@@ -95,7 +96,7 @@ class BartnerNested(BufferedFormat):
             LossError: a field is no JSON.
         """
         del dialect
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             for document in documents(sentences):
                 out.write(as_json(_record(document), document[0].key) + b"\n")
 
@@ -107,7 +108,7 @@ class BartnerNested(BufferedFormat):
         """
         del dialect
         for mention in sentence.mentions:
-            if not mention.contiguous:
+            if not mention.is_contiguous:
                 raise LossError(
                     f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single first and last token",
                     path=sentence.id,

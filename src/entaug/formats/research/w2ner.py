@@ -17,7 +17,8 @@ from typing import Any
 
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError
-from entaug.files.streams import atomic, beginning, read_bytes
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import as_json, parsed
@@ -53,7 +54,7 @@ class W2ner(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """Whether it begins as an array of objects with ``sentence`` and ``ner``."""
-        found = beginning(path).removeprefix(_BOM)
+        found = read_beginning(path).removeprefix(_BOM)
         return all((_FIRST.match(found), _TOKENS.search(found), _MENTIONS.search(found)))
 
     def dialect(self, **options: Any) -> W2nerDialect:
@@ -97,7 +98,7 @@ class W2ner(BufferedFormat):
             LossError: a field is no JSON.
         """
         del dialect
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             before = b"["
             for sentence in sentences:
                 out.write(before + as_json(_record(sentence), sentence.key))

@@ -18,7 +18,8 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.streams import atomic, beginning
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import BEFORE
@@ -76,7 +77,7 @@ class DocBinFormat(BufferedFormat):
     def recognises(self, path: Path) -> bool:
         """Whether it begins as a packed DocBin does."""
         try:
-            head = zlib.decompressobj().decompress(beginning(path, 4096), 64)
+            head = zlib.decompressobj().decompress(read_beginning(path, 4096), 64)
         except zlib.error:
             return False
         return b"\xa7version" in head and b"\xa5attrs" in head
@@ -133,7 +134,7 @@ class DocBinFormat(BufferedFormat):
 
     def carried(self, sentence: Sentence, dialect: DocBinDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out."""
-        if dialect.overlap == "error" or sentence.flat:
+        if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         return flattened(sentence, dialect.overlap)
 
@@ -146,12 +147,12 @@ class DocBinFormat(BufferedFormat):
         name = sentence.id or " ".join(sentence.tokens[:6])
         mentions = self.carried(sentence, dialect).mentions
         try:
-            if dialect.mentions == "ents" and not sentence.flat:
+            if dialect.mentions == "ents" and not sentence.is_flat:
                 flatten(mentions, "error")
         except LossError as error:
             error.path, error.remedy = f"sentence {name}", "pass --overlap outermost or innermost, or write spans"
             raise
-        if any(not mention.contiguous for mention in mentions):
+        if any(not mention.is_contiguous for mention in mentions):
             remedy = "write JSON lines, or leave them out: --overlap outermost or innermost"
             raise LossError("spaCy has no mentions with gaps", path=f"sentence {name}", remedy=remedy)
         try:
@@ -164,8 +165,8 @@ class DocBinFormat(BufferedFormat):
         kept = [self.carried(sentence, dialect) for sentence in sentences]
         where = dialect.mentions
         if where == "auto":
-            where = "ents" if all(sentence.flat for sentence in kept) else "spans"
-        with atomic(path) as out:
+            where = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
+        with atomic_file(path) as out:
             out.write(_written(kept, None if where == "ents" else dialect.spans_key))
 
     def lost(self, sentence: Sentence, dialect: DocBinDialect) -> list[str]:

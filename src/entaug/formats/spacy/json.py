@@ -19,14 +19,15 @@ import orjson
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
-from entaug.files.streams import atomic, beginning, line_chunks, read_bytes
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import Cutting, cut, joined
 from entaug.formats.records import parsed
 from entaug.formats.spacy.documents import annotation_of
 from entaug.formats.spacy.records import FORMS, Layout, form_of, records, sentences_in, unknown_in
-from entaug.tags import OVERLAP, Evidence, flatten, scheme_name
+from entaug.tags import OVERLAP, SchemeDetector, canonical_scheme, flatten
 
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
@@ -100,7 +101,7 @@ class SpacyJson(BufferedFormat):
         """A dialect from options given by hand."""
         given = {name: value for name, value in options.items() if value is not None}
         if "scheme" in given:
-            given["scheme"] = scheme_name(given["scheme"])
+            given["scheme"] = canonical_scheme(given["scheme"])
         made = replace(SpacyJsonDialect(), **given)
         for name, known in (("form", FORMS), ("mentions", _MENTIONS), ("overlap", OVERLAP)):
             if getattr(made, name) not in known:
@@ -113,7 +114,7 @@ class SpacyJson(BufferedFormat):
         made = self.dialect(**options)
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
-        evidence = Evidence()
+        evidence = SchemeDetector()
         entities = words = unknown = False
         lines = _in_lines(path)
         # All training files have their mentions in the same place, and the first documents show the tags.
@@ -137,7 +138,7 @@ class SpacyJson(BufferedFormat):
         found: dict[str, Any] = {"lines": lines}
         if forms:
             found |= {"form": max(FORMS, key=forms.__getitem__), "words": words, "fields": unknown}
-        if evidence.found:
+        if evidence.has_mentions:
             found["scheme"] = evidence.scheme()
         key = made.spans_key
         if not options.get("spans_key") and key not in groups and len(groups) == 1 and not entities:
@@ -180,7 +181,7 @@ class SpacyJson(BufferedFormat):
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out; tokenised anew where tuples hold no words."""
-        if dialect.overlap != "error" and not sentence.flat:
+        if dialect.overlap != "error" and not sentence.is_flat:
             sentence = flattened(sentence, dialect.overlap)
         if dialect.form != "tuples" or dialect.words:
             return sentence
@@ -204,7 +205,7 @@ class SpacyJson(BufferedFormat):
         """
         mentions = self.carried(sentence, dialect).mentions
         path = f"sentence {_named(sentence)}"
-        if any(not mention.contiguous for mention in mentions):
+        if any(not mention.is_contiguous for mention in mentions):
             remedy = "write JSON lines, or leave them out: --overlap outermost or innermost"
             raise LossError("spaCy has no mentions with gaps", path=path, remedy=remedy)
         if dialect.form == "training" or dialect.mentions == "ents":
@@ -224,16 +225,16 @@ class SpacyJson(BufferedFormat):
         """Write a file, each record on a line of its own."""
         kept: Iterable[Sentence] = sentences
         if dialect.overlap != "error":
-            kept = (s if s.flat else flattened(s, dialect.overlap) for s in sentences)
+            kept = (s if s.is_flat else flattened(s, dialect.overlap) for s in sentences)
         if dialect.mentions == "auto":
             kept = list(kept)
-            where = "ents" if all(sentence.flat for sentence in kept) else "spans"
+            where = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
             dialect = replace(dialect, mentions=where)
         lines = (
             path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")) if dialect.lines is None else dialect.lines
         )
         between = b"\n" if lines else b",\n"
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             out.write(b"" if lines else b"[\n")
             for number, record in enumerate(records(kept, dialect.layout())):
                 out.write((between if number else b"") + _json(record))
@@ -263,16 +264,16 @@ def _json(record: Any) -> bytes:
             raise LossError(f"a field cannot be written as JSON ({error})") from None
 
 
-def _tags(sentences: Any, evidence: Evidence) -> None:
+def _tags(sentences: Any, evidence: SchemeDetector) -> None:
     for sentence in sentences if isinstance(sentences, list) else ():
         tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
         tags = [token.get("ner") for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
-        evidence.add(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
+        evidence.update(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
 
 
 def _shown(path: Path) -> Iterator[Any]:
     """The records that end in the beginning of a file."""
-    head = beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
+    head = read_beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
     reader = json.JSONDecoder()
     place = 1 if head[:1] == "[" and head[1:].lstrip()[:1] in ("[", "{") else 0
     with contextlib.suppress(ValueError, RecursionError):
@@ -283,7 +284,7 @@ def _shown(path: Path) -> Iterator[Any]:
 
 def _in_lines(path: Path) -> bool:
     """Whether each line is a record: the first line is one by itself."""
-    head = beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
+    head = read_beginning(path, _LOOKED_AT).removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")[0]
     try:
         first = orjson.loads(head)
     except ValueError:
@@ -304,7 +305,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
         InputError: no JSON, or neither array nor object.
     """
     if lines:
-        for first, chunk in line_chunks(path):
+        for first, chunk in read_line_chunks(path):
             for number, line in enumerate(chunk, start=first):
                 if not line or line.isspace():
                     continue

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.files.streams import atomic, beginning, line_chunks
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE
@@ -127,7 +128,7 @@ class Gliner(BufferedFormat):
         if (dialect.layout or _usual(path)) == "array":
             write_array(path, records)
             return
-        with atomic(path) as out:
+        with atomic_file(path) as out:
             for record in records:
                 out.write(record.encode() + b"\n")
 
@@ -137,7 +138,7 @@ class Gliner(BufferedFormat):
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
         lost += [f"field {key!r}" for key in ("tokenized_text", "ner") if key in sentence.meta]
-        if sentence.spaces is not None and spaces_in(sentence.tokens, sentence.text) != sentence.spaces:
+        if sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
             lost.append("text")
         return lost
 
@@ -149,11 +150,11 @@ def _usual(path: Path) -> str:
 
 
 def _is_array(path: Path) -> bool:
-    return beginning(path, 1 << 10).decode("utf-8-sig", "replace").lstrip().startswith("[")
+    return read_beginning(path, 1 << 10).decode("utf-8-sig", "replace").lstrip().startswith("[")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for first, lines in line_chunks(path):
+    for first, lines in read_line_chunks(path):
         for number, line in enumerate(lines, start=first):
             if line and not line.isspace():
                 yield number, line
@@ -184,7 +185,7 @@ def _sentence(record: dict[str, Any], reading: Reading) -> Sentence:
     meta = fields_of(record, ("tokenized_text", "ner"))
     spaces = None
     if type(meta.get("text")) is str and all(type(token) is str for token in tokens):
-        spaces = spaces_in(tokens, meta["text"])
+        spaces = align_spaces(tokens, meta["text"])
         if spaces is not None:
             del meta["text"]
     sentence = Sentence(tuple(tokens), tuple(mentions), name_of(record), meta, spaces=spaces)

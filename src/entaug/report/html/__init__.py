@@ -13,15 +13,15 @@ from typing import Any
 
 import orjson
 
+from entaug.augmented import AugmentedCorpus, read_augmented
 from entaug.augmenters import METHODS
 from entaug.errors import InputError, ParameterError
-from entaug.files.streams import STDIN, beginning
-from entaug.quality import Quality, measure_made
+from entaug.files.streams import STDIN, read_beginning
+from entaug.quality import Quality, measure_corpus
 from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
 from entaug.workflows.common import Progress, check_output
 from entaug.workflows.evaluate import write_text
-from entaug.workflows.pairs import Made, read_augmented
 
 __all__ = ["PageSummary", "Sorted", "page", "sort_inputs", "write_html_report"]
 
@@ -88,7 +88,7 @@ def sort_inputs(inputs: Iterable[str | Path]) -> Sorted:
         if path.is_dir() and not records.is_file():
             augmented.append(given)  # some formats are folders
             continue
-        start = beginning(records, 1 << 20).lstrip()
+        start = read_beginning(records, 1 << 20).lstrip()
         if not start and path.is_file() and records.name != "runs.jsonl":
             notes.append(f"{given} is empty")
         elif not start:
@@ -108,7 +108,7 @@ def _holds_records(start: bytes) -> bool:
 
 
 def page(
-    made: Made | None = None,
+    made: AugmentedCorpus | None = None,
     runs: Sequence[Run] = (),
     *,
     qualities: Sequence[Quality] = (),
@@ -119,9 +119,9 @@ def page(
     """The page as text.
 
     Args:
-        made: gold and augmented sentences, as `entaug.workflows.pairs.read_augmented` gives them.
+        made: gold and augmented sentences, as `entaug.augmented.read_augmented` gives them.
         runs: records of experiments, as `entaug.read_run_records` gives them.
-        qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_made` gives it.
+        qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_corpus` gives it.
         title: of the page.
         notes: what a reader should know.
         by_type: tables of F1 by entity type too.
@@ -132,15 +132,15 @@ def page(
 
     Example:
         >>> from entaug import Sentence
-        >>> from entaug.workflows.pairs import Pair
+        >>> from entaug.augmented import AugmentedPair
         >>> gold = Sentence(["Ada", "laughs"])
-        >>> text = page(Made([gold], {"mr": [Pair(Sentence(["Bo", "laughs"]), gold)]}), title="A & B")
+        >>> text = page(AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]}), title="A & B")
         >>> "<title>A &amp; B</title>" in text, "https://" in text
         (True, False)
     """
     parts = parts_of(runs, by_type=by_type) if runs else None
     summaries = {name: METHODS[name].info.summary for name in METHODS}
-    return assembled(made or Made(), parts, qualities, title=title, notes=notes, summaries=summaries)
+    return assembled(made or AugmentedCorpus(), parts, qualities, title=title, notes=notes, summaries=summaries)
 
 
 def write_html_report(
@@ -197,17 +197,19 @@ def write_html_report(
         check_output(output, path, force=force)
     progress("reading", 0, None)
     runs = read_run_records(given.runs) if given.runs else []
-    made = read_augmented(given.augmented, gold, **options) if given.augmented or gold is not None else Made()
+    made = (
+        read_augmented(given.augmented, gold, **options) if given.augmented or gold is not None else AugmentedCorpus()
+    )
     qualities = []
     if any(made.methods.values()):
         chosen: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
-        qualities = measure_made(made, progress=progress, **chosen)
+        qualities = measure_corpus(made, progress=progress, **chosen)
     notes = list(given.notes)
     stems = [Path(path).stem if Path(path).name != "runs.jsonl" else Path(path).parent.name for path in given.augmented]
     named = title or (f"What was made: {', '.join(stems)}" if 0 < len(stems) < 4 else "What augmentation made")
     text = page(made, runs, qualities=qualities, title=named, notes=notes, by_type=by_type)
     write_text(text, output, force=force)
-    kept = {name: sum(pair.rejected is None for pair in pairs) for name, pairs in made.methods.items()}
+    kept = {name: sum(pair.rejection is None for pair in pairs) for name, pairs in made.methods.items()}
     pairs = sum(map(len, made.methods.values()))
     told = dict.fromkeys([*notes, *made.notes, *(note for quality in qualities[:1] for note in quality.notes)])
     return PageSummary(str(output), pairs, kept, len(runs), list(told))

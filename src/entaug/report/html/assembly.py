@@ -11,12 +11,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from entaug._version import __version__
+from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.errors import MissingExtraError
 from entaug.quality import MEASURES, Quality
 from entaug.report.comparison import Parts, cell_name
 from entaug.report.html import plots
 from entaug.report.html.data import Column, shown, signature_of
-from entaug.workflows.pairs import Made, Pair
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +41,7 @@ class _Method:
 
 
 def assembled(
-    made: Made,
+    made: AugmentedCorpus,
     parts: Parts | None,
     qualities: Sequence[Quality],
     *,
@@ -137,9 +137,9 @@ def _markdown(text: str) -> str:
     return html.replace('<table class="records">', scrolls).replace("</table>", "</table></div>")
 
 
-def _counts(made: Made) -> dict[str, Any]:
+def _counts(made: AugmentedCorpus) -> dict[str, Any]:
     every = [pair for pairs in made.methods.values() for pair in pairs]
-    kept = [pair for pair in every if pair.rejected is None]
+    kept = [pair for pair in every if pair.rejection is None]
     return {
         "gold": len(made.gold),
         "types": len({m.label for sentence in made.gold for m in sentence.mentions}),
@@ -149,12 +149,12 @@ def _counts(made: Made) -> dict[str, Any]:
     }
 
 
-def _method(name: str, pairs: Sequence[Pair], summaries: Mapping[str, str]) -> _Method:
+def _method(name: str, pairs: Sequence[AugmentedPair], summaries: Mapping[str, str]) -> _Method:
     signature = signature_of(pairs)
     first, *rest = (signature or "").split("|")
     parameters = tuple((key, value) for key, equals, value in (part.partition("=") for part in rest) if equals)
-    refused = Counter(pair.rejected for pair in pairs if pair.rejected is not None)
-    kept = [pair for pair in pairs if pair.rejected is None]
+    refused = Counter(pair.rejection for pair in pairs if pair.rejection is not None)
+    kept = [pair for pair in pairs if pair.rejection is None]
     return _Method(
         name,
         summaries.get(first, ""),
@@ -165,7 +165,7 @@ def _method(name: str, pairs: Sequence[Pair], summaries: Mapping[str, str]) -> _
     )
 
 
-def _remarks(made: Made, qualities: Sequence[Quality]) -> list[str]:
+def _remarks(made: AugmentedCorpus, qualities: Sequence[Quality]) -> list[str]:
     """What to know of the measures, each once; those that come with the gold sentences speak of the whole."""
     found = [
         note if quality.name == _GOLD else f"{quality.name}: {note}"
@@ -176,16 +176,16 @@ def _remarks(made: Made, qualities: Sequence[Quality]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _columns(qualities: Sequence[Quality], made: Made) -> list[Column]:
+def _columns(qualities: Sequence[Quality], made: AugmentedCorpus) -> list[Column]:
     """The measures that sentences have one by one; drafts that were refused have none."""
     found: dict[str, dict[str, Sequence[float | None]]] = {}
     for quality in qualities:
         pairs = made.methods.get(quality.name, [])
         for measure, values in quality.by_sentence.items():
-            if pairs and len(values) == sum(pair.rejected is None for pair in pairs):
+            if pairs and len(values) == sum(pair.rejection is None for pair in pairs):
                 left = iter(values)
                 found.setdefault(measure, {})[quality.name] = [
-                    _shown(measure, next(left)) if pair.rejected is None else None for pair in pairs
+                    _shown(measure, next(left)) if pair.rejection is None else None for pair in pairs
                 ]
     return [Column(measure, _title(measure), _meaning(measure), values) for measure, values in found.items()]
 
@@ -201,9 +201,7 @@ def _title(measure: str) -> str:
 
 
 def _meaning(measure: str) -> str:
-    told = MEASURES[measure]
-    more = "" if told.higher == "neutral" else f" More: {told.higher}."
-    return f"{told.meaning[:1].upper()}{told.meaning[1:]}.{more}"
+    return MEASURES[measure].explanation
 
 
 def _measures(qualities: Sequence[Quality]) -> list[dict[str, Any]]:

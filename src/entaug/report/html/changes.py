@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
+from entaug.augmented import AugmentedPair
 from entaug.data import Sentence, Span
-from entaug.workflows.pairs import Pair
 
 __all__ = ["ANEW", "Changes", "Mark", "Side", "changes"]
 
@@ -57,11 +57,11 @@ class Changes:
     anew: bool = False
 
 
-def changes(pair: Pair) -> Changes:
+def changes(pair: AugmentedPair) -> Changes:
     """Compare a made sentence with what it was made of.
 
     Example:
-        >>> found = changes(Pair(Sentence("Bo left Oslo".split()), Sentence("Ada left Oslo".split())))
+        >>> found = changes(AugmentedPair(Sentence("Bo left Oslo".split()), Sentence("Ada left Oslo".split())))
         >>> found.made, found.sides[0].marks, round(found.changed, 2)
         (((0, 1, 'new'),), ((0, 1, 'gone'),), 0.33)
     """
@@ -74,8 +74,8 @@ def changes(pair: Pair) -> Changes:
     return _compared(pair, pair.source)
 
 
-def _provenance(pair: Pair) -> Mapping[str, Any]:
-    own = pair.made.meta.get("entaug")
+def _provenance(pair: AugmentedPair) -> Mapping[str, Any]:
+    own = pair.augmented.meta.get("entaug")
     return own if isinstance(own, Mapping) else {}
 
 
@@ -87,27 +87,27 @@ def _span(value: object, length: int) -> Span | None:
     return (start, end) if 0 <= start < end <= length else None
 
 
-def _exchange(pair: Pair, source: Sentence) -> Changes | None:
+def _exchange(pair: AugmentedPair, source: Sentence) -> Changes | None:
     """One range of one of two sentences in the place of a range of the other, as `cassi` tells it."""
     own = _provenance(pair)
-    if own.get("frame") not in (0, 1) or not pair.others:
+    if own.get("frame") not in (0, 1) or not pair.other_sources:
         return None
-    both = (source, pair.others[0])
+    both = (source, pair.other_sources[0])
     keeps, gives = both if own["frame"] == 0 else both[::-1]
     out, into = _span(own.get("out"), len(keeps)), _span(own.get("into"), len(gives))
-    came = _span(own.get("graft"), len(pair.made))
-    if out is None or into is None or came is None or not _fits(pair.made, keeps, [(out, came)]):
+    came = _span(own.get("graft"), len(pair.augmented))
+    if out is None or into is None or came is None or not _fits(pair.augmented, keeps, [(out, came)]):
         return None
     sides = Side(keeps, "frame", ((*out, "gone"),)), Side(gives, "gives", ((*into, "graft"),))
-    return Changes(sides, ((*came, "graft"),), (came[1] - came[0]) / len(pair.made))
+    return Changes(sides, ((*came, "graft"),), (came[1] - came[0]) / len(pair.augmented))
 
 
-def _phrases(pair: Pair, source: Sentence) -> Changes | None:
+def _phrases(pair: AugmentedPair, source: Sentence) -> Changes | None:
     """Phrases of other sentences in the places of phrases, as `cr` tells it."""
     grafts = _provenance(pair).get("grafts")
     if not isinstance(grafts, list) or not grafts:
         return None
-    by_key = dict(zip(_provenance(pair).get("sources", ())[1:], pair.others, strict=False))
+    by_key = dict(zip(_provenance(pair).get("sources", ())[1:], pair.other_sources, strict=False))
     told: list[tuple[Span, Span, str]] = []
     for one in grafts:
         giver = str(one.get("from")) if isinstance(one, Mapping) else ""
@@ -123,14 +123,14 @@ def _phrases(pair: Pair, source: Sentence) -> Changes | None:
         start = out[0] + moved
         places.append((out, (start, start + into[1] - into[0])))
         moved += (into[1] - into[0]) - (out[1] - out[0])
-    if not _fits(pair.made, source, places):
+    if not _fits(pair.augmented, source, places):
         return None
     sides = [Side(source, "frame", tuple((*out, "gone") for out, _ in places))]
     for key, giver_sentence in by_key.items():
         marks = tuple((*into, "graft") for _, into, giver in sorted(told, key=lambda t: t[1]) if giver == key)
         sides.append(Side(giver_sentence, "gives", marks))
     new = sum(end - start for _, (start, end) in places)
-    return Changes(tuple(sides), tuple((*came, "graft") for _, came in places), new / len(pair.made))
+    return Changes(tuple(sides), tuple((*came, "graft") for _, came in places), new / len(pair.augmented))
 
 
 def _fits(made: Sentence, keeps: Sentence, places: Sequence[tuple[Span, Span]]) -> bool:
@@ -147,22 +147,22 @@ def _fits(made: Sentence, keeps: Sentence, places: Sequence[tuple[Span, Span]]) 
     return [*stayed, *keeps.tokens[done:]] == [*around, *made.tokens[at:]]
 
 
-def _mentions(pair: Pair, source: Sentence) -> Changes | None:
+def _mentions(pair: AugmentedPair, source: Sentence) -> Changes | None:
     """Other mentions in the places of mentions, each as a whole, where nothing else is different."""
-    made = pair.made
-    if not (source.flat and made.flat) or _frame(source) != _frame(made):
+    made = pair.augmented
+    if not (source.is_flat and made.is_flat) or _frame(source) != _frame(made):
         return None
     both = [
         (old, new)
         for old, new in zip(source.mentions, made.mentions, strict=True)
-        if source.words(old) != made.words(new)
+        if source.mention_tokens(old) != made.mention_tokens(new)
     ]
     # Words that only changed places within a mention are told one by one.
-    if not both or any(Counter(source.words(old)) == Counter(made.words(new)) for old, new in both):
+    if not both or any(Counter(source.mention_tokens(old)) == Counter(made.mention_tokens(new)) for old, new in both):
         return None
     gone = tuple((old.start, old.end, "gone") for old, _ in both)
     came = tuple((new.start, new.end, "new") for _, new in both)
-    sides = Side(source, "source", gone), *(Side(other, "also") for other in pair.others)
+    sides = Side(source, "source", gone), *(Side(other, "also") for other in pair.other_sources)
     return Changes(sides, came, sum(end - start for start, end, _ in came) / len(made))
 
 
@@ -170,7 +170,7 @@ def _frame(sentence: Sentence) -> list[tuple[str, bool]]:
     """The words outside flat mentions, and the labels in the places of these."""
     starts = {mention.start: mention.label for mention in sentence.mentions}
     found = []
-    for i, (token, free) in enumerate(zip(sentence.tokens, sentence.free(), strict=True)):
+    for i, (token, free) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True)):
         if free:
             found.append((token, True))
         elif i in starts:
@@ -178,24 +178,24 @@ def _frame(sentence: Sentence) -> list[tuple[str, bool]]:
     return found
 
 
-def _compared(pair: Pair, source: Sentence) -> Changes:
+def _compared(pair: AugmentedPair, source: Sentence) -> Changes:
     """What the words themselves say."""
-    matcher = SequenceMatcher(None, source.tokens, pair.made.tokens, autojunk=False)
+    matcher = SequenceMatcher(None, source.tokens, pair.augmented.tokens, autojunk=False)
     gone: list[Span] = []
     new: list[Span] = []
     for what, i1, i2, j1, j2 in matcher.get_opcodes():
         if what != "equal":
             gone += [(i1, i2)] if i2 > i1 else []
             new += [(j1, j2)] if j2 > j1 else []
-    others = tuple(Side(other, "also") for other in pair.others)
-    changed = sum(end - start for start, end in new) / len(pair.made)
+    others = tuple(Side(other, "also") for other in pair.other_sources)
+    changed = sum(end - start for start, end in new) / len(pair.augmented)
     left = Counter(token for start, end in gone for token in source.tokens[start:end])
-    came = Counter(token for start, end in new for token in pair.made.tokens[start:end])
+    came = Counter(token for start, end in new for token in pair.augmented.tokens[start:end])
     moved = left & came
-    if 1 - changed + moved.total() / len(pair.made) < ANEW:
+    if 1 - changed + moved.total() / len(pair.augmented) < ANEW:
         return Changes((Side(source, "source"), *others), (), changed, anew=True)
     sides = (Side(source, "source", _marked(source, gone, moved, "gone")), *others)
-    return Changes(sides, _marked(pair.made, new, moved, "new"), changed)
+    return Changes(sides, _marked(pair.augmented, new, moved, "new"), changed)
 
 
 def _marked(sentence: Sentence, spans: Sequence[Span], moved: Counter[str], kind: str) -> tuple[Mark, ...]:

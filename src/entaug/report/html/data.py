@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
+from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Sentence
 from entaug.report.html.changes import Changes, changes
-from entaug.workflows.pairs import Made, Pair
 
 __all__ = ["Column", "Shown", "columns_of", "shown", "signature_of", "types_of"]
 
@@ -52,7 +52,7 @@ class Shown:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-def shown(made: Made, columns: Iterable[Column] = ()) -> Shown:
+def shown(made: AugmentedCorpus, columns: Iterable[Column] = ()) -> Shown:
     """The pairs of all methods, in their order, with all that the page shows of them.
 
     Args:
@@ -61,7 +61,7 @@ def shown(made: Made, columns: Iterable[Column] = ()) -> Shown:
 
     Example:
         >>> gold = Sentence(["Ada", "laughs"])
-        >>> found = shown(Made([gold], {"mr": [Pair(Sentence(["Bo", "laughs"]), gold)]}))
+        >>> found = shown(AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]}))
         >>> found.size, found.json[:24]
         (1, '{"methods":[{"name":"mr"')
     """
@@ -118,21 +118,26 @@ class _Whole:
         self._reasons: dict[str, int] = {}
 
     def add(
-        self, method: int, pair: Pair, change: Changes, values: Sequence[float | None], types: Mapping[str, int]
+        self,
+        method: int,
+        pair: AugmentedPair,
+        change: Changes,
+        values: Sequence[float | None],
+        types: Mapping[str, int],
     ) -> None:
         """Add a pair.
 
         Its members: ``g`` group, ``f`` fingerprint, ``n`` name of the method, ``i`` id, ``m`` the sentence, ``d`` its
         marks, ``s`` gold sentences as number, role and marks, ``v`` scores, ``p`` provenance, ``r`` reason.
         """
-        own = pair.made.meta.get("entaug")
+        own = pair.augmented.meta.get("entaug")
         own = own if isinstance(own, Mapping) else {}
         one: dict[str, Any] = {
             "g": method,
-            "f": pair.made.fingerprint().hex(),
+            "f": pair.augmented.fingerprint().hex(),
             "n": str(own.get("method", "")),
-            "i": pair.made.id,
-            "m": _sentence(pair.made, types),
+            "i": pair.augmented.id,
+            "m": _sentence(pair.augmented, types),
             "d": change.made,
             "s": [[self._place(side.sentence, types), side.role, side.marks] for side in change.sides],
             "v": values,
@@ -141,9 +146,9 @@ class _Whole:
             one["p"] = told
         if change.anew:
             one["a"] = 1
-        if pair.rejected is not None:
-            one["r"] = self._reasons.setdefault(pair.rejected, len(self._reasons))
-            self.reasons[pair.rejected] += 1
+        if pair.rejection is not None:
+            one["r"] = self._reasons.setdefault(pair.rejection, len(self._reasons))
+            self.reasons[pair.rejection] += 1
         self.pairs.append(one)
 
     def _place(self, sentence: Sentence, types: Mapping[str, int]) -> int:
@@ -169,31 +174,33 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or value != value or abs(value) == float("inf") else round(value, 4)  # noqa: PLR0124
 
 
-def types_of(made: Made) -> list[str]:
+def types_of(made: AugmentedCorpus) -> list[str]:
     """All entity types, the most frequent of the gold sentences first.
 
     Example:
         >>> from entaug.data import Mention
-        >>> types_of(Made([Sentence("a b".split(), [Mention("X", [(0, 1)]), Mention("Y", [(1, 2)])])]))
+        >>> types_of(AugmentedCorpus([Sentence("a b".split(), [Mention("X", [(0, 1)]), Mention("Y", [(1, 2)])])]))
         ['X', 'Y']
     """
     found = Counter(m.label for sentence in made.gold for m in sentence.mentions)
-    rest = Counter(m.label for pairs in made.methods.values() for pair in pairs for m in pair.made.mentions)
-    sources = (s for pairs in made.methods.values() for p in pairs for s in (p.source, *p.others) if s is not None)
+    rest = Counter(m.label for pairs in made.methods.values() for pair in pairs for m in pair.augmented.mentions)
+    sources = (
+        s for pairs in made.methods.values() for p in pairs for s in (p.source, *p.other_sources) if s is not None
+    )
     rest += Counter(m.label for sentence in sources for m in sentence.mentions)
     return sorted(found | rest, key=lambda label: (-found[label], -rest[label], label))
 
 
-def signature_of(pairs: Sequence[Pair]) -> str | None:
+def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
     """The signature that the pairs of a method share, with every parameter; None where they have none."""
     for pair in pairs:
-        own = pair.made.meta.get("entaug")
+        own = pair.augmented.meta.get("entaug")
         if isinstance(own, Mapping) and isinstance(own.get("signature"), str):
             return str(own["signature"])
     return None
 
 
-def columns_of(made: Made, compared: Mapping[str, Sequence[Changes]]) -> list[Column]:
+def columns_of(made: AugmentedCorpus, compared: Mapping[str, Sequence[Changes]]) -> list[Column]:
     """The scores that need no model: the share of words changed, and what methods themselves wrote down."""
     found: list[Column] = []
     shares = {name: [None if c.changed is None else 100 * c.changed for c in of] for name, of in compared.items()}
@@ -203,7 +210,7 @@ def columns_of(made: Made, compared: Mapping[str, Sequence[Changes]]) -> list[Co
     names: dict[str, None] = {}
     for pairs in made.methods.values():
         for pair in pairs:
-            own = pair.made.meta.get("entaug")
+            own = pair.augmented.meta.get("entaug")
             names |= dict.fromkeys(k for k, v in own.items() if type(v) is float) if isinstance(own, Mapping) else {}
     for key in names:
         values = {name: [_told(pair, key) for pair in pairs] for name, pairs in made.methods.items()}
@@ -212,7 +219,7 @@ def columns_of(made: Made, compared: Mapping[str, Sequence[Changes]]) -> list[Co
     return found
 
 
-def _told(pair: Pair, key: str) -> float | None:
-    own = pair.made.meta.get("entaug")
+def _told(pair: AugmentedPair, key: str) -> float | None:
+    own = pair.augmented.meta.get("entaug")
     value = own.get(key) if isinstance(own, Mapping) else None
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None

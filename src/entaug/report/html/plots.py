@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+from entaug.augmented import AugmentedCorpus
 from entaug.data import Sentence
 from entaug.report.comparison import Cell, Row, cell_name, group_name
 from entaug.report.html.drawing import COLOURS, drawn, placed
-from entaug.workflows.pairs import Made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,13 +44,13 @@ class Plot:
 _SHAPES = "os^Dxv+P*"
 
 
-def _kept(made: Made) -> dict[str, list[Sentence]]:
+def _kept(made: AugmentedCorpus) -> dict[str, list[Sentence]]:
     """What each method made that was kept."""
-    found = {name: [p.made for p in pairs if p.rejected is None] for name, pairs in made.methods.items()}
+    found = {name: [p.augmented for p in pairs if p.rejection is None] for name, pairs in made.methods.items()}
     return {name: sentences for name, sentences in found.items() if sentences}
 
 
-def types(made: Made) -> Plot | None:
+def types(made: AugmentedCorpus) -> Plot | None:
     """How often each entity type is mentioned, in the gold sentences and in what methods made."""
     groups = {name: _mentions(sentences) for name, sentences in _kept(made).items()}
     gold = _mentions(made.gold)
@@ -110,7 +110,7 @@ def _short(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def lengths(made: Made) -> Plot | None:
+def lengths(made: AugmentedCorpus) -> Plot | None:
     """How long the sentences are, before and after."""
     groups = {"gold": list(made.gold)} if made.gold else {}
     groups |= _kept(made)

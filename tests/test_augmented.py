@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import entaug
+from entaug.augmented import pair_with_sources, read_augmented
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.workflows.pairs import pair_up, read_augmented
 
 GOLD = [
     Sentence(
@@ -35,12 +35,12 @@ def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_on
     found = read_augmented([written(tmp_path, "all.jsonl", [*GOLD, *new])])
     assert found.gold == GOLD
     assert list(found.methods) == ["sis"]
-    assert [pair.made for pair in found.methods["sis"]] == new
-    keys = [pair.made.meta["entaug"]["sources"][0] for pair in found.methods["sis"]]
+    assert [pair.augmented for pair in found.methods["sis"]] == new
+    keys = [pair.augmented.meta["entaug"]["sources"][0] for pair in found.methods["sis"]]
     assert len(set(keys)) == 3
     for pair in found.methods["sis"]:
         assert pair.source is not None
-        assert sorted(pair.source.tokens) == sorted(pair.made.tokens)
+        assert sorted(pair.source.tokens) == sorted(pair.augmented.tokens)
     assert not found.notes
 
 
@@ -71,7 +71,7 @@ def test_a_method_run_in_two_ways_has_two_names(tmp_path: Path) -> None:
 def test_rejected_drafts_say_why(tmp_path: Path) -> None:
     sentence = Sentence(["Rome"], meta={"entaug": {"method": "mr", "sources": [], "rejected": "too long"}})
     [pair] = read_augmented([written(tmp_path, "rejected.jsonl", [sentence])]).methods["mr"]
-    assert pair.rejected == "too long"
+    assert pair.rejection == "too long"
 
 
 @pytest.mark.parametrize("provenance", ["a word", ["a"], {"method": "mr", "sources": "abc"}, {"method": "mr"}])
@@ -85,7 +85,7 @@ def test_ids_that_sentences_got_since_do_not_hide_what_was_made_of_them(tmp_path
     named = [s.with_(id=f"s{i}") for i, s in enumerate(GOLD)]  # as formats do that name what has no name
     found = read_augmented([written(tmp_path, "all.jsonl", [*named, *new])])
     assert all(pair.source is not None for pair in found.methods["sis"])
-    assert [pair and pair.source is not None for pair in pair_up([*named, *new])] == [None] * 3 + [True] * 3
+    assert [pair and pair.source is not None for pair in pair_with_sources([*named, *new])] == [None] * 3 + [True] * 3
 
 
 def test_gold_of_a_file_with_provenance_is_gold_even_where_its_tokens_are_others_now(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     path = written(tmp_path, "all.jsonl", [*GOLD, *made_by("sis")])
     found = read_augmented([path, tmp_path / "." / "all.jsonl"])
     assert len(found.methods["sis"]) == 3
-    assert "is named more than once" in found.notes[0]
+    assert "is given more than once" in found.notes[0]
 
 
 def test_a_layout_is_of_the_files_whose_format_has_it(tmp_path: Path) -> None:

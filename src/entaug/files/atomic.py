@@ -1,0 +1,228 @@
+"""Files and folders that appear under their names only when they are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from entaug.errors import OutputError
+from entaug.files.streams import is_special, is_stdout
+
+__all__ = [
+    "atomic_file",
+    "atomic_folder",
+    "atomic_path",
+    "check_new_folder",
+    "follow_link",
+    "move_file",
+    "open_output",
+    "output_error",
+]
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space or write elsewhere",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "make the folder first",
+    errno.ENOTDIR: "make the folder first",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ELOOP: "repair the links",
+    errno.EPIPE: "the process that read it has ended",
+}
+
+
+def output_error(path: Path, error: OSError) -> OutputError:
+    """The error for a failed write, with its remedy.
+
+    Args:
+        path: the file or folder.
+        error: what the system said.
+    """
+    remedy = _REMEDIES.get(error.errno or 0, "check its permissions")
+    return OutputError(f"cannot be written ({error.strerror or error})", path=str(path), remedy=remedy)
+
+
+def follow_link(path: Path) -> Path:
+    """The target of a symbolic link, so that writing there keeps the link; any other path unchanged."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears under its name when the block ends without an error.
+
+    It is written beside the target and moved there; gzipped, without a time stamp, when the name ends in ``.gz``. Of
+    a symbolic link the target is written. A pipe or a device is written directly.
+
+    Args:
+        path: the file; one that exists is replaced.
+
+    Yields:
+        The stream to write to.
+
+    Raises:
+        OutputError: the folder is missing or cannot be written, or the disk is full.
+    """
+    try:
+        if is_special(path):
+            with path.open("wb") as raw, _compressed(path, raw) as out:
+                yield out
+            return
+        target = follow_link(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with temporary.open("wb") as raw, _compressed(path, raw) as out:
+                yield out
+            temporary.replace(target)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise output_error(path, error) from None
+
+
+@contextlib.contextmanager
+def _compressed(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
+    """The stream, through gzip where the name asks for it."""
+    if path.suffix != ".gz":
+        yield raw
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as zipped:
+        yield cast("BinaryIO", zipped)
+
+
+@contextlib.contextmanager
+def open_output(path: Path) -> Iterator[BinaryIO]:
+    """Open standard output or a file; nothing of either appears before the block has ended without an error.
+
+    Args:
+        path: a file, or ``-``.
+
+    Yields:
+        The stream to write to.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    if not is_stdout(path):
+        with atomic_file(path) as out:
+            yield out
+        return
+    with tempfile.TemporaryFile(prefix="entaug-") as held:
+        yield cast("BinaryIO", held)
+        held.seek(0)
+        shutil.copyfileobj(held, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def move_file(complete: Path, path: Path) -> None:
+    """Move a complete file to its name, gzipped where the name ends in ``.gz``.
+
+    Args:
+        complete: the file, on the same file system.
+        path: its name; a file that exists is replaced, of a symbolic link the target.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    if path.suffix == ".gz":
+        with complete.open("rb") as plain, atomic_file(path) as out:
+            shutil.copyfileobj(plain, out)
+        complete.unlink()
+        return
+    try:
+        complete.replace(follow_link(path))
+    except OSError as error:
+        raise output_error(path, error) from None
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = None) -> Iterator[Path]:
+    """Write a file or a folder that appears under its name when the block ends without an error.
+
+    Args:
+        path: the name; of a symbolic link the target is written. An empty folder of that name is replaced, and so is
+            a file.
+        before_replacing: allows a folder that holds something to be replaced: called with it, just before it is moved
+            away; raises where it must stay. It is deleted after the new one is in its place, and comes back if that
+            fails.
+
+    Yields:
+        A path beside it, which does not exist yet, for the block to create a file or a folder at. Nothing is done
+        where it creates none.
+
+    Raises:
+        OutputError: it cannot be written, or a folder of that name holds something.
+    """
+    try:
+        target = follow_link(path)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{target.name}.", dir=target.parent, ignore_cleanup_errors=True
+        ) as beside:
+            new, old = Path(beside, target.name), Path(beside, "replaced")
+            yield new
+            if not new.is_dir():
+                if new.exists():
+                    new.replace(target)
+                return
+            if target.exists():
+                if before_replacing is None:
+                    check_new_folder(target)
+                else:
+                    before_replacing(target)
+                target.rename(old)
+            try:
+                new.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
+    except OSError as error:
+        raise output_error(path, error) from None
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path, before_replacing: Callable[[Path], object] | None = None) -> Iterator[Path]:
+    """Fill a folder that appears under its name when the block ends without an error.
+
+    The folders above it are created.
+
+    Args:
+        path: the folder.
+        before_replacing: see `atomic_path`.
+
+    Yields:
+        An empty folder to fill.
+
+    Raises:
+        OutputError: it cannot be written, or a folder of that name holds something.
+    """
+    if before_replacing is None:
+        check_new_folder(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(path, error) from None
+    with atomic_path(path, before_replacing) as new:
+        new.mkdir()
+        yield new
+
+
+def check_new_folder(path: Path) -> None:
+    """Check that a folder is new or empty.
+
+    Args:
+        path: the folder to be written.
+
+    Raises:
+        OutputError: it holds something, or is a file.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise OutputError("is there already", path=str(path), remedy="name a folder that is new or empty")

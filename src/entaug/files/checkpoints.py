@@ -1,0 +1,295 @@
+"""Output of a long run: written directly, or to a partial file that an interrupted run is resumed from."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from entaug.errors import InputError, LossError, OutputError
+from entaug.files.atomic import atomic_file, follow_link, move_file, output_error
+from entaug.files.streams import encode_text
+
+__all__ = ["CheckpointedWriter", "DirectWriter", "RunWriter", "partial_paths"]
+
+_CHECKPOINT_SECONDS = 2.0  # between two notes of the progress
+
+
+def partial_paths(output: Path) -> tuple[Path, Path]:
+    """The partial file of an interrupted run and the note of its progress, both beside the output.
+
+    Args:
+        output: the output of the run.
+    """
+    target = follow_link(output)
+    return target.with_name(target.name + ".partial"), target.with_name(target.name + ".partial.json")
+
+
+class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
+    """Where the text of a run goes, and that of its rejected sentences.
+
+    Attributes:
+        is_resumable: whether an interrupted run leaves its output to go on from, and a faulty input leaves nothing.
+        state: the latest state that was given to `checkpoint`, by this run or by the interrupted one that it resumes;
+            None before the first checkpoint.
+        offset: the number of bytes written.
+    """
+
+    is_resumable = False
+
+    def __init__(self, heading: str) -> None:
+        self.heading = heading
+        self.state: Mapping[str, Any] | None = None
+        self.offset = 0
+
+    def write(self, texts: Sequence[str]) -> None:
+        """Append text.
+
+        Args:
+            texts: the text of each sentence.
+        """
+        if texts:
+            heading = "" if self.offset else self.heading
+            self._append(encode_text(heading + "".join(texts), first=not self.offset))
+
+    @abc.abstractmethod
+    def _append(self, data: bytes) -> None:
+        """Append bytes, and count them."""
+
+    @abc.abstractmethod
+    def write_rejected(self, texts: Sequence[str]) -> None:
+        """Append text to the file of rejected sentences.
+
+        Args:
+            texts: the text of each sentence.
+        """
+
+    def checkpoint(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - nothing to do where nothing is resumed
+        """Note that all text up to here belongs to a state that a run can be resumed from.
+
+        Args:
+            state: what a resumed run needs to know; written as JSON.
+        """
+
+
+class DirectWriter(RunWriter):
+    """Writes to standard output, a pipe or a device.
+
+    Args:
+        stream: where to write.
+        heading: the text before the first sentence.
+        rejected: where rejected sentences go; None to drop them.
+    """
+
+    def __init__(self, stream: IO[bytes], heading: str = "", rejected: IO[bytes] | None = None) -> None:
+        super().__init__(heading)
+        self._stream = stream
+        self._rejected = rejected
+
+    def _append(self, data: bytes) -> None:
+        self._stream.write(data)
+        self.offset += len(data)
+
+    def write_rejected(self, texts: Sequence[str]) -> None:
+        """See `RunWriter.write_rejected`."""
+        if self._rejected is not None:
+            self._rejected.write("".join(texts).encode())
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is None:
+            self._stream.flush()
+
+
+class _PartialFile:
+    """A file that grows beside its target."""
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.path = partial_paths(output)[0]
+        self.offset = 0
+        self._stream: IO[bytes] | None = None
+
+    def reaches(self, offset: int) -> bool:
+        """Whether the file that an interrupted run left is at least so long."""
+        return self.path.is_file() and self.path.stat().st_size >= offset
+
+    def create(self) -> None:
+        """Start a new file; never through a link that is there."""
+        self.path.unlink(missing_ok=True)
+        self._stream = self.path.open("xb")
+
+    def resume(self, offset: int) -> None:
+        """Go on after so many bytes; the rest is cut off."""
+        self._stream, self.offset = self.path.open("r+b"), offset
+        self._stream.truncate(offset)
+        self._stream.seek(offset)
+
+    def write(self, data: bytes) -> None:
+        assert self._stream is not None
+        try:
+            self._stream.write(data)
+        except OSError as error:
+            raise output_error(self.path, error) from None
+        self.offset += len(data)
+
+    def flush(self) -> None:
+        assert self._stream is not None
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise output_error(self.path, error) from None
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+class CheckpointedWriter(RunWriter):
+    """Writes to a partial file beside the output, with a note of how far it is complete.
+
+    The note is created before the partial file and names the run. It is replaced atomically after the text that it
+    speaks of has been flushed: a run that was killed is resumed from the latest note. Text behind it is cut off and
+    written again, to the same bytes.
+
+    Args:
+        output: the output, which appears when the block ends without an error.
+        key: names the run: what must be equal for it to be resumed.
+        force: whether the partial file of another run is dropped.
+        heading: the text before the first sentence.
+        rejected: the file of rejected sentences; None to drop them.
+        finish: makes the output of the complete partial file; by default the file is moved to its name.
+
+    Raises:
+        OutputError: another run left a partial file, or it cannot be written.
+    """
+
+    is_resumable = True
+
+    def __init__(
+        self,
+        output: Path,
+        key: str,
+        *,
+        force: bool,
+        heading: str = "",
+        rejected: Path | None = None,
+        finish: Callable[[Path], object] | None = None,
+    ) -> None:
+        super().__init__(heading)
+        self._output = output
+        self._key = key
+        self._finish = finish or (lambda draft: move_file(draft, output))
+        self._text = _PartialFile(output)
+        self._rejected = _PartialFile(rejected) if rejected else None
+        self._files = [self._text, *([self._rejected] if self._rejected else [])]
+        self._note = partial_paths(output)[1]
+        self._note_content: dict[str, Any] = {}
+        self._last_note = time.monotonic()
+        try:
+            offsets = self._resumable_offsets(force=force)
+            if offsets:
+                for file, offset in zip(self._files, offsets, strict=True):
+                    file.resume(offset)
+                self.offset = self._text.offset
+            else:
+                self._remove()
+                self._write_note({"key": key})
+                for file in self._files:
+                    file.create()
+        except OSError as error:
+            raise output_error(self.path, error) from None
+
+    @property
+    def path(self) -> Path:
+        """The partial file."""
+        return self._text.path
+
+    def _resumable_offsets(self, *, force: bool) -> list[int]:
+        """How many bytes of each partial file to keep; empty to start from the beginning.
+
+        Raises:
+            OutputError: they belong to another run, and `force` is false.
+        """
+        if not (_exists(self.path) or _exists(self._note)):
+            return []
+        try:
+            note = orjson.loads(self._note.read_bytes())
+            key = note["key"]
+        except (OSError, ValueError, LookupError, TypeError):
+            note, key = {}, None
+        if key != self._key:
+            if force:
+                return []
+            raise OutputError(
+                "was left by an interrupted run with other input or options" if key else "exists, and is of no run",
+                path=str(self.path if _exists(self.path) else self._note),
+                remedy=f"{'repeat that run, ' if key else ''}pass --force to drop it, or move it away",
+            )
+        offsets: list[int] = note.get("offsets", [])
+        if len(offsets) != len(self._files) or not all(map(_PartialFile.reaches, self._files, offsets)):
+            return []  # killed before the first checkpoint, or a file is gone
+        self.state, self._note_content = note["state"], note
+        return offsets
+
+    def _append(self, data: bytes) -> None:
+        self._text.write(data)
+        self.offset = self._text.offset
+
+    def write_rejected(self, texts: Sequence[str]) -> None:
+        """See `RunWriter.write_rejected`."""
+        if self._rejected and texts:
+            self._rejected.write("".join(texts).encode())
+
+    def checkpoint(self, state: Mapping[str, Any]) -> None:
+        """See `RunWriter.checkpoint`; the note is written every few seconds."""
+        self.state = state
+        self._note_content = {"key": self._key, "offsets": [file.offset for file in self._files], "state": state}
+        if time.monotonic() - self._last_note >= _CHECKPOINT_SECONDS:
+            self._save()
+
+    def _save(self) -> None:
+        """Flush the text, then write the note."""
+        self._last_note = time.monotonic()
+        for file in self._files:
+            file.flush()
+        self._write_note(self._note_content)
+
+    def _write_note(self, content: Mapping[str, Any]) -> None:
+        with atomic_file(self._note) as out:
+            out.write(orjson.dumps(content))
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is None:
+            try:
+                for file in self._files:
+                    file.close()
+                if self._rejected:  # before the output, whose existence says that all is done
+                    move_file(self._rejected.path, self._rejected.output)
+                self._finish(self.path)
+                self._remove()
+            except OSError as error:
+                raise output_error(follow_link(self._output), error) from None
+            return
+        keep = self.state is not None and not issubclass(kind, InputError | LossError)
+        with contextlib.suppress(OSError, OutputError):  # the first error is the one to report
+            if keep:
+                self._save()
+        for file in self._files:
+            with contextlib.suppress(OSError):
+                file.close()
+        with contextlib.suppress(OSError):
+            if not keep:
+                self._remove()
+
+    def _remove(self) -> None:
+        for path in (*(file.path for file in self._files), self._note):
+            path.unlink(missing_ok=True)
+
+
+def _exists(path: Path) -> bool:
+    return path.is_symlink() or path.exists()

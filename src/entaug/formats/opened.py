@@ -1,0 +1,211 @@
+"""A file together with its format and layout: reading its sentences, and writing them, whatever the format is like."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError
+from entaug.files.atomic import move_file, open_output
+from entaug.files.streams import encode_text, is_special, is_stdout
+from entaug.formats.base import Dialect, Format, Reading
+from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
+
+__all__ = ["OpenedFile", "SentenceWriter"]
+
+_SAMPLE_BYTES = 1 << 18  # read to estimate the number of sentences of a file
+
+
+class SentenceWriter:
+    """Appends sentences to a stream.
+
+    Args:
+        file: the format and layout.
+        stream: where to write.
+    """
+
+    def __init__(self, file: OpenedFile, stream: BinaryIO) -> None:
+        self._file = file
+        self._stream = stream
+        self.count = 0
+
+    def write(self, sentence: Sentence) -> None:
+        """Append a sentence.
+
+        Args:
+            sentence: the sentence.
+
+        Raises:
+            LossError: the format cannot carry it.
+        """
+        text = self._file.encode(sentence)
+        self._stream.write(encode_text(text if self.count else self._file.heading + text, first=not self.count))
+        self.count += 1
+
+
+@dataclass(frozen=True)
+class OpenedFile:
+    """A file to read or to write: its path, format and layout.
+
+    Args:
+        path: the file or folder; ``-`` for standard output.
+        format: its format.
+        dialect: its layout.
+    """
+
+    path: Path
+    format: Format
+    dialect: Dialect
+
+    @property
+    def heading(self) -> str:
+        """The text that a file of this layout begins with, before its first sentence."""
+        return getattr(self.dialect, "heading", "")
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the format is written as a folder."""
+        return isinstance(self.format, BufferedFormat) and self.format.folder
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
+        """The sentences, streamed.
+
+        Args:
+            reading: how to read; collects counts and notes.
+        """
+        return self.format.read(self.path, self.dialect, reading or Reading())
+
+    def source_files(self) -> list[Path]:
+        """The files that are read; several where the format is one of folders."""
+        return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
+
+    def estimated_sentences(self) -> int | None:
+        """About how many sentences the file holds, from its beginning; None where that cannot be estimated cheaply."""
+        if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
+            return None
+        size = self.path.stat().st_size
+        if not size:
+            return None
+        sample = min(size, _SAMPLE_BYTES)
+        faults: list[InputError] = []  # reported when the file is read for good
+        reading = Reading(repair=True, on_fault=faults.append)
+        count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
+        return max(1, round(count * size / sample))
+
+    # --------------------------------------------------------------------------------------------------------- writing
+
+    def carried(self, sentence: Sentence) -> Sentence:
+        """What is left of a sentence once it is written and read back.
+
+        Args:
+            sentence: the sentence.
+        """
+        return self.format.carried(sentence, self.dialect)
+
+    def encode(self, sentence: Sentence) -> str:
+        """The text of a sentence, ready to be appended to a file.
+
+        Args:
+            sentence: the sentence.
+
+        Raises:
+            LossError: the format cannot carry it.
+        """
+        return self.format.dump(sentence, self.dialect)
+
+    def lost(self, sentence: Sentence) -> list[str]:
+        """What a sentence holds and its text does not, in words.
+
+        Args:
+            sentence: the sentence.
+        """
+        return self.format.lost(sentence, self.dialect)
+
+    def check_target(self, *, force: bool) -> None:
+        """Check that the path is of the kind that the format is written as, before any work.
+
+        Args:
+            force: whether a folder that the format wrote may be replaced.
+
+        Raises:
+            OutputError: a stream where a file or a folder is needed, a file where a folder is, or a folder where a
+                file is; a folder that must not be replaced.
+        """
+        path, title, folder = self.path, self.format.title, self.is_folder
+        if isinstance(self.format, BufferedFormat):
+            if is_stdout(path) or is_special(path):
+                remedy = f"name a {'folder' if folder else 'file'} to write to"
+                raise OutputError(f"{title} cannot be written to a stream", remedy=remedy)
+            if folder and path.is_dir():
+                check_replaceable(self.format, path, force=force)
+        if folder and path.is_file():
+            raise OutputError("is a file, and a folder is to be written", path=str(path), remedy="name another")
+        if not folder and path.is_dir():
+            raise OutputError("is a directory", path=str(path), remedy="name a file in it")
+
+    @contextlib.contextmanager
+    def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
+        """Write sentences one by one; the file or folder appears when the block ends without an error.
+
+        Args:
+            force: whether a folder that the format wrote may be replaced.
+
+        Yields:
+            The writer.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        if not isinstance(self.format, BufferedFormat):
+            with open_output(self.path) as stream:
+                yield SentenceWriter(self, stream)
+            return
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
+            draft = Path(folder, "draft.jsonl")
+            with draft.open("wb") as stream:
+                yield SentenceWriter(self, stream)
+            self.finish(draft, force=force)
+
+    def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
+        """Write all sentences.
+
+        Args:
+            sentences: the sentences.
+            force: whether a folder that the format wrote may be replaced.
+
+        Returns:
+            The number of sentences.
+
+        Raises:
+            LossError: the format cannot carry a sentence.
+            OutputError: the file cannot be written.
+        """
+        if isinstance(self.format, BufferedFormat):
+            return write_buffered(self.format, self.dialect, sentences, self.path, force=force)
+        with self.writer() as writer:
+            for sentence in sentences:
+                writer.write(sentence)
+        return writer.count
+
+    def finish(self, draft: Path, *, force: bool = False) -> None:
+        """Make the file or folder of a draft that holds the heading and the text of each sentence.
+
+        Args:
+            draft: the file with what `encode` gave; of a buffered format it is left there.
+            force: whether a folder that the format wrote may be replaced.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        if isinstance(self.format, BufferedFormat):
+            sentences = self.format.read(draft, self.dialect, Reading(), 0, draft.stat().st_size)
+            write_buffered(self.format, self.dialect, sentences, self.path, force=force)
+        else:
+            move_file(draft, self.path)
