@@ -24,7 +24,7 @@ from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.documents import Cutting, cut, joined
-from entaug.formats.records import parsed
+from entaug.formats.records import parse_json
 from entaug.formats.spacy.documents import annotation_of
 from entaug.formats.spacy.records import FORMS, Layout, form_of, records, sentences_in, unknown_in
 from entaug.tags import OVERLAP, Evidence, flatten, scheme_name
@@ -310,7 +310,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
                 if not line or line.isspace():
                     continue
                 try:
-                    record = parsed(line, exact=exact)
+                    record = parse_json(line, exact=exact)
                 except InputError as error:
                     error.path, error.line = str(path), number
                     reading.fault(error)
@@ -318,7 +318,7 @@ def _records(path: Path, lines: bool, reading: Reading, *, exact: bool = True) -
                 yield number, record
         return
     try:
-        whole = parsed(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), "mend it, or write it anew", exact=exact)
+        whole = parse_json(read_bytes(path).removeprefix(b"\xef\xbb\xbf"), "mend it, or write it anew", exact=exact)
         if isinstance(whole, dict) or form_of(whole) is not None:
             whole = [whole]
         if not isinstance(whole, list):
