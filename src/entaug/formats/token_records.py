@@ -147,8 +147,9 @@ def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
         field of that name holds anything else.
     """
     fields = sentence.meta.get(ENTITY_FIELDS)
-    is_valid = type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}
-    return fields if is_valid else [{}] * len(sentence.mentions)
+    if type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}:
+        return fields
+    return [{}] * len(sentence.mentions)
 
 
 def without(fields: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class W2ner(BufferedFormat):
             del number
             return _parse(as_object(record, 'write {"sentence": [], "ner": []}'), reading)
 
-        return read_records(path, read_array(path, lambda value: False), parse, reading, unit="sentence")
+        return read_records(path, read_array(path, lambda _: False), parse, reading, unit="sentence")
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: W2nerDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""

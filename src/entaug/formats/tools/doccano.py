@@ -98,7 +98,7 @@ class Doccano(TextLines):
         if type(text) is not str:
             remedy = "give it a string 'text'" if key in record else 'write {"text": ..., "label": [...]}'
             raise InputError(f"no string {key!r} in the object", remedy=remedy)
-        field = dialect.field
+        field: str = dialect.field
         if field not in record:
             field = next((name for name in _FIELDS if _has_labels(record.get(name))), field)
         labels = record.get(field, [])

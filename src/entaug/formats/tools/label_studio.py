@@ -336,7 +336,7 @@ def _regions(text: Text, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
     for mention in text.mentions:
         start, end = mention.spans[0][0], mention.spans[-1][1]
         fields = without(mention.fields, (RANGES, "value", "labels"))
-        labels = mention.fields.get("labels")
+        labels: Any = mention.fields.get("labels")
         is_shared = type(labels) is list and mention.label in labels
         key = (start, end, str(fields.get("id")))
         if is_shared and key in shared:
@@ -363,11 +363,14 @@ def _to_task(text: Text, name: str, dialect: LabelStudioDialect, is_augmented: b
     """A text as a task. What people and models said of the text that it was augmented from is left out."""
     parts = text.fields.get(TASK)
     kept: dict[str, Any] = {} if is_augmented or type(parts) is not dict else parts
-    head, others, results, fields = (kept.get(name) for name in ("annotation", "annotations", "results", "task"))
-    is_list = type(results) is list and all(type(result) is dict for result in results)
-    annotation = {**head} if type(head) is dict else {}
-    annotation["result"] = _regions(text, dialect) + (results if is_list else [])
-    annotations = [annotation if other is None else other for other in others] if type(others) is list else [annotation]
+    others, results, fields = (kept.get(name) for name in ("annotations", "results", "task"))
+    annotation: dict[str, Any] = {**head} if type(head := kept.get("annotation")) is dict else {}
+    annotation["result"] = _regions(text, dialect)
+    if type(results) is list and all(type(result) is dict for result in results):
+        annotation["result"] += results
+    annotations = [annotation]
+    if type(others) is list:
+        annotations = [annotation if other is None else other for other in others]
     task: dict[str, Any] = {**fields} if type(fields) is dict else {}
     return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
 

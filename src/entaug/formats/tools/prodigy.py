@@ -179,7 +179,7 @@ def _tokens(
     sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The tokens of a text, white space among them, and the position of each token of the sentence among these."""
-    fields = sentence.meta.get(TOKEN_FIELDS)
+    fields: Any = sentence.meta.get(TOKEN_FIELDS)
     if "entaug" in sentence.meta or not _are_token_fields(fields, len(places)):
         fields = [{}] * len(places)
     tokens: list[dict[str, Any]] = []
