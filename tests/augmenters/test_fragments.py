@@ -63,7 +63,7 @@ def test_crop_keeps_the_verb_and_every_choice_of_roles() -> None:
     }
     assert found["Ana Byron has not given ."].iob() == ["B-PER", "I-PER", "O", "O", "O", "O"]
     assert found["has not given the book ."].mentions == (), "mentions are kept or dropped whole"
-    assert len(all_of(Crop(copies=20, roles=2, dependency_parser=TREES), ANA)) == 4
+    assert len(all_of(Crop(copies=20, min_roles=2, dependency_parser=TREES), ANA)) == 4
 
 
 def test_rotate_makes_every_order() -> None:
@@ -81,23 +81,23 @@ def test_no_mention_is_cut() -> None:
     assert len(cropped) == 4
     assert all("given Bo" in words for words in cropped), "never its verb alone"
     for one in all_of(Rotate(copies=50, dependency_parser=TREES), across).values():
-        assert one.words(one.mentions[0]) == ("given", "Bo")
+        assert one.mention_tokens(one.mentions[0]) == ("given", "Bo")
     parts = ANA.with_(mentions=(Mention("X", [(1, 2), (7, 8)]),))
     made = all_of(Crop(copies=20, dependency_parser=TREES), parts)
-    assert {words: [one.words(m) for m in one.mentions] for words, one in made.items()} == {
+    assert {words: [one.mention_tokens(m) for m in one.mentions] for words, one in made.items()} == {
         "Ana Byron has not given the book .": [("Byron", "book")],
         "Ana Byron has not given Bo the book .": [("Byron", "book")],
         "has not given Bo .": [],
     }
     for one in all_of(Rotate(copies=50, dependency_parser=TREES), parts).values():
-        assert sorted(one.words(one.mentions[0])) == ["Byron", "book"]
+        assert sorted(one.mention_tokens(one.mentions[0])) == ["Byron", "book"]
 
 
 def test_words_of_a_mention_keep_their_order() -> None:
     title = ANA.with_(mentions=(Mention("WORK", [(5, 8)]),))  # "Bo the book", two parts
     found = all_of(Rotate(copies=50, dependency_parser=TREES), title)
     assert found
-    assert all(one.words(one.mentions[0]) == ("Bo", "the", "book") for one in found.values())
+    assert all(one.mention_tokens(one.mentions[0]) == ("Bo", "the", "book") for one in found.values())
 
 
 def test_many_roles_are_sampled() -> None:
@@ -110,7 +110,7 @@ def test_many_roles_are_sampled() -> None:
 def test_crop_refuses_impossible_parameters() -> None:
     for roles in (0, -1, "x"):
         with pytest.raises(ParameterError, match="roles must be"):
-            Crop(roles=roles, dependency_parser=TREES).check()  # type: ignore[arg-type]
+            Crop(min_roles=roles, dependency_parser=TREES)  # type: ignore[arg-type]
 
 
 def test_brackets_are_closed() -> None:

@@ -87,7 +87,7 @@ def test_all_kinds_of_lines_come_back_to_the_byte(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(folder)
     assert [s.id for s in corpus] == ["doc-1", "doc-2", "doc-3"]
     first, second, third = corpus
-    assert [(m.label, first.words(m)) for m in first.mentions] == [
+    assert [(m.label, first.mention_tokens(m)) for m in first.mentions] == [
         ("PER", ("Ada", "Byron")),
         ("PER", ("Charles", "Babbage")),
     ]
@@ -164,7 +164,7 @@ def test_how_files_are_laid_out_is_kept(tmp_path: Path, text: str, ann: str) -> 
     assert read(tmp_path / "out", **ALIGNED)[0] == corpus
     for sentence in corpus:
         for mention in sentence.mentions:
-            assert not any(token.startswith("\ufeff") or token.isspace() for token in sentence.words(mention))
+            assert not any(token.startswith("\ufeff") or token.isspace() for token in sentence.mention_tokens(mention))
 
 
 @pytest.mark.parametrize(
@@ -683,9 +683,9 @@ def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
     summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")
     corpus, _ = read(tmp_path / "out", **ALIGNED)
-    assert len(corpus) == summary.before.sentences + summary.tally.made
+    assert len(corpus) == summary.before.sentences + summary.tally.accepted
     assert sum(len(s.mentions) for s in corpus) == summary.after.mentions.total()
-    assert sum("entaug" in s.meta for s in corpus) == summary.tally.made
+    assert sum("entaug" in s.meta for s in corpus) == summary.tally.accepted
 
 
 @pytest.mark.corpora

@@ -5,18 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.backends.protocols import Lexicon
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
+from entaug.params import Probability
 from entaug.rng import some_of
-from entaug.stopwords import stop_words
+from entaug.stopwords import StopWords, stop_words
 from entaug.tags import position_tags
 
 __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
@@ -47,8 +47,8 @@ class LabelWiseTokenReplacement(Augmenter):
         True
     """
 
-    p: float = 0.3
-    stop_words: str | None = None
+    p: Probability = 0.3
+    stop_words: StopWords | None = None
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lwtr",
@@ -60,13 +60,10 @@ class LabelWiseTokenReplacement(Augmenter):
         needs_fit=True,
     )
 
-    def _check(self) -> None:
-        self._stop = stop_words(self.stop_words)
-
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for sentence in corpus:
-            for tag, token in zip(position_tags(sentence), sentence.tokens, strict=True):
+            for tag, token in zip(position_tags(len(sentence), sentence.mentions), sentence.tokens, strict=True):
                 counts[tag][token] += 1
         # Sorted, so that the order of the corpus does not matter; summed, so that a draw is one search.
         self.pools_ = {
@@ -76,11 +73,11 @@ class LabelWiseTokenReplacement(Augmenter):
         }
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        tokens, stop = sentence.tokens, self._stop
+        tokens, stop = sentence.tokens, stop_words(self.stop_words)
         open_ = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
         if not open_:
             return NO_CANDIDATE
-        tags = position_tags(sentence)
+        tags = position_tags(len(sentence), sentence.mentions)
         edits = []
         for place in some_of(rng, len(open_), self.p):
             i = open_[place]
@@ -110,7 +107,7 @@ class MentionReplacement(Augmenter):
         ['Bo Ek sings', 'Ada rests']
     """
 
-    p: float = 0.3
+    p: Probability = 0.3
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",
@@ -127,8 +124,8 @@ class MentionReplacement(Augmenter):
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, where the corpus has its own
         for sentence in corpus:
             for mention in sentence.mentions:
-                if mention.contiguous and _whole_by_itself(mention, sentence):
-                    words = sentence.words(mention)
+                if mention.is_contiguous and _whole_by_itself(mention, sentence):
+                    words = sentence.mention_tokens(mention)
                     distinct[mention.label].add(words)
                     if sentence.spaces is not None and len(words) > 1:
                         own = sentence.spaces[mention.start : mention.end - 1]
@@ -159,7 +156,7 @@ class MentionReplacement(Augmenter):
         for place in some_of(rng, len(places), self.p):
             mention = places[place]
             pool = self.pools_[mention.label]
-            own = self._index[mention.label].get(sentence.words(mention))
+            own = self._index[mention.label].get(sentence.mention_tokens(mention))
             if own is None:
                 words = pool[int(rng.random() * len(pool))]
             else:
@@ -172,7 +169,7 @@ class MentionReplacement(Augmenter):
 
 def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
     """Whether a mention's words, put elsewhere, carry all their labels: no other mention ends or begins in them."""
-    if len(sentence.mentions) == 1 or sentence.flat:
+    if len(sentence.mentions) == 1 or sentence.is_flat:
         return True
     own = set(mention.positions())
     others = [set(other.positions()) for other in sentence.mentions if other != mention]
@@ -182,10 +179,10 @@ def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
 def _alone(sentence: Sentence) -> Iterable[Mention]:
     """The contiguous mentions that overlap no other."""
     mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.flat:
-        return [mention for mention in mentions if mention.contiguous]
+    if len(mentions) < 2 or sentence.is_flat:
+        return [mention for mention in mentions if mention.is_contiguous]
     held = Counter(i for mention in mentions for i in mention.positions())
-    return [m for m in mentions if m.contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
+    return [m for m in mentions if m.is_contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -211,10 +208,11 @@ class SynonymReplacement(Augmenter):
         (('a', 'fine', 'motion', 'picture'), ['O', 'O', 'B-WORK', 'I-WORK'])
     """
 
-    p: float = 0.3
+    p: Probability = 0.3
     lexicon: Lexicon | str = "wordnet"
-    stop_words: str | None = None
+    stop_words: StopWords | None = None
     inside_mentions: bool = True
+    lexicon_: Lexicon = field(init=False, repr=False)
 
     _words = _known = 0
 
@@ -227,19 +225,11 @@ class SynonymReplacement(Augmenter):
         needs=("lexicon",),
     )
 
-    def _check(self) -> None:
-        if not isinstance(self.inside_mentions, bool):
-            raise ParameterError(f"inside_mentions must be true or false, not {self.inside_mentions!r}")
-        self._stop = stop_words(self.stop_words)
-
-    def _load(self) -> None:
-        self.lexicon_: Lexicon = resolve("lexicon", self.lexicon)
-
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         """Learn nothing, but see whether the corpus is in the lexicon's language."""
         self._words = self._known = 0
         for sentence in corpus:
-            for token, free in zip(sentence.tokens, sentence.free(), strict=True):
+            for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
                 if free and token[0].isalpha() and token == token.lower():
                     self._words += 1
                     self._known += bool(self.lexicon_.synonyms(token))
@@ -254,13 +244,13 @@ class SynonymReplacement(Augmenter):
         return [f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?"]
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        synonyms, stop = self.lexicon_.synonyms, self._stop
+        synonyms, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
         tokens = sentence.tokens
         choices = [
             (i, found) for i, token in enumerate(tokens) if (found := synonyms(token)) and token.lower() not in stop
         ]
         if choices and sentence.mentions:
-            free = sentence.free()
+            free = sentence.outside_mask()
             if self.inside_mentions:
                 choices = [(i, found) for i, found in choices if free[i] or not tokens[i][:1].isupper()]
             else:

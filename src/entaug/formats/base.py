@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
-from entaug.tags import scheme_name
+from entaug.tags import canonical_scheme
 
 __all__ = [
     "BEFORE",
@@ -181,7 +181,7 @@ class BaseFormat(abc.ABC):
         """
         given = {name: value for name, value in options.items() if value is not None}
         if "scheme" in given:
-            given["scheme"] = scheme_name(given["scheme"])
+            given["scheme"] = canonical_scheme(given["scheme"])
         return self.dialect_class(**given)
 
     def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:

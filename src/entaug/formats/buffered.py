@@ -104,7 +104,7 @@ class BufferedFormat(BaseFormat):
             dialect: the dialect to write.
         """
         overlap = getattr(dialect, "overlap", "error")
-        return sentence if overlap == "error" or sentence.flat else flattened(sentence, overlap)
+        return sentence if overlap == "error" or sentence.is_flat else flattened(sentence, overlap)
 
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         """See `entaug.formats.base.Format`."""

@@ -12,13 +12,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
 from entaug.formats.token_records import entity_fields, pop_id, without
+from entaug.spacing import infer_spaces
 
 __all__ = [
     "OTHER_TOKENS",
@@ -144,7 +144,7 @@ def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
     """
     before = before_of(sentence)
     tokens = sentence.tokens
-    spaces = spacing(tokens) if sentence.spaces is None else sentence.spaces
+    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
     parts = [before] if before else []
     spans = []
     offset = len(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
@@ -67,7 +67,7 @@ def pop_spaces(fields: dict[str, Any], tokens: Sequence[Any]) -> tuple[str, ...]
     text = fields.get("text")
     if type(text) is not str or not all(type(token) is str and token for token in tokens):
         return None
-    spaces = spaces_in(tokens, text)
+    spaces = align_spaces(tokens, text)
     if spaces is not None:
         del fields["text"]
     return spaces

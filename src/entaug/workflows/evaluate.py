@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, Sentence
+from entaug.corpus import Corpus
+from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.experiment.subsets import draw, rest
 from entaug.files.atomic import atomic_file, output_error

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import ClassVar
 
-from entaug.alignment import CorpusTokenizer, running_text, spacing
-from entaug.augmenters.base import Rejection, RunStatistics
+from entaug.alignment import CorpusTokenizer, detokenize
+from entaug.augmenters.contracts import Rejection, RunStatistics
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Generator
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
-from entaug.errors import ParameterError
+from entaug.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.spacing import infer_spaces
 
 __all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
 
 ALIKE = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
-UNFINISHED = Rejection("no text that came to an end within the limits of the model and of longest")
+UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
 
+DECODING = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `Decoding.how`
 _MANY = 0.5  # share of what was written that is copies, from which on a user is told
 
 
@@ -39,30 +39,15 @@ class GenerativeAugmenter(TrainableAugmenter):
     """
 
     generator: Generator | str | None = None
-    max_new_tokens: int = 128
-    temperature: float = 0.8
+    max_new_tokens: PositiveInt = 128
+    temperature: PositiveFloat = 0.8
     constrained: bool | None = None
-    max_similarity: float = 0.95
-
-    _window: ClassVar[int] = 64
-
-    def _check(self) -> None:
-        super()._check()
-        if type(self.max_new_tokens) is not int or self.max_new_tokens < 1:
-            raise ParameterError(f"longest must be a whole number of at least 1, not {self.max_new_tokens!r}")
-        if not (isinstance(self.max_similarity, int | float) and 0 < self.max_similarity <= 1):
-            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.max_similarity!r}")
-        if not isinstance(self.constrained, bool):
-            raise ParameterError(f"insist must be true or false, not {self.constrained!r}")
-        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
-            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
-
-    def _load(self) -> None:
-        self.generator_: Generator = resolve("generator", self.generator)
+    max_similarity: PositiveShare = 0.95
+    generator_: Generator = field(init=False, repr=False)
 
     def advice(self, tally: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""
-        written = tally.made + tally.rejected.total()
+        written = tally.accepted + tally.rejected.total()
         copied = tally.rejected[COPIED.reason]
         if written and copied > _MANY * written:
             told = f"{copied} of {written} texts were sentences of the corpus again"
@@ -84,7 +69,7 @@ class Words:
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
         self._right: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
         for words in dict.fromkeys(mentioned):
-            text = running_text(words)
+            text = detokenize(words)
             # How they are split depends on what stands around them.
             for before, after, around in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
                 split = tuple(self._tokenizer(f"{before}{text}{after}"))
@@ -93,7 +78,7 @@ class Words:
                     self._right.setdefault(split[0], []).append((split, words))
         for first, found in self._right.items():
             self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
-        self._contents = {running_text(sentence.tokens) for sentence in gold}
+        self._contents = {detokenize(sentence.tokens) for sentence in gold}
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens of a text."""
@@ -113,7 +98,7 @@ class Words:
 
     def holds(self, tokens: tuple[str, ...]) -> bool:
         """Whether a sentence of the corpus reads exactly so."""
-        return running_text(tokens) in self._contents
+        return detokenize(tokens) in self._contents
 
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:
@@ -130,6 +115,6 @@ def rewritten(
     source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], told: Mapping[str, object]
 ) -> Sentence:
     """A source with all its tokens replaced."""
-    spaces = None if source.spaces is None else spacing(tokens)[:-1]
+    spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
     made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
     return made.with_(meta={"entaug": dict(told)})

@@ -11,7 +11,7 @@ from entaug.errors import LossError
 from entaug.formats.base import FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.params import validate
-from entaug.tags import flatten
+from entaug.tags import Overlap, flatten
 
 __all__ = ["SpacyDialect", "SpacyFormat"]
 
@@ -29,7 +29,7 @@ class SpacyDialect:
 
     mentions: Literal["auto", "ents", "spans"] = "auto"
     spans_key: str = "sc"
-    overlap: Literal["error", "outermost", "innermost"] = "error"
+    overlap: Overlap = "error"
 
     def __post_init__(self) -> None:
         validate(self)
@@ -68,7 +68,7 @@ class SpacyFormat(BufferedFormat):
         """Check that a sentence has no discontinuous mention, and no nested one where they are entities."""
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
-        if dialect.mentions == "ents" and not kept.flat:
+        if dialect.mentions == "ents" and not kept.is_flat:
             try:
                 flatten(kept.mentions, "error")
             except LossError as error:
@@ -89,6 +89,6 @@ class SpacyFormat(BufferedFormat):
         kept: Iterable[Sentence] = (BufferedFormat.carried(self, sentence, dialect) for sentence in sentences)
         if dialect.mentions == "auto":
             kept = list(kept)
-            mentions = "ents" if all(sentence.flat for sentence in kept) else "spans"
+            mentions = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
             dialect = replace(dialect, mentions=mentions)
         return kept, dialect

@@ -29,7 +29,7 @@ from entaug.formats.records import (
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
-from entaug.tags import Evidence
+from entaug.tags import SchemeDetector
 
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
@@ -53,7 +53,7 @@ class SpacyJson(SpacyFormat):
         """Detect lines, form, tokens, and where the mentions are."""
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
-        evidence = Evidence()
+        evidence = SchemeDetector()
         has_entities = has_words = has_unknown = False
         is_lines = _is_lines(path)
         for record in _records_to_detect_from(path, is_lines):
@@ -74,7 +74,7 @@ class SpacyJson(SpacyFormat):
         detected: dict[str, Any] = {"lines": is_lines}
         if forms:
             detected |= {"form": max(_FORMS, key=forms.__getitem__), "words": has_words, "fields": has_unknown}
-        if evidence.found:
+        if evidence.has_mentions:
             detected["scheme"] = evidence.scheme()
         return detected | self.detect_mentions(groups, has_entities, dialect, options)
 
@@ -176,8 +176,8 @@ def _is_lines(path: Path) -> bool:
         return False
 
 
-def _add_tags(sentences: Any, evidence: Evidence) -> None:
+def _add_tags(sentences: Any, evidence: SchemeDetector) -> None:
     for sentence in sentences if isinstance(sentences, list) else ():
         words = sentence.get("tokens") if isinstance(sentence, dict) else None
         tags = [word.get("ner") for word in words if isinstance(word, dict)] if isinstance(words, list) else []
-        evidence.add(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
+        evidence.update(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)

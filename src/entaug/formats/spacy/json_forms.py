@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
-from entaug.alignment import spaces_in, spacing
+from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
@@ -26,6 +26,7 @@ from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, decode_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
 from entaug.formats.token_records import pop_columns, pop_id, without
+from entaug.spacing import infer_spaces
 
 __all__ = ["SpacyJsonDialect", "form_of", "has_unknown_fields", "parse_record", "to_records"]
 
@@ -226,10 +227,10 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     placed = tokens = None
     if isinstance(words, list) and all(type(word) is str and word for word in words):
         if flags is None:
-            flags = [space == " " for space in spaces_in(words, text) or ()]
+            flags = [space == " " for space in align_spaces(words, text) or ()]
         placed = _place(text, words, flags) if isinstance(flags, list) else None
         tokens = [word for word in words if not word.isspace()]
-        if placed is None and spaces_in(tokens, text.lstrip()) is None:
+        if placed is None and align_spaces(tokens, text.lstrip()) is None:
             reading.notes["words that are not those of their text, which was tokenised anew"] += 1
     if isinstance(entities, list) and entities and all(tag is None or isinstance(tag, str) for tag in entities):
         if placed is None or len(entities) != len(placed.words):
@@ -302,7 +303,7 @@ def to_records(sentences: Iterable[Sentence], dialect: SpacyJsonDialect) -> Iter
 
 def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
     if sentence.spaces is None:
-        sentence = sentence.with_(spaces=spacing(sentence.tokens))
+        sentence = sentence.with_(spaces=infer_spaces(sentence.tokens))
     words = words_of(sentence)
     offsets = words.offsets
     record: dict[str, Any] = {"text": words.text}
@@ -349,7 +350,7 @@ def _to_tuple(group: Sequence[Sentence], dialect: SpacyJsonDialect) -> list[Any]
         fields["entities"] = [mention[:3] for mention in mentions]
     if dialect.words and text.tokens is not None:
         before = _space_before(text)
-        spaces = spaces_in(text.tokens, text.text[len(before) :])
+        spaces = align_spaces(text.tokens, text.text[len(before) :])
         words = words_of(Sentence(text.tokens, spaces=spaces, meta={BEFORE: before}))
         fields["words"], fields["spaces"] = list(words.words), list(words.flags or ())
     groups = None if is_augmented else text.fields.get("spans")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
@@ -27,7 +27,7 @@ from entaug.formats.spacy.words import (
     words_of,
 )
 from entaug.formats.token_records import pop_columns, pop_id, without
-from entaug.tags import TagFault, decode_at, encode_flat
+from entaug.tags import InvalidTag, decode_canonical, encode_canonical
 
 __all__ = ["columns_of_words", "decode_tags", "read_document", "write_documents"]
 
@@ -90,8 +90,8 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
         if tags.count("O") < len(tags):
             reading.notes["text with words of which is not known whether they are entities"] += 1
     try:
-        return decode_at(tags, scheme, reading.repaired if reading.repair else None)
-    except TagFault as fault:
+        return decode_canonical(tags, scheme, reading.repaired if reading.repair else None)
+    except InvalidTag as fault:
         raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 
@@ -169,7 +169,7 @@ def _tokens(raw: Any, sentences: Sequence[Mapping[str, Any]]) -> Iterator[Tokens
     if not has_flags and type(raw) is str:
         if words and not words[0].startswith(raw[:1]):
             before = raw[: len(raw) - len(raw.lstrip())]
-        spaces = spaces_in(words, raw[len(before) :])
+        spaces = align_spaces(words, raw[len(before) :])
     position = 0
     for sentence in sentences:
         own = [word["orth"] for word in sentence["tokens"]]
@@ -254,7 +254,7 @@ def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme:
 def _words(words: Words, first: int, scheme: str) -> list[dict[str, Any]]:
     """The objects of words; `first` is the position of the first in the document."""
     mentions = [Mention(m.label, ((m.start, m.end),)) for m in words.mentions]
-    tags = encode_flat(len(words.words), mentions, scheme)
+    tags = encode_canonical(len(words.words), mentions, scheme)
     columns = without(words.columns, ("sent_start",))
     objects = []
     for i, word in enumerate(words.words):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from entaug.data import FILL, Mention, Sentence
+from entaug.data import PLACEHOLDER, Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading, before_of
 from entaug.formats.documents import BEFORE
@@ -165,7 +165,7 @@ def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, 
         if name in _TREE and "entaug" in sentence.meta:
             continue
         if name in COLUMNS and _is_native(name, values):
-            native[name] = ["" if value == FILL else value for value in values]
+            native[name] = ["" if value == PLACEHOLDER else value for value in values]
         else:
             other[name] = list(values)
     if ("dep" in native) != ("head" in native):  # spaCy has both or none
@@ -177,7 +177,7 @@ def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, 
 
 def _is_native(name: str, values: Sequence[str]) -> bool:
     """Whether spaCy returns a column as it is."""
-    known = {value for value in values if value != FILL}
+    known = {value for value in values if value != PLACEHOLDER}
     if not known or "" in known:
         return False
     if name == "pos":
@@ -185,7 +185,7 @@ def _is_native(name: str, values: Sequence[str]) -> bool:
     if name == "morph":
         return all(map(_is_morph, known))
     if name == "head":
-        return FILL not in values and all(_is_head(value, i, len(values)) for i, value in enumerate(values))
+        return PLACEHOLDER not in values and all(_is_head(value, i, len(values)) for i, value in enumerate(values))
     if name == "sent_start":
         return "1" in values[1:] and known <= {"1", "-1"}
     return True
@@ -281,7 +281,7 @@ def token_columns(columns: Mapping[str, Sequence[str]], tokens: Tokens) -> dict[
         elif name == "sent_start" and "1" not in values[1:]:
             continue
         elif any(values[i] for i in tokens.positions):
-            converted[name] = tuple(values[i] or FILL for i in tokens.positions)
+            converted[name] = tuple(values[i] or PLACEHOLDER for i in tokens.positions)
     return converted
 
 

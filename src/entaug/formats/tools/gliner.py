@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
@@ -102,7 +102,7 @@ class Gliner(BufferedFormat):
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         """Name columns, fields of mentions, fields whose names are taken, and white space that tokens hide."""
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
-        hides_spaces = sentence.spaces is not None and spaces_in(sentence.tokens, sentence.text) != sentence.spaces
+        hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
         return lost + ["text"] * hides_spaces
 
 
