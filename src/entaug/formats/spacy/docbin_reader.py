@@ -273,7 +273,7 @@ class DocBinReader:
                     if not reading.repair:
                         what = f"word {k + 1} goes on with an entity {self._string(type_)} that is not there"
                         raise InputError(what, remedy="correct it, or pass --repair to start a mention there")
-                    reading.repaired["I- with nothing before it"] += 1
+                    reading.repaired["I- that continues no mention"] += 1
                 entities.append((k, k + 1, type_, kb_ids[k], ids[k]))
         return entities
 
