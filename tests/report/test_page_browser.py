@@ -448,7 +448,7 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
 def test_what_a_measure_means_is_told_to_pointer_keys_and_finger(opened: OpenedFile) -> None:
     page = opened.page
     button = page.locator("button.definition-of", has_text="New words")
-    meaning = page.locator(".definition", has_text="Words that do not occur in the source")
+    meaning = page.locator(".definition", has_text="Share of words that do not occur in the source")
     button.scroll_into_view_if_needed()
     assert not meaning.is_visible()
     button.hover()

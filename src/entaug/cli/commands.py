@@ -237,7 +237,7 @@ def _quality(args: argparse.Namespace) -> int:
             args.output,
             gold=args.gold,
             measures=measures,
-            **models,
+            models=models,
             as_json=args.json,
             force=args.force,
             progress=progress,
