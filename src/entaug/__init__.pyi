@@ -103,10 +103,10 @@ from .formats import (
 from .formats import (
     write as write,
 )
-from .formats.huggingface.format import (
+from .formats.huggingface.datasets import (
     from_datasets as from_datasets,
 )
-from .formats.huggingface.format import (
+from .formats.huggingface.datasets import (
     to_datasets as to_datasets,
 )
 from .quality import (
