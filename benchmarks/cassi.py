@@ -32,7 +32,7 @@ import torch
 import entaug
 from counting import Counted
 from entaug import CASSI, Sentence
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.augmenters.base import Request
 from entaug.augmenters.cassi.pairing import PairingOptions, rankings
 from entaug.backends.resolve import resolve
@@ -196,7 +196,7 @@ def growth(sizes: list[int]) -> Iterator[Row]:
     everything = [s for s in entaug.read(DATA / LARGE) if len(s) > 4]
     for size in sizes:
         sentences = everything[:size]
-        texts = [running_text(s.tokens, s.spaces) for s in sentences]
+        texts = [detokenize(s.tokens, s.spaces) for s in sentences]
         begun = time.monotonic()
         encoder.token_vectors(texts)
         encoding = time.monotonic() - begun

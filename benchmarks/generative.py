@@ -48,7 +48,7 @@ def gold(name: str, count: int | None) -> list[Sentence]:
     where, usual = CORPORA[name]
     sentences: Iterator[Sentence] = iter(entaug.read(DATA / where))
     if name == "genia-discontinuous":
-        sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
+        sentences = (s for s in sentences if not all(m.is_contiguous for m in s.mentions))
     return [s for s, _ in zip(sentences, range(count or usual), strict=False)]
 
 

@@ -472,7 +472,7 @@ def corpus(name: str) -> list[entaug.Sentence]:
     if name in _FILES:
         return list(entaug.read(ROOT / "examples" / "corpus" / _FILES[name]))
     if name == "overlapping":
-        return [s for s in corpus("nested") if all(mention.contiguous for mention in s.mentions)]
+        return [s for s in corpus("nested") if all(mention.is_contiguous for mention in s.mentions)]
     if name == "mixed":
         return [*corpus("train")[:20], *corpus("nested")]
     if name == "languages":

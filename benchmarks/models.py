@@ -30,7 +30,7 @@ import torch
 import entaug
 from counting import Counted
 from entaug import Sentence
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.models import catalogue as models
@@ -48,7 +48,7 @@ def sentences(name: str, count: int) -> tuple[list[Sentence], str]:
     if not path.is_file():
         path = ROOT / "examples" / "corpus" / "train.conll"
     usual = (s for s in islice(entaug.stream(path), 6000) if s.mentions and 4 < len(s) < 60)
-    found = list({running_text(s.tokens): s for s in usual}.values())
+    found = list({detokenize(s.tokens): s for s in usual}.values())
     random.Random(7).shuffle(found)
     return found[:count], f"{path.parent.name}, {min(count, len(found))} sentences"
 
@@ -112,7 +112,7 @@ def by_size(answer: dict[str, Any], count: int) -> str:
 def pll(peers: Peers) -> Iterator[Row]:
     """Pseudo-log-likelihood beside minicons and beside its plain definition."""
     gold, corpus = sentences("wnut17/wnut17train.conll", 5 if peers.quick else 20)
-    texts = [running_text(s.tokens) for s in gold]
+    texts = [detokenize(s.tokens) for s in gold]
     words = np.array([sum(any(map(str.isalnum, token)) for token in s.tokens) for s in gold])
     for name in ("mpnet-mlm", "tiny-bert"):
         folder = str(models.path(name))
@@ -163,7 +163,7 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         alike.append(spearman(a, b))
         ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
-        asked += sum(map(len, half.pieces([running_text(s.tokens, s.spaces) for s in group])))
+        asked += sum(map(len, half.pieces([detokenize(s.tokens, s.spaces) for s in group])))
         counter.rows = 0
         chosen = entaug.best_by_likelihood(group, 3, counter)
         computed += counter.rows
@@ -203,7 +203,7 @@ def kendall(a: Any, b: Any) -> float:
 def bertscore(peers: Peers) -> Iterator[Row]:
     """BERTScore of all pairs beside the bert-score package, encoding included."""
     gold, corpus = sentences("ncbi-disease/train.tsv", 50 if peers.quick else 500)
-    texts = [running_text(s.tokens) for s in gold]
+    texts = [detokenize(s.tokens) for s in gold]
     folder = models.path("minilm")
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
     half = TransformersEncoder(folder, device="cpu", precision="bf16")
@@ -255,7 +255,7 @@ def lm(peers: Peers) -> Iterator[Row]:
         for name, count in (("minilm-shaped", 200), ("tiny-bert", 200), ("mpnet-mlm", 30)):
             gold, corpus = sentences("ncbi-disease/train.tsv", 10 if peers.quick else count)
             folder = shaped if name == "minilm-shaped" else models.path(name)
-            texts = [running_text(s.tokens) for s in gold]
+            texts = [detokenize(s.tokens) for s in gold]
             theirs = peers("nlpaug", model=str(folder), texts=texts, n=3, batch_sizes=[8, 32])
             told = [changed for changed in theirs["changed"] if changed is not None]
             for precision in ("fp32", "bf16"):

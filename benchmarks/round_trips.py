@@ -79,7 +79,7 @@ def there_and_back(format_name: str, sentences: list[Sentence], folder: Path) ->
 
 def letters(sentence: Sentence) -> tuple[str, list[tuple[str, str]]]:
     """A sentence and its mentions without white space."""
-    mentions = sorted((m.label, "".join("".join(sentence.words(m)).split())) for m in sentence.mentions)
+    mentions = sorted((m.label, "".join("".join(sentence.mention_tokens(m)).split())) for m in sentence.mentions)
     return "".join("".join(sentence.tokens).split()), mentions
 
 

@@ -101,7 +101,7 @@ def augmenty_rate(gold: entaug.Corpus) -> float | None:
         doc.ents = [Span(doc, m.start, m.end, label=m.label) for m in sentence.mentions]
         docs.append(doc)
         for mention in sentence.mentions:
-            pools.setdefault(mention.label, []).append(list(sentence.words(mention)))
+            pools.setdefault(mention.label, []).append(list(sentence.mention_tokens(mention)))
     replace = augmenty.load("ents_replace_v1", level=0.3, ent_dict=pools)
 
     def run() -> int:

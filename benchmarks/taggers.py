@@ -92,7 +92,7 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
             for at, word in reversed(list(enumerate(made.word_ids()))):
                 if word is not None:
                     row[word] = tags[best[at]]
-            found.append(sentence.with_(mentions=decode(row, repaired=Counter())))
+            found.append(sentence.with_(mentions=decode(row, repairs=Counter())))
     return seconds, score(test, found).micro.f1
 
 

@@ -83,7 +83,7 @@ def check(name: str, data: bytes) -> int:
 
 def surfaces(sentences: list[Sentence]) -> list[tuple[str, str]]:
     """Labels and letters of mentions, in order."""
-    return sorted((m.label, "".join("".join(s.words(m)).split())) for s in sentences for m in s.mentions)
+    return sorted((m.label, "".join("".join(s.mention_tokens(m)).split())) for s in sentences for m in s.mentions)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from entaug import Sentence
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import Parse
 
 SUBJECTS = {"nsubj", "nsubjpass", "csubj", "csubjpass"}
@@ -118,7 +118,7 @@ def best_of(u: Tagged, v: Tagged, of_u: Any, of_v: Any, score: Any, k: int, part
     rated = []
     for number, (words, tags) in enumerate(candidates):
         count = max(1, sum(any(c.isalnum() for c in w) for w in words))
-        value = score(running_text(words)) / count
+        value = score(detokenize(words)) / count
         rated.append((value, number, j_score(sets[0], sets[1], {w.lower() for w in words}), words, tags))
     top = sorted(rated, key=lambda one: (-one[0], one[1]))[:k]
     rank, best = max(enumerate(top, start=1), key=lambda pair: (pair[1][2], -pair[1][1]))

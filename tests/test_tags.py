@@ -10,7 +10,7 @@ from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 from entaug.data import Mention, Sentence
 from entaug.errors import LossError, TagError, UnknownNameError
-from entaug.tags import SCHEMES, Evidence, decode, encode, flatten, is_tag, position_tags
+from entaug.tags import SCHEMES, SchemeDetector, decode, encode, flatten, is_tag, position_tags
 from strategies import sentences
 
 SEQEVAL = {"IOB1": IOB1, "IOB2": IOB2, "IOBES": IOBES, "BILOU": BILOU, "BMES": IOBES}  # which has I for M
@@ -31,7 +31,7 @@ def plain(mentions: tuple[Mention, ...]) -> list[tuple[str, int, int]]:
 @settings(max_examples=1000)
 @given(sentences(flat=True), st.sampled_from(SCHEMES))
 def test_encode_then_decode_gives_the_mentions_and_seqeval_agrees(sentence: Sentence, scheme: str) -> None:
-    tags = encode(sentence, scheme)
+    tags = sentence.iob(scheme)
     assert decode(tags, scheme) == sentence.mentions
     assert by_seqeval(tags, scheme) == plain(sentence.mentions)
 
@@ -56,9 +56,9 @@ def test_decode_accepts_just_what_encode_writes(tags: list[str], scheme: str) ->
         except TagError:
             return  # a letter that the scheme does not have
         assert repaired.total() >= 1
-        assert encode(Sentence(["w"] * len(tags), mentions), scheme) != tags
+        assert encode(len(tags), mentions, scheme) != tags
         return
-    assert encode(Sentence(["w"] * len(tags), mentions), scheme) == tags
+    assert encode(len(tags), mentions, scheme) == tags
 
 
 @given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), min_size=1, max_size=8))
@@ -69,11 +69,11 @@ def test_repair_reads_as_conlleval_does(tags: list[str]) -> None:
 
 def test_schemes_by_hand() -> None:
     s = Sentence(list("abcdef"), [Mention("X", [(0, 3)]), Mention("X", [(3, 4)]), Mention("Y", [(5, 6)])])
-    assert encode(s, "IOB1") == ["I-X", "I-X", "I-X", "B-X", "O", "I-Y"]
-    assert encode(s, "IOB2") == ["B-X", "I-X", "I-X", "B-X", "O", "B-Y"]
-    assert encode(s, "IOBES") == ["B-X", "I-X", "E-X", "S-X", "O", "S-Y"]
-    assert encode(s, "bilou") == ["B-X", "I-X", "L-X", "U-X", "O", "U-Y"]
-    assert encode(s, "bmeos") == ["B-X", "M-X", "E-X", "S-X", "O", "S-Y"]
+    assert s.iob("IOB1") == ["I-X", "I-X", "I-X", "B-X", "O", "I-Y"]
+    assert s.iob("IOB2") == ["B-X", "I-X", "I-X", "B-X", "O", "B-Y"]
+    assert s.iob("IOBES") == ["B-X", "I-X", "E-X", "S-X", "O", "S-Y"]
+    assert s.iob("bilou") == ["B-X", "I-X", "L-X", "U-X", "O", "U-Y"]
+    assert s.iob("bmeos") == ["B-X", "M-X", "E-X", "S-X", "O", "S-Y"]
     assert decode(["B-X", "M-X", "M-X", "E-X", "S-X", "O", "B-Y", "E-Y"], "BMES") == (
         Mention("X", [(0, 4)]),
         Mention("X", [(4, 5)]),
@@ -133,7 +133,7 @@ def test_nested_cannot_be_tags_unless_told_what_to_keep() -> None:
 
 def test_position_tags_hold_all_mentions_of_a_token() -> None:
     s = Sentence(list("abcd"), [Mention("X", [(0, 1), (2, 3)]), Mention("Y", [(2, 4)])])
-    assert position_tags(s) == ["B-X", "O", "B-Y|I-X", "I-Y"]
+    assert position_tags(len(s), s.mentions) == ["B-X", "O", "B-Y|I-X", "I-Y"]
 
 
 @pytest.mark.parametrize(
@@ -152,18 +152,18 @@ def test_position_tags_hold_all_mentions_of_a_token() -> None:
     ],
 )
 def test_scheme_is_found_by_looking(tags: list[str], scheme: str) -> None:
-    evidence = Evidence()
-    evidence.add(tags)
+    evidence = SchemeDetector()
+    evidence.update(tags)
     assert evidence.scheme() == scheme
 
 
 def test_iobes_and_bmes_are_told_apart_by_longer_mentions() -> None:
-    evidence = Evidence()
-    assert not evidence.settled
-    evidence.add(["S-X", "B-X", "E-X"])
-    assert (evidence.found, evidence.settled, evidence.scheme()) == (True, False, "IOBES")
-    evidence.add(["B-X", "M-X", "E-X"])
-    assert (evidence.settled, evidence.scheme()) == (True, "BMES")
+    evidence = SchemeDetector()
+    assert not evidence.is_decided
+    evidence.update(["S-X", "B-X", "E-X"])
+    assert (evidence.has_mentions, evidence.is_decided, evidence.scheme()) == (True, False, "IOBES")
+    evidence.update(["B-X", "M-X", "E-X"])
+    assert (evidence.is_decided, evidence.scheme()) == (True, "BMES")
 
 
 def test_is_tag() -> None:

@@ -94,8 +94,8 @@ def _sample(one: Format) -> list[str]:
     wanted = [
         sentence
         for sentence in entaug.read(_NESTED)
-        if one.carries.nested or sentence.flat
-        if one.carries.discontinuous or all(mention.contiguous for mention in sentence.mentions)
+        if one.carries.nested or sentence.is_flat
+        if one.carries.discontinuous or all(mention.is_contiguous for mention in sentence.mentions)
     ]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "sample" + (one.extensions[0] if one.extensions and not _is_folder(one) else ""))

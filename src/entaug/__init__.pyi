@@ -67,10 +67,10 @@ from .augmenters.syntax.dependency_fragments import (
 from .backends.protocols import (
     RoundTrip as RoundTrip,
 )
-from .data import (
+from .corpus import (
     Corpus as Corpus,
 )
-from .data import (
+from .corpus import (
     CorpusStream as CorpusStream,
 )
 from .data import (

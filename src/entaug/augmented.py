@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Keys, Sentence
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
 from entaug.formats import read_each
 
 __all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "provenance_of", "read_augmented"]
@@ -167,9 +168,9 @@ class _GoldIndex:
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Add the sentences of one file; a sentence that an earlier file has is not added again."""
-        keys = Keys()
+        keys = SentenceKeys()
         for sentence in sentences:
-            key = keys.of(sentence)
+            key = keys.assign(sentence)
             if key not in self._by_key:
                 self._by_key[key] = sentence
                 self.sentences.append(sentence)

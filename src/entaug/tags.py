@@ -1,9 +1,9 @@
-"""Tag schemes to mentions and back: the only file that knows prefixes.
+"""Tag schemes: mentions from tags, and tags from mentions. No other module knows the prefixes of tags.
 
 ========  =======================================================================================
 scheme    how a mention of label X over three tokens, and over one token, is written
 ========  =======================================================================================
-IOB1      I-X I-X I-X, I-X; B-X only where the mention before it touches and has the same label
+IOB1      I-X I-X I-X, I-X; B-X only where the preceding mention is adjacent and has the same label
 IOB2      B-X I-X I-X, B-X (also called BIO)
 IOBES     B-X I-X E-X, S-X (also called BIOES)
 BILOU     B-X I-X L-X, U-X
@@ -18,26 +18,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Literal, get_args
 
-from entaug.data import Mention, Sentence
 from entaug.errors import LossError, ParameterError, TagError, UnknownNameError
+from entaug.mentions import Mention, is_flat
 
 __all__ = [
     "OVERLAP",
     "SCHEMES",
-    "Evidence",
-    "TagFault",
+    "InvalidTag",
+    "Overlap",
+    "SchemeDetector",
+    "canonical_scheme",
     "decode",
-    "decode_at",
+    "decode_canonical",
     "encode",
-    "encode_flat",
+    "encode_canonical",
     "flatten",
     "is_tag",
     "position_tags",
-    "scheme_name",
 ]
 
-# For each scheme the letters that open a longer mention, go on with it, close it, and stand for a whole one.
+Overlap = Literal["error", "outermost", "innermost"]
+"""How to treat nested and discontinuous mentions where only flat ones can be written; see `flatten`."""
+
+# For each scheme the prefixes of the first, inner and last token of a longer mention, and of a mention of one token.
 _LETTERS = {
     "IOB1": ("I", "I", "I", "I"),
     "IOB2": ("B", "I", "I", "B"),
@@ -55,12 +60,19 @@ _ALIASES = {
     "BMOES": "BMES",
 }
 SCHEMES = tuple(_LETTERS)
-OVERLAP = ("error", "outermost", "innermost")
+OVERLAP = get_args(Overlap)
 _PREFIXES = frozenset("BIESLUM")
+_CORRECT_OR_REPAIR = "correct it, or pass --repair to start a mention there"
 
 
-def scheme_name(name: str) -> str:
-    """The canonical name of a scheme.
+def canonical_scheme(name: str) -> str:
+    """Return the canonical name of a tag scheme.
+
+    Args:
+        name: a name or an alias, in any case, for example ``"bio"``.
+
+    Returns:
+        One of `SCHEMES`.
 
     Raises:
         UnknownNameError: there is no such scheme.
@@ -73,7 +85,10 @@ def scheme_name(name: str) -> str:
 
 
 def is_tag(text: str) -> bool:
-    """Whether a string looks like a tag of any scheme.
+    """Return whether a string looks like a tag of any scheme.
+
+    Args:
+        text: for example the cell of a column.
 
     Example:
         >>> [is_tag(t) for t in ("O", "B-PER", "NNP", "-")]
@@ -87,8 +102,14 @@ def _mention(label: str, start: int, end: int) -> Mention:
     return Mention(label, ((start, end),))
 
 
-class TagFault(Exception):  # noqa: N818 - never leaves the package: readers turn it into a TagError with a line
-    """A fault in a tag sequence, at a token."""
+class InvalidTag(Exception):  # noqa: N818 - internal: readers convert it to a TagError with a line
+    """A tag of a sequence breaks the scheme.
+
+    Args:
+        index: position of the token.
+        message: what is wrong.
+        remedy: what to do.
+    """
 
     def __init__(self, index: int, message: str, remedy: str) -> None:
         super().__init__(message)
@@ -97,194 +118,226 @@ class TagFault(Exception):  # noqa: N818 - never leaves the package: readers tur
         self.remedy = remedy
 
 
-def decode(tags: Sequence[str], scheme: str = "IOB2", repaired: Counter[str] | None = None) -> tuple[Mention, ...]:
-    """The mentions that a tag sequence stands for.
+def decode(tags: Sequence[str], scheme: str = "IOB2", repairs: Counter[str] | None = None) -> tuple[Mention, ...]:
+    """Convert tags to mentions.
 
     Args:
         tags: one tag a token.
-        scheme: one of `SCHEMES`.
-        repaired: when given, sequences that break the scheme are read as conlleval reads them (a tag that goes on
-            with nothing opens a mention), and each repair is counted here under its name.
+        scheme: a name of a tag scheme.
+        repairs: if given, sequences that break the scheme are read as conlleval reads them (a tag that continues no
+            mention begins one), and each repair is counted here by its description.
 
     Returns:
-        Contiguous mentions, in order, none overlapping.
+        Contiguous mentions in order; none overlap.
 
     Raises:
-        TagError: an unknown tag, or one that may not stand where it does.
+        UnknownNameError: there is no such scheme.
+        TagError: a tag is unknown, or invalid at its position.
 
     Example:
         >>> [(m.label, m.spans) for m in decode(["B-PER", "I-PER", "O", "B-LOC"])]
         [('PER', ((0, 2),)), ('LOC', ((3, 4),))]
     """
     try:
-        return decode_at(tags, scheme_name(scheme), repaired)
-    except TagFault as fault:
-        raise TagError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
+        return decode_canonical(tags, canonical_scheme(scheme), repairs)
+    except InvalidTag as error:
+        raise TagError(f"token {error.index + 1}: {error.message}", remedy=error.remedy) from None
 
 
-def decode_at(tags: Sequence[str], scheme: str, repaired: Counter[str] | None) -> tuple[Mention, ...]:
-    """As `decode`, for readers: takes the canonical scheme name and raises `TagFault` with the token's index."""
+def decode_canonical(tags: Sequence[str], scheme: str, repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    """Convert tags to mentions as `decode`, for readers of files.
+
+    Args:
+        tags: one tag a token.
+        scheme: one of `SCHEMES`.
+        repairs: see `decode`.
+
+    Returns:
+        Contiguous mentions in order; none overlap.
+
+    Raises:
+        InvalidTag: a tag is unknown, or invalid at its position.
+    """
     if tags.count("O") == len(tags):
         return ()
     if scheme == "IOB2":
-        return _decode_iob2(tags, repaired)
+        return _decode_iob2(tags, repairs)
     if scheme == "IOB1":
-        return _decode_iob1(tags, repaired)
-    return _decode_closed(tags, scheme, repaired)
+        return _decode_iob1(tags, repairs)
+    return _decode_closed(tags, scheme, repairs)
 
 
-def _split(tags: Sequence[str], index: int, letters: str) -> tuple[str, str]:
+def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
+    """The prefix and the label of a tag."""
     tag = tags[index]
     prefix, dash, label = tag[:1], tag[1:2], tag[2:]
-    if dash != "-" or not label or prefix not in letters:
-        hint = "name its scheme with --scheme" if is_tag(tag) else "correct it, or name the tag column"
-        raise TagFault(index, f"unknown tag {tag!r} (allowed: O and {', '.join(f'{x}-TYPE' for x in letters)})", hint)
+    if dash != "-" or not label or prefix not in prefixes:
+        remedy = "name its scheme with --scheme" if is_tag(tag) else "correct it, or name the tag column"
+        allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
+        raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
     return prefix, label
 
 
-_REPAIR = "correct it, or pass --repair to start a mention there"
-
-
-def _decode_iob2(tags: Sequence[str], repaired: Counter[str] | None) -> tuple[Mention, ...]:
+def _decode_iob2(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Mention, ...]:
     mentions = []
-    open_label, start, after = "", 0, -1
+    open_label, start, end = "", 0, -1
     for i, tag in enumerate(tags):
         if tag == "O":
             continue
-        if i == after and tag[:2] == "I-" and tag[2:] == open_label:
-            after = i + 1
+        if i == end and tag[:2] == "I-" and tag[2:] == open_label:
+            end = i + 1
             continue
         prefix, label = _split(tags, i, "BI")
         if prefix == "I":
-            if repaired is None:
-                before = "at the start of the sentence" if i == 0 else f"after {tags[i - 1]}"
-                raise TagFault(i, f"{tag} {before}: there is no {label} mention to go on with", _REPAIR)
-            repaired["I- with nothing before it"] += 1
+            if repairs is None:
+                where = "at the start of the sentence" if i == 0 else f"after {tags[i - 1]}"
+                raise InvalidTag(i, f"{tag} {where}: there is no {label} mention to continue", _CORRECT_OR_REPAIR)
+            repairs["I- that continues no mention"] += 1
         if open_label:
-            mentions.append(_mention(open_label, start, after))
-        open_label, start, after = label, i, i + 1
-    mentions.append(_mention(open_label, start, after))
+            mentions.append(_mention(open_label, start, end))
+        open_label, start, end = label, i, i + 1
+    mentions.append(_mention(open_label, start, end))
     return tuple(mentions)
 
 
-def _decode_iob1(tags: Sequence[str], repaired: Counter[str] | None) -> tuple[Mention, ...]:
+def _decode_iob1(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Mention, ...]:
     mentions = []
-    open_label, start, after = "", 0, -1
+    open_label, start, end = "", 0, -1
     for i, tag in enumerate(tags):
         if tag == "O":
             continue
         prefix, label = _split(tags, i, "IB")
-        touches = i == after and label == open_label
-        if prefix == "I" and touches:
-            after = i + 1
+        is_adjacent = i == end and label == open_label
+        if prefix == "I" and is_adjacent:
+            end = i + 1
             continue
-        if prefix == "B" and not touches:
-            if repaired is None:
+        if prefix == "B" and not is_adjacent:
+            if repairs is None:
                 remedy = "if the file is IOB2, pass --scheme IOB2; else correct it or pass --repair"
-                raise TagFault(i, f"{tag} where IOB1 has I-{label}: no {label} mention ends right before it", remedy)
-            repaired["B- without a mention to set off"] += 1
+                message = f"{tag} where IOB1 has I-{label}: no {label} mention ends directly before it"
+                raise InvalidTag(i, message, remedy)
+            repairs["B- that separates no mentions"] += 1
         if open_label:
-            mentions.append(_mention(open_label, start, after))
-        open_label, start, after = label, i, i + 1
-    mentions.append(_mention(open_label, start, after))
+            mentions.append(_mention(open_label, start, end))
+        open_label, start, end = label, i, i + 1
+    mentions.append(_mention(open_label, start, end))
     return tuple(mentions)
 
 
-def _decode_closed(tags: Sequence[str], scheme: str, repaired: Counter[str] | None) -> tuple[Mention, ...]:
-    """IOBES, BILOU and BMES: mentions that say where they end."""
-    begin, inside, close, single = _LETTERS[scheme]
-    letters = begin + inside + close + single
+def _decode_closed(tags: Sequence[str], scheme: str, repairs: Counter[str] | None) -> tuple[Mention, ...]:
+    """Decode IOBES, BILOU and BMES, in which the last token of a mention is marked."""
+    begin, inside, last, single = _LETTERS[scheme]
+    prefixes = begin + inside + last + single
     mentions: list[Mention] = []
     open_label, start = "", 0
 
-    def fault(i: int, message: str, name: str) -> None:
-        if repaired is None:
-            raise TagFault(i, message, _REPAIR)
-        repaired[name] += 1
+    def report(i: int, message: str, description: str) -> None:
+        if repairs is None:
+            raise InvalidTag(i, message, _CORRECT_OR_REPAIR)
+        repairs[description] += 1
 
     for i, tag in enumerate(tags):
-        prefix, label = ("O", "") if tag == "O" else _split(tags, i, letters)
-        goes_on = prefix in (inside, close) and label == open_label
-        if open_label and not goes_on:
-            fault(i, f"{tag} where {inside}-{open_label} or {close}-{open_label} must follow", "mention not closed")
+        prefix, label = ("O", "") if tag == "O" else _split(tags, i, prefixes)
+        continues = prefix in (inside, last) and label == open_label
+        if open_label and not continues:
+            report(i, f"{tag} where {inside}-{open_label} or {last}-{open_label} must follow", "mention not closed")
             mentions.append(_mention(open_label, start, i))
             open_label = ""
         if prefix == single:
             mentions.append(_mention(label, i, i + 1))
         elif prefix != "O" and not open_label:
             if prefix != begin:
-                fault(i, f"{tag}: there is no {label} mention to go on with", f"{prefix}- with nothing before it")
+                message = f"{tag}: there is no {label} mention to continue"
+                report(i, message, f"{prefix}- that continues no mention")
             open_label, start = label, i
-        if prefix == close:
+        if prefix == last:
             mentions.append(_mention(label, start, i + 1))
             open_label = ""
     if open_label:
-        fault(len(tags) - 1, f"the sentence ends inside a {open_label} mention", "mention not closed")
+        report(len(tags) - 1, f"the sentence ends inside a {open_label} mention", "mention not closed")
         mentions.append(_mention(open_label, start, len(tags)))
     return tuple(mentions)
 
 
 def flatten(mentions: Sequence[Mention], overlap: str) -> list[Mention]:
-    """Mentions that IOB can carry.
+    """Reduce mentions to flat ones, which tags can represent.
 
     Args:
-        mentions: any.
-        overlap: ``"error"``; or ``"outermost"`` / ``"innermost"``: discontinuous mentions are left out, and of
-            mentions that overlap the longest / shortest is kept (of equals the first).
+        mentions: any mentions, in canonical order.
+        overlap: ``"error"``: raise if there are others; ``"outermost"`` or ``"innermost"``: leave out discontinuous
+            mentions, and of overlapping mentions keep the longest or the shortest (the first of equal ones).
+
+    Returns:
+        The flat mentions, in order.
 
     Raises:
-        LossError: `overlap` is ``"error"`` and something would be lost.
+        LossError: `overlap` is ``"error"`` and a mention is nested or discontinuous.
+        ParameterError: `overlap` has another value.
     """
     if overlap not in OVERLAP:
         raise ParameterError(f"overlap must be one of {', '.join(OVERLAP)}, not {overlap!r}")
     if overlap == "error":
         end = 0
         for mention in mentions:
-            kind = "nested" if mention.contiguous else "discontinuous"
+            kind = "nested" if mention.is_contiguous else "discontinuous"
             if kind == "discontinuous" or mention.start < end:
                 raise LossError(
                     f"a {kind} mention ({mention.label} {list(mention.spans)}) cannot be written as tags",
-                    remedy="write JSON lines, or choose what to keep: --overlap outermost or innermost",
+                    remedy="write JSON lines, or choose which mentions to keep: --overlap outermost or innermost",
                 )
             end = mention.end
         return list(mentions)
     sign = -1 if overlap == "outermost" else 1
     kept: list[Mention] = []
-    taken: set[int] = set()
-    for mention in sorted((m for m in mentions if m.contiguous), key=lambda m: sign * (m.end - m.start)):
+    covered: set[int] = set()
+    for mention in sorted((m for m in mentions if m.is_contiguous), key=lambda m: sign * (m.end - m.start)):
         positions = mention.positions()
-        if taken.isdisjoint(positions):
-            taken.update(positions)
+        if covered.isdisjoint(positions):
+            covered.update(positions)
             kept.append(mention)
     return sorted(kept, key=lambda m: m.start)
 
 
-def encode(sentence: Sentence, scheme: str = "IOB2", overlap: str = "error") -> list[str]:
-    """The tags of a sentence, one a token.
+def encode(length: int, mentions: Sequence[Mention], scheme: str = "IOB2", overlap: str = "error") -> list[str]:
+    """Convert mentions to tags.
 
     Args:
-        sentence: the sentence.
-        scheme: one of `SCHEMES`.
-        overlap: see `flatten`.
+        length: the number of tokens of the sentence.
+        mentions: the mentions, in canonical order.
+        scheme: a name of a tag scheme.
+        overlap: how to treat nested and discontinuous mentions; see `flatten`.
+
+    Returns:
+        One tag a token.
 
     Raises:
-        LossError: see `flatten`.
+        UnknownNameError: there is no such scheme.
+        LossError: mentions overlap or are discontinuous and `overlap` is ``"error"``.
 
     Example:
-        >>> encode(Sentence(["New", "York"], [Mention("LOC", [(0, 2)])]), "BILOU")
+        >>> encode(2, [Mention("LOC", [(0, 2)])], "BILOU")
         ['B-LOC', 'L-LOC']
     """
-    if not sentence.mentions:
-        return ["O"] * len(sentence.tokens)
-    mentions = sentence.mentions if sentence.flat else flatten(sentence.mentions, overlap)
-    return encode_flat(len(sentence.tokens), mentions, scheme_name(scheme))
+    if not mentions:
+        return ["O"] * length
+    flat = mentions if is_flat(mentions) else flatten(mentions, overlap)
+    return encode_canonical(length, flat, canonical_scheme(scheme))
 
 
-def encode_flat(n: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
-    """As `encode`, for writers: takes flat mentions in order, over `n` tokens, and the canonical scheme name."""
-    tags = ["O"] * n
-    begin, inside, close, single = _LETTERS[scheme]
-    touched: tuple[str, int] | None = None
+def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
+    """Convert mentions to tags without checks, for writers of files.
+
+    Args:
+        length: the number of tokens of the sentence.
+        mentions: flat mentions, in canonical order.
+        scheme: one of `SCHEMES`.
+
+    Returns:
+        One tag a token.
+    """
+    tags = ["O"] * length
+    begin, inside, last, single = _LETTERS[scheme]
+    previous: tuple[str, int] | None = None
     for mention in mentions:
         label = mention.label
         start, end = mention.spans[0]
@@ -294,79 +347,85 @@ def encode_flat(n: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
             tags[start] = f"{begin}-{label}"
             if end - start > 2:
                 tags[start + 1 : end - 1] = [f"{inside}-{label}"] * (end - start - 2)
-            tags[end - 1] = f"{close}-{label}"
-        if begin == inside and touched == (label, start):  # IOB1 sets off a neighbour of the same label
+            tags[end - 1] = f"{last}-{label}"
+        if begin == inside and previous == (label, start):  # IOB1 separates adjacent mentions of one label
             tags[start] = f"B-{label}"
-        touched = (label, end)
+        previous = (label, end)
     return tags
 
 
-def position_tags(sentence: Sentence) -> list[str]:
-    """For each token its full tag: for flat mentions the IOB2 tag, else the sorted tags of all its mentions joined.
+def position_tags(length: int, mentions: Sequence[Mention]) -> list[str]:
+    """Return the IOB2 tags of all mentions that cover each token.
 
-    The first token of a mention is B, every other is I, also across the gap of a discontinuous one.
+    The first token of a mention has B, every other one I, also after the gap of a discontinuous mention.
+
+    Args:
+        length: the number of tokens of the sentence.
+        mentions: any mentions, in canonical order.
+
+    Returns:
+        One string a token: the sorted tags of its mentions, joined with ``|``; ``"O"`` outside all mentions.
 
     Example:
-        >>> position_tags(Sentence(["a", "b"], [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])]))
+        >>> position_tags(2, [Mention("X", [(0, 2)]), Mention("Y", [(1, 2)])])
         ['B-X', 'B-Y|I-X']
     """
-    tags = ["O"] * len(sentence.tokens)
-    if sentence.flat:
-        for mention in sentence.mentions:
-            start, end = mention.spans[0]
-            tags[start] = "B-" + mention.label
-            if end - start > 1:
-                tags[start + 1 : end] = ["I-" + mention.label] * (end - start - 1)
-        return tags
-    sets: dict[int, list[str]] = {}
-    for mention in sentence.mentions:
+    if is_flat(mentions):
+        return encode_canonical(length, mentions, "IOB2")
+    tags_by_token: dict[int, list[str]] = {}
+    for mention in mentions:
         for i in mention.positions():
-            sets.setdefault(i, []).append(("B-" if i == mention.start else "I-") + mention.label)
-    for i, of_token in sets.items():
-        tags[i] = "|".join(sorted(of_token))
-    return tags
+            tags_by_token.setdefault(i, []).append(("B-" if i == mention.start else "I-") + mention.label)
+    return ["|".join(sorted(tags_by_token.get(i, ("O",)))) for i in range(length)]
 
 
-class Evidence:
-    """Finds the scheme of a file by looking at its tags.
+class SchemeDetector:
+    """Detects the tag scheme of a file from its tags.
 
-    A single mention usually settles it: one that starts with I- speaks for IOB1; one that ends with E-, or a single
-    S-, for IOBES, or with M- for BMES; L- or U- for BILOU; B- after O for IOB2, if nothing closes it.
+    A single mention usually decides: one that begins with I- indicates IOB1; one that ends with E-, or a single S-,
+    IOBES, or with M- BMES; L- or U- BILOU; B- after O IOB2, if no tag closes the mention.
     """
 
     def __init__(self) -> None:
-        self._starts: Counter[str] = Counter()
-        self._letters: Counter[str] = Counter()
+        self._initial_prefixes: Counter[str] = Counter()
+        self._prefixes: Counter[str] = Counter()
 
-    def add(self, tags: Iterable[str]) -> None:
-        """Look at the tags of one sentence."""
-        before = "O"
+    def update(self, tags: Iterable[str]) -> None:
+        """Add the tags of a sentence.
+
+        Args:
+            tags: one tag a token.
+        """
+        previous = "O"
         for tag in tags:
             if tag != "O":
-                self._letters[tag[:1]] += 1
-                if before[2:] != tag[2:]:
-                    self._starts[tag[:1]] += 1
-            before = tag
+                self._prefixes[tag[:1]] += 1
+                if previous[2:] != tag[2:]:
+                    self._initial_prefixes[tag[:1]] += 1
+            previous = tag
 
     @property
-    def found(self) -> bool:
+    def has_mentions(self) -> bool:
         """Whether any mention has been seen."""
-        return bool(self._letters)
+        return bool(self._prefixes)
 
     @property
-    def settled(self) -> bool:
-        """Whether more tags would hardly say more: IOBES and BMES differ in mentions of three tokens and more."""
-        closed = self._letters["E"] or self._letters["S"]
-        return self.found and not (closed and not self._letters["I"] and not self._letters["M"])
+    def is_decided(self) -> bool:
+        """Whether further tags are unlikely to change the result.
+
+        IOBES and BMES differ only in mentions of three tokens and more.
+        """
+        has_end = self._prefixes["E"] or self._prefixes["S"]
+        return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
 
     def scheme(self) -> str:
-        """The scheme the tags speak for; IOB2 when there was no mention."""
-        if self._letters["L"] or self._letters["U"]:
+        """Return the most likely scheme; IOB2 if no mention has been seen."""
+        if self._prefixes["L"] or self._prefixes["U"]:
             return "BILOU"
-        if self._letters["M"]:
+        if self._prefixes["M"]:
             return "BMES"
-        if self._letters["E"] or self._letters["S"]:
+        if self._prefixes["E"] or self._prefixes["S"]:
             return "IOBES"
-        # In IOB1 a mention that follows no other starts with I-, in IOB2 with B-. A mixed file is a faulty one:
-        # take what most mentions say and let the reader name the others.
-        return "IOB1" if self._starts["I"] > self._starts["B"] else "IOB2"
+        # In IOB1 a mention that follows no other begins with I-, in IOB2 with B-. In a file with both, the majority
+        # decides, and the reader reports the others as errors.
+        return "IOB1" if self._initial_prefixes["I"] > self._initial_prefixes["B"] else "IOB2"

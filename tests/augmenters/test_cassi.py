@@ -127,7 +127,7 @@ def test_table_10_is_among_the_candidates() -> None:
     table_10 = made[
         "Maronite Patriarch Sfeir expressed sorrow over the redistribution of Syrian troops ' locations in Lebanon ."
     ]
-    assert [(m.label, table_10.sentence.words(m)) for m in table_10.sentence.mentions] == [
+    assert [(m.label, table_10.sentence.mention_tokens(m)) for m in table_10.sentence.mentions] == [
         ("MISC", ("Maronite",)),
         ("PER", ("Sfeir",)),
         ("MISC", ("Syrian",)),
@@ -550,7 +550,7 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
         # Where each token comes from; a mention is a set of such places.
         origin = [(0, i) for i in range(a)] + [(1, i) for i in range(c, d)] + [(0, i) for i in range(b, len(frame))]
         old = [
-            (m.label, {(which, i) for start, end in m.spans for i in range(start, end)}, source.flat)
+            (m.label, {(which, i) for start, end in m.spans for i in range(start, end)}, source.is_flat)
             for which, source in enumerate((frame, donor))
             for m in source.mentions
         ]
@@ -593,7 +593,7 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
 
     encoder = TransformersEncoder(path("minilm"), precision="fp32", device="cpu")
     lm = TransformersMaskedLM(path("tiny-bert"), precision="fp32", device="cpu")
-    texts = [entaug.alignment.running_text(s.tokens, s.spaces) for s in gold]
+    texts = [entaug.alignment.detokenize(s.tokens, s.spaces) for s in gold]
     slow = choose(
         gold,
         parser.parse([s.tokens for s in gold]),

@@ -66,7 +66,9 @@ def corpus(name: str) -> list[Sentence]:
     gold = list(entaug.read(EXAMPLE / "train.conll"))
     more = list(entaug.read(EXAMPLE / "nested.jsonl"))
     return gold + [
-        s for s in more if (info.discontinuous or all(m.contiguous for m in s.mentions)) and (info.nested or s.flat)
+        s
+        for s in more
+        if (info.discontinuous or all(m.is_contiguous for m in s.mentions)) and (info.nested or s.is_flat)
     ]
 
 
@@ -156,8 +158,8 @@ def keeps(name: str, gold: list[Sentence], made: Iterable[Sentence]) -> int:
             if info.keeps_mentions:
                 assert sorted(m.label for m in s.mentions) == sorted(m.label for m in source.mentions)
             if info.keeps_mention_words:
-                assert sorted((m.label, sorted(s.words(m))) for m in s.mentions) == sorted(
-                    (m.label, sorted(source.words(m))) for m in source.mentions
+                assert sorted((m.label, sorted(s.mention_tokens(m))) for m in s.mentions) == sorted(
+                    (m.label, sorted(source.mention_tokens(m))) for m in source.mentions
                 )
             if info.keeps_order and info.keeps_mentions:
                 assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
@@ -179,12 +181,14 @@ def test_on_real_corpora(name: str, where: str, corpora: Path) -> None:
     info = METHODS[name].info
     sentences = (s for s in entaug.read(corpora / REAL[where]) if s.mentions)
     if where == "genia-discontinuous":
-        sentences = (s for s in sentences if not all(m.contiguous for m in s.mentions))
+        sentences = (s for s in sentences if not all(m.is_contiguous for m in s.mentions))
     gold = list({s.key: s for s in islice(sentences, 30)}.values())
     possible = [
         s
         for s in gold
-        if s.flat or (info.nested and info.discontinuous) or (info.nested and all(m.contiguous for m in s.mentions))
+        if s.is_flat
+        or (info.nested and info.discontinuous)
+        or (info.nested and all(m.is_contiguous for m in s.mentions))
     ]
     augmenter = make(name, copies=2, max_attempts=4)
     if not possible:

@@ -81,23 +81,23 @@ def test_no_mention_is_cut() -> None:
     assert len(cropped) == 4
     assert all("given Bo" in words for words in cropped), "never its verb alone"
     for one in all_of(Rotate(copies=50, dependency_parser=TREES), across).values():
-        assert one.words(one.mentions[0]) == ("given", "Bo")
+        assert one.mention_tokens(one.mentions[0]) == ("given", "Bo")
     parts = ANA.with_(mentions=(Mention("X", [(1, 2), (7, 8)]),))
     made = all_of(Crop(copies=20, dependency_parser=TREES), parts)
-    assert {words: [one.words(m) for m in one.mentions] for words, one in made.items()} == {
+    assert {words: [one.mention_tokens(m) for m in one.mentions] for words, one in made.items()} == {
         "Ana Byron has not given the book .": [("Byron", "book")],
         "Ana Byron has not given Bo the book .": [("Byron", "book")],
         "has not given Bo .": [],
     }
     for one in all_of(Rotate(copies=50, dependency_parser=TREES), parts).values():
-        assert sorted(one.words(one.mentions[0])) == ["Byron", "book"]
+        assert sorted(one.mention_tokens(one.mentions[0])) == ["Byron", "book"]
 
 
 def test_words_of_a_mention_keep_their_order() -> None:
     title = ANA.with_(mentions=(Mention("WORK", [(5, 8)]),))  # "Bo the book", two parts
     found = all_of(Rotate(copies=50, dependency_parser=TREES), title)
     assert found
-    assert all(one.words(one.mentions[0]) == ("Bo", "the", "book") for one in found.values())
+    assert all(one.mention_tokens(one.mentions[0]) == ("Bo", "the", "book") for one in found.values())
 
 
 def test_many_roles_are_sampled() -> None:

@@ -227,8 +227,8 @@ def test_every_sentence_is_marked_from_its_own_list_or_refused(sentence: Sentenc
     found = mark(sentence.tokens, nests(sentence))
     if not isinstance(found, str):
         # Where words repeat, another occurrence may be meant; the words and labels are those listed.
-        assert Counter((m.label, sentence.words(m)) for m in found) == Counter(
-            (m.label, sentence.words(m)) for m in sentence.mentions
+        assert Counter((m.label, sentence.mention_tokens(m)) for m in found) == Counter(
+            (m.label, sentence.mention_tokens(m)) for m in sentence.mentions
         )
 
 
@@ -484,7 +484,7 @@ def test_mixner_names_both_sources() -> None:
     method = ACLM(generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner=1.0, keywords="random")
     [made] = method.fit(gold).augment(gold[:1])
     assert made.meta["entaug"]["sources"] == ["a", "b"]
-    assert [(m.label, made.words(m)) for m in made.mentions] == [
+    assert [(m.label, made.mention_tokens(m)) for m in made.mentions] == [
         ("GRP", ("Suede",)),
         ("GRP", ("Pulp",)),
         ("LOC", ("Leeds",)),

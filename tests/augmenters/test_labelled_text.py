@@ -13,8 +13,9 @@ import pytest
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
 from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.augmenters.generative.linearization import label_tokens, read_tagged, tagged
+from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
-from entaug.backends.protocols import Gapped, TrainingConfig
+from entaug.backends.protocols import Gapped
 from entaug.backends.transformers.lstm import LstmLM
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.tags import SCHEMES
@@ -74,8 +75,8 @@ def test_melm_takes_ranks_two_to_five_and_no_other() -> None:
         for made in melm(p=1.0, spread=0.0, seed=seed).augment([ANA, BO]):
             source = ANA if made.tokens[1] != "saw" else BO
             assert made.mentions == source.mentions, "number, labels and places stay"
-            seen |= {w.lower() for m in made.mentions for w in made.words(m)}
-            free = [i for i, is_free in enumerate(source.free()) if is_free]
+            seen |= {w.lower() for m in made.mentions for w in made.mention_tokens(m)}
+            free = [i for i, is_free in enumerate(source.outside_mask()) if is_free]
             assert [made.tokens[i] for i in free] == [source.tokens[i] for i in free]
     assert seen == {"kyiv", "lima", "cork", "oulu"}
 

@@ -11,7 +11,8 @@ pytest.importorskip("torch")
 
 import tiny
 from entaug import MaskedEntityLM, Mention, Sentence
-from entaug.backends.protocols import Blanked, Gapped, TrainingConfig, TunableMaskedLM
+from entaug.backends.config import TrainingConfig
+from entaug.backends.protocols import Blanked, Gapped, TunableMaskedLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import InputError, OutputError
 

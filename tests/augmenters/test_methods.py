@@ -110,7 +110,9 @@ def test_mr_draws_each_other_mention_alike_and_never_itself() -> None:
 def test_mr_keeps_types_and_bounds() -> None:
     for new in MentionReplacement(p=1.0, copies=5).fit(GOLD).augment(GOLD):
         assert [m.label for m in new.mentions] in (["PER", "PER", "LOC"], ["PER", "LOC"])
-        assert all((" ".join(new.words(m)) in {"Ada", "Bo", "Cy Dee", "Rome", "New York"}) for m in new.mentions)
+        assert all(
+            (" ".join(new.mention_tokens(m)) in {"Ada", "Bo", "Cy Dee", "Rome", "New York"}) for m in new.mentions
+        )
 
 
 def test_mr_replaces_only_mentions_that_stand_alone() -> None:
@@ -190,7 +192,7 @@ def test_sr_makes_the_mention_longer_with_a_longer_synonym() -> None:
     }
     for new in SynonymReplacement(p=1.0, lexicon=LEXICON, copies=4).augment([source]):
         assert [m.label for m in new.mentions] == ["WORK", "AWARD"]
-        assert [len(new.words(m)) for m in new.mentions] == [len(new) - 3, len(new) - 2]
+        assert [len(new.mention_tokens(m)) for m in new.mentions] == [len(new) - 3, len(new) - 2]
 
 
 def test_sr_takes_capitals_for_names_but_not_at_the_start() -> None:

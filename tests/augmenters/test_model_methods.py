@@ -11,10 +11,11 @@ import pytest
 import entaug
 from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
-from entaug.alignment import CorpusTokenizer, gapped, running_text, spacing
+from entaug.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.backends.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
 from entaug.backends.protocols import Gapped
 from entaug.errors import ParameterError, UnknownNameError
+from entaug.spacing import infer_spaces
 
 
 class Scripted(FakeMaskedLM):
@@ -171,7 +172,9 @@ def translated(tokens: str, answers: dict[str, str], mentions: list[Mention], **
     method = Backtranslation(translator=by(answers), p=1.0, **options)  # type: ignore[arg-type]
     made = list(method.fit(gold).augment(gold))
     for sentence in made:
-        assert [sentence.words(m) for m in sentence.mentions] == [gold[0].words(m) for m in gold[0].mentions]
+        assert [sentence.mention_tokens(m) for m in sentence.mentions] == [
+            gold[0].mention_tokens(m) for m in gold[0].mentions
+        ]
     return [" ".join(sentence.tokens) for sentence in made]
 
 
@@ -289,12 +292,12 @@ def test_bt_names() -> None:
 
 
 def test_running_text() -> None:
-    assert running_text("He did n't ( ever ) say `` no '' , right ?".split()) == 'He didn\'t (ever) say "no", right?'
-    assert running_text('" A " and " B " cost $ 5 , 10 % off .'.split()) == '"A" and "B" cost $5, 10% off.'
-    assert running_text(["a", "b"], ["", " "]) == "ab"
-    assert spacing([]) == ()
-    assert gapped(["a", "b", "c"], [0, 2]) == [None, " b ", None]
-    assert gapped(["a"], []) == ["a"]
+    assert detokenize("He did n't ( ever ) say `` no '' , right ?".split()) == 'He didn\'t (ever) say "no", right?'
+    assert detokenize('" A " and " B " cost $ 5 , 10 % off .'.split()) == '"A" and "B" cost $5, 10% off.'
+    assert detokenize(["a", "b"], ["", " "]) == "ab"
+    assert infer_spaces([]) == ()
+    assert detokenize_with_gaps(["a", "b", "c"], [0, 2]) == [None, " b ", None]
+    assert detokenize_with_gaps(["a"], []) == ["a"]
 
 
 def share_kept(gold: list[Sentence]) -> float:
@@ -302,7 +305,7 @@ def share_kept(gold: list[Sentence]) -> float:
     tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold[::2])
     kept = total = 0
     for sentence in gold[1::2]:
-        kept += (Counter(tokenizer(running_text(sentence.tokens))) & Counter(sentence.tokens)).total()
+        kept += (Counter(tokenizer(detokenize(sentence.tokens))) & Counter(sentence.tokens)).total()
         total += len(sentence)
     return kept / total
 

@@ -18,8 +18,9 @@ import tiny
 from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.linearization import goes_on, label_tokens, read_tagged
+from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
-from entaug.backends.protocols import Decoding, Generator, TrainingConfig
+from entaug.backends.protocols import Decoding, Generator
 from entaug.backends.transformers.decoding import DiversityPenalty, PhraseConstraint, Wanted
 from entaug.backends.transformers.generator import (
     CausalGenerator,
@@ -27,7 +28,7 @@ from entaug.backends.transformers.generator import (
     TransformersGenerator,
     open_generator,
 )
-from entaug.backends.transformers.training import learn
+from entaug.backends.transformers.training import fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 COLOURS = "red blue green black white".split()
@@ -203,7 +204,7 @@ def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longes
     return [generator._text(said) for _, said in sorted(done, key=lambda one: -one[0])[:beams]]
 
 
-@pytest.mark.parametrize("diversity_penalty", [0.0, 0.5, 10.0])
+@pytest.mark.parametrize("penalty", [0.0, 0.5, 10.0])
 def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], penalty: float) -> None:
     generator = made(folders, "llama").fit(
         [(c, f"{c} {c}") for c in COLOURS * 4], TrainingConfig(epochs=4, learning_rate=1e-2)
@@ -313,7 +314,7 @@ def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict
     generator = made(folders, "mbart", adapters=False)
     assert generator.before, "a language stands in front"
     pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
-    learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, held_out=0))
+    learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, validation_fraction=0))
     assert [texts[0] for texts in learned.generate(COLOURS, Decoding(max_new_tokens=20))] == [said for _, said in pairs]
 
 
@@ -385,7 +386,7 @@ def test_what_constrained_decoding_does_not_allow() -> None:
 
 def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = made(folders, "llama")
-    with pytest.raises(InputError, match="nothing to learn from"):
+    with pytest.raises(InputError, match="no training example fits"):
         generator.fit([("a", "word " * 80)])
     with pytest.raises(ParameterError, match="learned nothing"):
         generator.save(tmp_path / "x")
@@ -425,7 +426,7 @@ def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monk
     small = narrow.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
     most[0] = 0
-    with pytest.raises(EntaugError, match="out of memory for learning from a single pair"):
+    with pytest.raises(EntaugError, match="out of memory for a single training example"):
         narrow.fit(PAIRS, TrainingConfig(epochs=1))
 
 
@@ -441,15 +442,15 @@ def test_a_loss_that_is_no_number_ends_it() -> None:
             return type("Out", (), {"loss": self.inner(x).sum() * float("nan")})()
 
     rows = [([1], [1])] * 4
-    with pytest.raises(EntaugError, match="no number"):
-        learn(
+    with pytest.raises(EntaugError, match="not a finite number"):
+        fine_tune(
             Broken(),
             lambda _: rows,
-            lambda *_: True,
-            lambda _: {"x": torch.ones(1, 1)},
-            TrainingConfig(),
-            1e-3,
-            torch.float32,
+            fits=lambda _: True,
+            collate=lambda _: {"x": torch.ones(1, 1)},
+            config=TrainingConfig(),
+            learning_rate=1e-3,
+            dtype=torch.float32,
         )
 
 

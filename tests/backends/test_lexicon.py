@@ -327,7 +327,7 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
         source = sources[s.meta["entaug"]["sources"][0]]
         assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
         # Names stay names: in this corpus all mentions are.
-        assert [s.words(m) for m in s.mentions] == [source.words(m) for m in source.mentions]
+        assert [s.mention_tokens(m) for m in s.mentions] == [source.mention_tokens(m) for m in source.mentions]
     assert f"lexicon={real.name}" in made[0].meta["entaug"]["signature"]
 
 

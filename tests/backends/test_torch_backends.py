@@ -16,7 +16,7 @@ import torch
 import entaug
 import tiny
 from conftest import EXAMPLE
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers import base as torch_base
@@ -96,7 +96,7 @@ def test_some_places_alone_and_pieces(kind: str, folder: Callable[[str], Path]) 
 def test_what_a_text_gets_does_not_depend_on_its_company(
     kind: str, precision: str, folder: Callable[[str], Path]
 ) -> None:
-    texts = [running_text(s.tokens) for s in entaug.read(EXAMPLE / "train.conll")][:40]
+    texts = [detokenize(s.tokens) for s in entaug.read(EXAMPLE / "train.conll")][:40]
     gaps = [[text[: len(text) // 2].rpartition(" ")[0] + " ", None, " the end."] for text in texts]
     small = TransformersMaskedLM(folder(kind), precision=precision, budget=40)
     large = TransformersMaskedLM(folder(kind), precision=precision, budget=10_000)
@@ -229,7 +229,7 @@ def test_attentions_between_words(folder: Callable[[str], Path]) -> None:
 
 def test_bertscore_of_pairs_is_that_of_the_definition(folder: Callable[[str], Path]) -> None:
     encoder = TransformersEncoder(folder("bert"), precision="fp32")
-    texts = [*TEXTS, "", *(running_text(s.tokens) for s in list(entaug.read(EXAMPLE / "train.conll"))[:30])]
+    texts = [*TEXTS, "", *(detokenize(s.tokens) for s in list(entaug.read(EXAMPLE / "train.conll"))[:30])]
     scores = entaug.pairwise_bertscore(texts, encoder, layer=1)
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in encoder.token_vectors(texts, 1)]
     for i, a in enumerate(unit):

@@ -422,7 +422,7 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     report = orjson.loads(capsys.readouterr().out)
     corpus = entaug.read(NESTED)
     assert report["counts"]["sentences"] == len(corpus)
-    assert report["counts"]["discontinuous"] == sum(not m.contiguous for s in corpus for m in s.mentions) > 0
+    assert report["counts"]["discontinuous"] == sum(not m.is_contiguous for s in corpus for m in s.mentions) > 0
     assert report["counts"]["nested"] > 0
     path = tmp_path / "bad.conll"
     path.write_text("Ada\tB-PER\n\nBo\tI-PER\n\nCy\tB-PER\nx\n\nCy\tX-PER\nDee\tB-PER\n\nAda\tB-PER\n")

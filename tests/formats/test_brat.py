@@ -87,7 +87,7 @@ def test_all_kinds_of_lines_come_back_to_the_byte(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(folder)
     assert [s.id for s in corpus] == ["doc-1", "doc-2", "doc-3"]
     first, second, third = corpus
-    assert [(m.label, first.words(m)) for m in first.mentions] == [
+    assert [(m.label, first.mention_tokens(m)) for m in first.mentions] == [
         ("PER", ("Ada", "Byron")),
         ("PER", ("Charles", "Babbage")),
     ]
@@ -164,7 +164,7 @@ def test_how_files_are_laid_out_is_kept(tmp_path: Path, text: str, ann: str) -> 
     assert read(tmp_path / "out", **ALIGNED)[0] == corpus
     for sentence in corpus:
         for mention in sentence.mentions:
-            assert not any(token.startswith("\ufeff") or token.isspace() for token in sentence.words(mention))
+            assert not any(token.startswith("\ufeff") or token.isspace() for token in sentence.mention_tokens(mention))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from entaug.alignment import running_text, spacing_of_characters
+from entaug.alignment import detokenize
 from entaug.augmenters import create_augmenter
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError, TagError
@@ -19,6 +19,7 @@ from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.conll.format import ConllDialect
 from entaug.formats.conll.tag_columns import LEVEL
+from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import SCHEMES
 from entaug.workflows.augment import augment_file, convert_file
 from strategies import sentences
@@ -415,7 +416,7 @@ def test_characters_of_chinese_have_no_spaces(tmp_path: Path) -> None:
     first, second = entaug.read(path)
     assert first.mentions == (Mention("ORG", [(0, 3)]), Mention("GPE", [(3, 5)]))
     assert (first.text, second.text) == ("新华社上海二月十日电", "岛，1996年")  # noqa: RUF001
-    assert running_text(first.tokens, first.spaces) == "新华社上海二月十日电"
+    assert detokenize(first.tokens, first.spaces) == "新华社上海二月十日电"
     assert again(path) == RESUME
     assert opened.format.lost(first, opened.dialect) == []
     assert entaug.read(path, characters=False)[0].spaces is None
@@ -424,7 +425,17 @@ def test_characters_of_chinese_have_no_spaces(tmp_path: Path) -> None:
 
 
 def test_foreign_words_among_characters_keep_their_spaces(tmp_path: Path) -> None:
-    assert spacing_of_characters("听 Louis Armstrong , 1 9 的 A B".split()) == ("", " ", "", "", "", "", "", "", "")
+    assert infer_spaces_of_characters("听 Louis Armstrong , 1 9 的 A B".split()) == (
+        "",
+        " ",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+    )
     text = "获\tO\n奖\tO\n者\tO\nde\tB-X\namor\tI-X\n的\tO\n歌\tO\n" + "好\tO\n" * 40 + "\n"
     path = put(tmp_path, "a.tsv", text)
     [s] = entaug.read(path)

@@ -17,7 +17,7 @@ from entaug.augmenters import create_augmenter
 from entaug.data import Mention, Sentence
 from entaug.formats import open_file, target
 from entaug.formats.base import Reading
-from entaug.tags import SCHEMES, decode, encode
+from entaug.tags import SCHEMES, decode
 from entaug.workflows.augment import augment_file
 
 pytestmark = pytest.mark.corpora
@@ -102,7 +102,7 @@ def test_counts_round_trip_and_seqeval(corpora: Path, tmp_path: Path, name: str)
     if isinstance(count, tuple):
         assert sum(len(s.mentions) for s in sentences) == count[1]
     if "discontinuous" in name:
-        gaps = sum(not m.contiguous for s in sentences for m in s.mentions)
+        gaps = sum(not m.is_contiguous for s in sentences for m in s.mentions)
         assert gaps == DISCONTINUOUS[Path(name).name]
     assert reading.repaired.total() == REPAIRED.get(name, 0)
 
@@ -120,9 +120,9 @@ def test_counts_round_trip_and_seqeval(corpora: Path, tmp_path: Path, name: str)
 
 def agree_with_seqeval(sentences: list[Sentence]) -> None:
     """An independent reader sees the same mentions, in every scheme."""
-    flat = [s for s in sentences if s.flat]
+    flat = [s for s in sentences if s.is_flat]
     for scheme in SCHEMES:
-        tags = [encode(s, scheme) for s in flat]
+        tags = [s.iob(scheme) for s in flat]
         told = [[f"I{t[1:]}" if scheme == "BMES" and t.startswith("M-") else t for t in of] for of in tags]
         seen = Entities(told, SEQEVAL[scheme]).entities
         for s, of_sentence, found in zip(flat, tags, seen, strict=True):
@@ -170,15 +170,15 @@ def test_mr_never_brings_a_mention_without_what_it_holds(corpora: Path) -> None:
 
     def inside(s: Sentence, m: Mention) -> frozenset[Any]:
         within = [o for o in s.mentions if o != m and m.start <= o.start and o.end <= m.end]
-        return frozenset((o.label, s.words(o)) for o in within)
+        return frozenset((o.label, s.mention_tokens(o)) for o in within)
 
     known: dict[Any, set[frozenset[Any]]] = {}
     for s in gold:
         for m in s.mentions:
-            known.setdefault((m.label, s.words(m)), set()).add(inside(s, m))
+            known.setdefault((m.label, s.mention_tokens(m)), set()).add(inside(s, m))
     for s in create_augmenter("mr", seed=1).fit(gold).augment(gold):
         # Whatever stands there was seen with just these mentions inside.
-        assert all(inside(s, m) in known[m.label, s.words(m)] for m in s.mentions)
+        assert all(inside(s, m) in known[m.label, s.mention_tokens(m)] for m in s.mentions)
 
 
 @pytest.mark.parametrize("method", ["lwtr", "mr", "sis"])

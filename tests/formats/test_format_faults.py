@@ -248,7 +248,7 @@ def test_a_field_that_is_named_like_one_of_ours(tmp_path: Path, name: str, other
     pytest.importorskip("spacy")
     made = ADA.with_(meta={"_before": other}, spaces=(" ", "", ""))
     entaug.write([made], tmp_path / "out", name)
-    assert [s.words(s.mentions[0]) for s in entaug.read(tmp_path / "out", name)] == [("Ada",)]
+    assert [s.mention_tokens(s.mentions[0]) for s in entaug.read(tmp_path / "out", name)] == [("Ada",)]
     assert [s.tokens for s in entaug.read(tmp_path / "out", name)] == [ADA.tokens]
 
 

@@ -219,13 +219,13 @@ def test_any_sentence_comes_back_from_a_docbin(tmp_path: Path, gold: list[Senten
         return s.with_(spaces=tuple(data.draw(whites)))
 
     gold = [odd(s) for s in gold]
-    gold = [s for s in gold if all(m.contiguous for m in s.mentions)]
+    gold = [s for s in gold if all(m.is_contiguous for m in s.mentions)]
     if not gold:
         return
     path = tmp_path / "any.spacy"
     assert through(gold, path) == gold
     for doc, s in zip(docs_of(path), gold, strict=True):
-        spans = doc.ents if all(one.flat for one in gold) else doc.spans.get("sc", ())
+        spans = doc.ents if all(one.is_flat for one in gold) else doc.spans.get("sc", ())
         assert len(spans) == len(s.mentions)
         if s.spaces is not None:
             assert doc.text == s.text
@@ -464,7 +464,7 @@ def test_training_files_keep_white_space_and_columns(tmp_path: Path) -> None:
 @given(st.lists(sentences(WORDS, gaps=False), min_size=1, max_size=4))
 @settings(max_examples=60)
 def test_any_sentence_comes_back_from_json(tmp_path: Path, form: str, gold: list[Sentence]) -> None:
-    gold = [s for s in gold if all(m.contiguous for m in s.mentions) and (form != "training" or s.flat)]
+    gold = [s for s in gold if all(m.is_contiguous for m in s.mentions) and (form != "training" or s.is_flat)]
     if not gold:
         return
     path = tmp_path / "any.json"
@@ -548,7 +548,7 @@ def test_real_corpora_come_back(corpora: Path, tmp_path: Path, name: str) -> Non
     assert through(gold, tmp_path / "a.spacy") == gold
     docs = docs_of(tmp_path / "a.spacy")
     assert [[t.text for t in doc] for doc in docs] == [list(s.tokens) for s in gold]
-    flat = all(s.flat for s in gold)
+    flat = all(s.is_flat for s in gold)
     seen = [sorted((s.start, s.end, s.label_) for s in (doc.ents if flat else doc.spans.get("sc", ()))) for doc in docs]
     assert seen == [[(m.start, m.end, m.label) for m in s.mentions] for s in gold]
     for form in ("docs", "tuples", "training") if flat else ("docs", "tuples"):

@@ -13,7 +13,7 @@ import pytest
 import entaug
 from conftest import EXAMPLE, corpora_folder
 from entaug import Sentence
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 
 pytestmark = pytest.mark.models
 
@@ -28,7 +28,7 @@ def some(name: str, count: int) -> list[Sentence]:
         return [*list(entaug.read(EXAMPLE / "nested.jsonl"))[:count], *list(entaug.read(EXAMPLE / "train.conll"))[:10]]
     found = [s for s in islice(entaug.stream(path), 3000) if s.mentions and len(s) < 50]
     # Those with nested or discontinuous mentions first: they are what could go wrong.
-    return sorted(found, key=lambda s: s.flat)[:count]
+    return sorted(found, key=lambda s: s.is_flat)[:count]
 
 
 METHODS: list[dict[str, Any]] = [
@@ -51,8 +51,8 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
     assert len(made) >= len(gold) / 4
     for new in made:
         source = sources[new.meta["entaug"]["sources"][0]]
-        assert sorted((m.label, new.words(m)) for m in new.mentions) == sorted(
-            (m.label, source.words(m)) for m in source.mentions
+        assert sorted((m.label, new.mention_tokens(m)) for m in new.mentions) == sorted(
+            (m.label, source.mention_tokens(m)) for m in source.mentions
         )
         before = set(source.tokens)
         for token in new.tokens:
@@ -60,7 +60,7 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
             assert token in before or token not in {"'", "’", "`"}, new.tokens  # noqa: RUF001
         if method.info.keeps_length:
             assert len(new) == len(source)
-            free = source.free()
+            free = source.outside_mask()
             changed = [i for i, (a, b) in enumerate(zip(new.tokens, source.tokens, strict=True)) if a != b]
             assert 1 <= len(changed) <= params.get("n", 3)
             assert all(free[i] and new.tokens[i].isalpha() for i in changed)
@@ -72,11 +72,11 @@ def test_the_real_generator_writes_around_mentions(name: str) -> None:
     method = entaug.create_augmenter(name, seed=1, copies=2, epochs=2, max_new_tokens=64, max_attempts=2).fit(gold)
     made = list(method.augment(gold))
     assert len(made) >= 10
-    words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
+    words = {(m.label, s.mention_tokens(m)) for s in gold for m in s.mentions}
     for new in made:
         assert new.mentions
         for mention in new.mentions:
-            found = new.words(mention)
+            found = new.mention_tokens(mention)
             # At the beginning of a sentence with a capital.
             assert any(
                 label == mention.label and tuple(map(str.lower, known)) == tuple(map(str.lower, found))
@@ -110,8 +110,10 @@ def test_real_trees(name: str) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:60]
     made = list(entaug.create_augmenter(name, seed=1, copies=2).fit(gold).augment(gold))
     assert len(made) > 60
-    words = {(m.label, s.words(m)) for s in gold for m in s.mentions}
-    assert {(m.label, s.words(m)) for s in made for m in s.mentions} <= words, "mentions whole, with their labels"
+    words = {(m.label, s.mention_tokens(m)) for s in gold for m in s.mentions}
+    assert {(m.label, s.mention_tokens(m)) for s in made for m in s.mentions} <= words, (
+        "mentions whole, with their labels"
+    )
 
 
 @pytest.mark.parametrize("name", ["lm", "bt"])
@@ -171,7 +173,7 @@ def test_a_very_long_sentence_needs_little_memory() -> None:
     [score] = entaug.pseudo_log_likelihood([long])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert score < -100
-    assert running_text(tokens)
+    assert detokenize(tokens)
     assert grown < 1500, f"{grown:.0f} MB"
 
 

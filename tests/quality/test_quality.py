@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import entaug
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM
 from entaug.cli.main import main
@@ -423,7 +423,7 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
     model.eval()
     total, count, own = 0.0, 0, []
     for one in gold:
-        ids = tokenizer(running_text(one.tokens, one.spaces), add_special_tokens=False)["input_ids"]
+        ids = tokenizer(detokenize(one.tokens, one.spaces), add_special_tokens=False)["input_ids"]
         with torch.no_grad():
             logits = model(torch.tensor([[0, *ids]])).logits[0]  # 0 is what texts began with in training
         lines = torch.log_softmax(logits[:-1].double(), -1)
@@ -444,7 +444,7 @@ def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None
 
     folder = path("minilm")
     gold = [s for s in entaug.read(example / "train.conll") if len(s) > 4][:8]
-    texts = [running_text(s.tokens, s.spaces) for s in gold]
+    texts = [detokenize(s.tokens, s.spaces) for s in gold]
     pairs = [(a, b) for i, a in enumerate(texts) for b in texts[i + 1 :]]
     scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=6, idf=False, device="cpu")
     f1 = scorer.score([a for a, _ in pairs], [b for _, b in pairs], batch_size=1)[2]

@@ -76,7 +76,7 @@ def test_equals_seqeval_on_real_corpora(corpora: Path, name: str) -> None:
         kept = [m for m in (worse(m, len(s)) for m in s.mentions) if m is not None]
         if rng.random() < 0.1:
             i = rng.randrange(len(s))
-            if s.free()[i]:
+            if s.outside_mask()[i]:
                 kept.append(Mention(rng.choice(labels), [(i, i + 1)]))
         predicted.append(with_mentions(s, kept))
     assert 0 < score(gold, predicted).micro.f1 < 1

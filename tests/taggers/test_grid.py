@@ -316,7 +316,7 @@ def corpus(many: int, words: int = 40, seed: int = 0) -> list[Sentence]:
             cuts = sorted(draw.sample(range(n + 1), draw.choice([2, 4])))
             mentions.add(Mention(draw.choice("AB"), zip(cuts[::2], cuts[1::2], strict=True)))
         one = Sentence([f"w{draw.randrange(words)}" for _ in range(n)], mentions)
-        if not one.flat and read_back(relations(one, "AB")) == one.mentions:
+        if not one.is_flat and read_back(relations(one, "AB")) == one.mentions:
             found.append(one)
     return found
 
@@ -324,7 +324,7 @@ def corpus(many: int, words: int = 40, seed: int = 0) -> list[Sentence]:
 def test_a_head_learns_twenty_sentences_by_heart() -> None:
     torch.manual_seed(0)
     gold = corpus(20)
-    assert sum(not m.contiguous for one in gold for m in one.mentions) > 10
+    assert sum(not m.is_contiguous for one in gold for m in one.mentions) > 10
     table = torch.nn.Embedding(40, 32).requires_grad_(requires_grad=False)
     vectors = [table(torch.tensor([int(token[1:]) for token in one.tokens])) for one in gold]
     padded = torch.nn.utils.rnn.pad_sequence(vectors, batch_first=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.alignment import CorpusTokenizer, in_word, running_text, spacing
+from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.base import UNCHANGED, Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
 from entaug.rng import some_of
+from entaug.spacing import infer_spaces, is_word_character
 
 __all__ = ["Backtranslation"]
 
@@ -132,13 +133,13 @@ class Backtranslation(Augmenter):
         for place in some_of(rng, len(runs), self.p):
             core = _core(sentence.tokens, *runs[place])
             if core is not None:
-                text = running_text(sentence.tokens[core[0] : core[1]])
+                text = detokenize(sentence.tokens[core[0] : core[1]])
                 plan.append((core, self._question(text, rng)))
         return plan
 
     def _runs(self, sentence: Sentence) -> list[tuple[int, int]]:
-        free = sentence.free()
-        broken = [m for m in sentence.mentions if not m.contiguous]
+        free = sentence.outside_mask()
+        broken = [m for m in sentence.mentions if not m.is_contiguous]
         return [
             (start, end)
             for start, end in sentence.segments()
@@ -156,7 +157,7 @@ class Backtranslation(Augmenter):
             words = self._fitted_to(sentence.tokens[start:end], *self._answers[question])
             odd = odd or words is None
             if words is not None and words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, spacing(words)[:-1]))
+                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
         if not edits:
             return _ODD if odd else UNCHANGED
         return sentence.edit(edits)
@@ -202,7 +203,7 @@ class Backtranslation(Augmenter):
             tokens += [*sentence.tokens[place:start], _placeholder(number)]
             place = end
         tokens += sentence.tokens[place : max(place, core[1])]
-        return [(core, self._question(running_text(tokens), rng))]
+        return [(core, self._question(detokenize(tokens), rng))]
 
     def _finish_whole(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
@@ -223,7 +224,7 @@ class Backtranslation(Augmenter):
             if number == len(pieces) - 1:
                 words = _without_end(words)
             if words != sentence.tokens[start:end]:
-                edits.append(Edit(start, end, words, None, spacing(words)[:-1]))
+                edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
         made = sentence.edit(edits)
         return _ODD if _LEAKS.search(text) or not self._sound(sentence.tokens, made.tokens, pivot) else made
 
@@ -267,9 +268,9 @@ def _named(name: str) -> RoundTrip:
 
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
     """A run without the punctuation at its ends; None where fewer than two words are left."""
-    while start < end and not in_word(tokens[start][0]):
+    while start < end and not is_word_character(tokens[start][0]):
         start += 1
-    while start < end and not in_word(tokens[end - 1][-1]):
+    while start < end and not is_word_character(tokens[end - 1][-1]):
         end -= 1
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
 
@@ -304,6 +305,6 @@ def _cased(word: str, model: str) -> str:
 def _without_end(words: tuple[str, ...]) -> tuple[str, ...]:
     """Words without the punctuation that a translator puts at the end of a sentence: the original's own is kept."""
     end = len(words)
-    while end and not in_word(words[end - 1][-1]):
+    while end and not is_word_character(words[end - 1][-1]):
         end -= 1
     return words[:end]

@@ -382,9 +382,9 @@ class _Survey(Iterable[Sentence]):
 
 def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
     """Why a method cannot have a sentence at all."""
-    if (info.nested and info.discontinuous) or sentence.flat:
+    if (info.nested and info.discontinuous) or sentence.is_flat:
         return None
-    if not info.discontinuous and not all(mention.contiguous for mention in sentence.mentions):
+    if not info.discontinuous and not all(mention.is_contiguous for mention in sentence.mentions):
         return DISCONTINUOUS
     covered = [position for mention in sentence.mentions for position in mention.positions()]
     return NESTED if not info.nested and len(set(covered)) < len(covered) else None

@@ -10,12 +10,13 @@ from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
-from entaug.alignment import gapped, in_word
+from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
+from entaug.spacing import is_word_character
 from entaug.stopwords import stop_words
 
 __all__ = ["MaskedLMReplacement"]
@@ -114,7 +115,7 @@ class MaskedLMReplacement(Augmenter):
         return self.top_k + 1 if self.filtered is None else 10 * self.top_k
 
     def _choose(self, sentence: Sentence, rng: Random) -> list[int]:
-        free = sentence.free()
+        free = sentence.outside_mask()
         places = [
             i
             for i, token in enumerate(sentence.tokens)
@@ -158,7 +159,7 @@ class _Filling:
 
     def text(self) -> list[str | None]:
         """The sentence with the fills made so far, and the places to come hidden."""
-        return gapped(self._tokens, self.pending, self.sentence.spaces)
+        return detokenize_with_gaps(self._tokens, self.pending, self.sentence.spaces)
 
     def fill(self, place: int, word: str | None) -> None:
         """Put a word in a place, or leave what is there and go for another place."""
@@ -188,6 +189,6 @@ def _cased(word: str, tokens: Sequence[str], place: int) -> str:
 
 def _is_word(token: str) -> bool:
     """Whether a token is a word of letters, hyphens inside it allowed; apostrophes mark clitics, which are none."""
-    if not token[0].isalpha() or not in_word(token[-1]):
+    if not token[0].isalpha() or not is_word_character(token[-1]):
         return False
-    return all((in_word(c) and not c.isdigit()) or c == "-" for c in token)
+    return all((is_word_character(c) and not c.isdigit()) or c == "-" for c in token)

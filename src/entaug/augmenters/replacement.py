@@ -66,7 +66,7 @@ class LabelWiseTokenReplacement(Augmenter):
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for sentence in corpus:
-            for tag, token in zip(position_tags(sentence), sentence.tokens, strict=True):
+            for tag, token in zip(position_tags(len(sentence), sentence.mentions), sentence.tokens, strict=True):
                 counts[tag][token] += 1
         # Sorted, so that the order of the corpus does not matter; summed, so that a draw is one search.
         self.pools_ = {
@@ -80,7 +80,7 @@ class LabelWiseTokenReplacement(Augmenter):
         open_ = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
         if not open_:
             return NO_CANDIDATE
-        tags = position_tags(sentence)
+        tags = position_tags(len(sentence), sentence.mentions)
         edits = []
         for place in some_of(rng, len(open_), self.p):
             i = open_[place]
@@ -127,8 +127,8 @@ class MentionReplacement(Augmenter):
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, where the corpus has its own
         for sentence in corpus:
             for mention in sentence.mentions:
-                if mention.contiguous and _whole_by_itself(mention, sentence):
-                    words = sentence.words(mention)
+                if mention.is_contiguous and _whole_by_itself(mention, sentence):
+                    words = sentence.mention_tokens(mention)
                     distinct[mention.label].add(words)
                     if sentence.spaces is not None and len(words) > 1:
                         own = sentence.spaces[mention.start : mention.end - 1]
@@ -159,7 +159,7 @@ class MentionReplacement(Augmenter):
         for place in some_of(rng, len(places), self.p):
             mention = places[place]
             pool = self.pools_[mention.label]
-            own = self._index[mention.label].get(sentence.words(mention))
+            own = self._index[mention.label].get(sentence.mention_tokens(mention))
             if own is None:
                 words = pool[int(rng.random() * len(pool))]
             else:
@@ -172,7 +172,7 @@ class MentionReplacement(Augmenter):
 
 def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
     """Whether a mention's words, put elsewhere, carry all their labels: no other mention ends or begins in them."""
-    if len(sentence.mentions) == 1 or sentence.flat:
+    if len(sentence.mentions) == 1 or sentence.is_flat:
         return True
     own = set(mention.positions())
     others = [set(other.positions()) for other in sentence.mentions if other != mention]
@@ -182,10 +182,10 @@ def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
 def _alone(sentence: Sentence) -> Iterable[Mention]:
     """The contiguous mentions that overlap no other."""
     mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.flat:
-        return [mention for mention in mentions if mention.contiguous]
+    if len(mentions) < 2 or sentence.is_flat:
+        return [mention for mention in mentions if mention.is_contiguous]
     held = Counter(i for mention in mentions for i in mention.positions())
-    return [m for m in mentions if m.contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
+    return [m for m in mentions if m.is_contiguous and all(held[i] == 1 for i in range(m.start, m.end))]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -239,7 +239,7 @@ class SynonymReplacement(Augmenter):
         """Learn nothing, but see whether the corpus is in the lexicon's language."""
         self._words = self._known = 0
         for sentence in corpus:
-            for token, free in zip(sentence.tokens, sentence.free(), strict=True):
+            for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
                 if free and token[0].isalpha() and token == token.lower():
                     self._words += 1
                     self._known += bool(self.lexicon_.synonyms(token))
@@ -260,7 +260,7 @@ class SynonymReplacement(Augmenter):
             (i, found) for i, token in enumerate(tokens) if (found := synonyms(token)) and token.lower() not in stop
         ]
         if choices and sentence.mentions:
-            free = sentence.free()
+            free = sentence.outside_mask()
             if self.inside_mentions:
                 choices = [(i, found) for i, found in choices if free[i] or not tokens[i][:1].isupper()]
             else:

@@ -18,7 +18,8 @@ from entaug.augmenters.base import (
     mark_of,
     rejection_for,
 )
-from entaug.data import Keys, Sentence
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
 from entaug.rng import Streams
 
 __all__ = ["REVIEWED", "Carried", "Put", "Run"]
@@ -97,11 +98,11 @@ class Run:
         self._streams = Streams(augmenter.seed, self._method)
         self._signature = augmenter.signature
         self._made: set[int] = set()
-        self._keys = Keys()
+        self._keys = SentenceKeys()
 
     def skip(self, source: Sentence) -> None:
         """Count a source as done by an earlier, interrupted run."""
-        self._keys.of(source)
+        self._keys.assign(source)
 
     def remember(self, made: Sentence) -> None:
         """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
@@ -121,7 +122,7 @@ class Run:
         stream = self._streams.stream
         drafts = []
         for source in window:
-            key = self._keys.of(source)
+            key = self._keys.assign(source)
             siblings: set[Any] = set()
             drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
         rejected = self.tally.rejected

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, TrainingConfig, cased_like
+from entaug.backends.config import TrainingConfig, TrainingProgress
+from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, cased_like
 from entaug.data import Sentence
 from entaug.tags import is_tag
 
@@ -98,16 +99,16 @@ class FakeMaskedLM:
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `TunableMaskedLM.fit`."""
         del markers, folder
         made = type(self)(self._words)
-        for epoch in range(tuning.epochs):
+        for epoch in range(config.epochs):
             made.learned += texts(epoch)
         if progress is not None:
             progress(1, 1, 0.0)
@@ -185,16 +186,16 @@ class FakeGenerator:
     def fit(
         self,
         pairs: Pairs,
-        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `Generator.fit`."""
         del markers, folder
         made = type(self)(self._words)
-        for epoch in range(tuning.epochs if callable(pairs) else 1):
+        for epoch in range(config.epochs if callable(pairs) else 1):
             made.learned += pairs(epoch) if callable(pairs) else pairs
         if progress is not None:
             progress(1, 1, 0.0)
@@ -247,13 +248,13 @@ class FakeTokenLM:
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `TokenLM.fit`."""
-        del tuning, folder
+        del config, folder
         made = type(self)(rows)
         if progress is not None:
             progress(1, 1, 0.0)

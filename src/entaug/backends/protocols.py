@@ -3,7 +3,7 @@
 Plain Python or NumPy at the boundary, many texts a call: whoever stands behind a protocol sorts, batches and removes
 repetitions, and gives answers in the order of the questions. No answer depends on what else was asked in the same call.
 
-Text for a language model is running text, spaced as in print: `entaug.alignment.running_text` makes it from tokens.
+Text for a language model is running text, spaced as in print: `entaug.alignment.detokenize` makes it from tokens.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
+from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.data import Sentence
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ __all__ = [
     "RoundTrip",
     "Tagger",
     "TokenLM",
-    "TrainingConfig",
     "Translator",
     "TunableMaskedLM",
     "WordVectors",
@@ -102,17 +102,17 @@ class TunableMaskedLM(MaskedLM, Protocol):
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: TrainingConfig = ...,
+        config: TrainingConfig = ...,
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """Learn to find what is hidden.
 
         Args:
             texts: those of each epoch, counted from 0, always as many and in the same order.
-            tuning: how.
+            config: the hyperparameters.
             markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from.
             folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
             progress: told of each step: how many are done, of how many at most, and the loss.
@@ -168,33 +168,6 @@ class CausalLM(Protocol):
         ...
 
 
-class TrainingConfig(NamedTuple):
-    """How a generator is fine-tuned.
-
-    Args:
-        epochs: passes over the pairs at most.
-        batch_size: pairs of a step.
-        learning_rate: learning rate at its highest; None for what suits the generator, 5e-4 for adapters and 5e-5 for whole
-            models.
-        warmup_ratio: share of the steps in which the rate rises; then it falls to nothing.
-        weight_decay: weight decay.
-        max_grad_norm: largest norm of the gradient.
-        held_out: share of the pairs that is not learned from, and tells when to stop.
-        patience: after how many epochs without a smaller loss there it stops; the best epoch's weights are kept.
-        seed: of everything random in it.
-    """
-
-    epochs: int = 10
-    batch_size: int = 8
-    learning_rate: float | None = None
-    warmup_ratio: float = 0.1
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    held_out: float = 0.1
-    patience: int = 2
-    seed: int = 0
-
-
 class Decoding(NamedTuple):
     """How a generator writes.
 
@@ -239,17 +212,17 @@ class Generator(Protocol):
     def fit(
         self,
         pairs: Pairs,
-        tuning: TrainingConfig = ...,
+        config: TrainingConfig = ...,
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """Learn from pairs of texts.
 
         Args:
             pairs: what to learn.
-            tuning: how.
+            config: the hyperparameters.
             markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from;
                 ``"<mask>"`` is the model's own where it has one.
             folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
@@ -305,16 +278,16 @@ class TokenLM(Protocol):
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: TrainingConfig = ...,
+        config: TrainingConfig = ...,
         *,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """Learn from sequences of tokens.
 
         Args:
             rows: what to learn.
-            tuning: how.
+            config: the hyperparameters.
             folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
             progress: told of each step: how many are done, of how many at most, and the loss.
 

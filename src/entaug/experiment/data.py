@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from entaug.data import Corpus, Sentence
+from entaug.corpus import Corpus
+from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.experiment.plan import PATIENCE, CorpusPlan, Part, Plan
 from entaug.experiment.subsets import draw, rest
@@ -159,7 +160,7 @@ class _Preparation:
             )
 
     def check_shapes(self, train: list[Sentence]) -> None:
-        if self.corpus.overlap is not None or all(sentence.flat for sentence in train):
+        if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
             return
         for tagger in self.plan.taggers:
             flat_only = tagger.name != "w2ner" and tagger.params.get("overlap", "error") == "error"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
@@ -175,4 +175,4 @@ class Similarity(Filter):
 
 
 def _text(sentence: Sentence) -> str:
-    return running_text(sentence.tokens, sentence.spaces)
+    return detokenize(sentence.tokens, sentence.spaces)

@@ -74,7 +74,7 @@ class Validity(Filter):
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         self._odd = {token for sentence in gold for token in sentence.tokens if _is_odd(token)}
-        self._mentions = {_lowered(sentence.words(m)) for sentence in gold for m in sentence.mentions}
+        self._mentions = {_lowered(sentence.mention_tokens(m)) for sentence in gold for m in sentence.mentions}
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         return [next(self._faults(*pair), None) for pair in zip(made, sources, strict=True)]
@@ -83,7 +83,7 @@ class Validity(Filter):
         """What is wrong with a sentence, the worst first."""
         if source is not None and source.mentions and not made.mentions:
             yield _NO_MENTION
-        new = [words for m in made.mentions if _lowered(words := made.words(m)) not in self._mentions]
+        new = [words for m in made.mentions if _lowered(words := made.mention_tokens(m)) not in self._mentions]
         if any(not any(map(_is_word, words)) for words in new):
             yield _NO_WORD
         # As it is written: "US" and "Who" are names where "us" and "who" are none.
@@ -237,7 +237,7 @@ class Mentions(Filter):
 
     def _mentions(self, sentence: Sentence) -> Counter[tuple[str, str]]:
         return Counter(
-            (m.label, "\0".join(sentence.words(m)).casefold() if self.words else "") for m in sentence.mentions
+            (m.label, "\0".join(sentence.mention_tokens(m)).casefold() if self.words else "") for m in sentence.mentions
         )
 
 

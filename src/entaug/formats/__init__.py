@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, CorpusStream, Sentence
+from entaug.corpus import Corpus, CorpusStream
+from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.streams import as_path, is_special, open_bytes, rereadable_path
 from entaug.formats.base import Format, Reading

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
-from entaug.errors import InputError
+from entaug.errors import InputError, LossError
 
-__all__ = ["BEFORE", "ENTITY_FIELDS", "Dialect", "Format", "FormatCapabilities", "Reading", "are_columns", "before_of"]
+__all__ = [
+    "BEFORE",
+    "ENTITY_FIELDS",
+    "BaseFormat",
+    "Dialect",
+    "Format",
+    "FormatCapabilities",
+    "Reading",
+    "are_columns",
+    "before_of",
+]
 
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
@@ -133,3 +144,112 @@ class Format(Protocol):
     def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
         """What a sentence holds besides tokens and mentions and its text does not: words for people."""
         ...
+
+
+class BaseFormat(abc.ABC):
+    """Base of formats: creates and completes dialects, and names what a format does not hold; see `Format`.
+
+    Attributes:
+        dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
+        reserved_fields: names of fields of sentences that the format uses itself and does not write.
+    """
+
+    name: str
+    title: str
+    extensions: tuple[str, ...] = ()
+    carries: FormatCapabilities
+    dialect_class: type[Any]
+    reserved_fields: Collection[str] = ()
+
+    @abc.abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file looks like one of this format and of no other; never raise.
+
+        Args:
+            path: the file, or a folder.
+        """
+
+    def dialect(self, **options: Any) -> Any:
+        """Create a dialect.
+
+        Args:
+            options: the fields of the dialect; None stands for the default.
+
+        Raises:
+            ParameterError: an option has an invalid value.
+        """
+        return self.dialect_class(**{name: value for name, value in options.items() if value is not None})
+
+    def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Detect options of a file from its contents; faults of the file are left for reading to report.
+
+        Args:
+            path: the file, or a folder.
+            dialect: the dialect made from the options that are given.
+            options: the options that are given, by name.
+
+        Returns:
+            Fields of the dialect by name; those that are given are ignored.
+        """
+        del path, dialect, options
+        return {}
+
+    def look(self, path: Path, **options: Any) -> Any:
+        """Determine the dialect of a file.
+
+        Args:
+            path: the file, or a folder.
+            options: options that are given; None for those to detect.
+
+        Raises:
+            ParameterError: an option has an invalid value.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        dialect = self.dialect(**given)
+        detected = self.detect(path, dialect, given)
+        return replace(dialect, **{name: value for name, value in detected.items() if name not in given})
+
+    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
+        """Return the sentence as it will be read where it was written; by default unchanged.
+
+        Args:
+            sentence: the sentence.
+            dialect: the dialect that it is written in.
+        """
+        del dialect
+        return sentence
+
+    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
+        """Name the parts of a sentence that are not written.
+
+        Args:
+            sentence: the sentence.
+            dialect: the dialect that it is written in.
+
+        Returns:
+            Columns, fields, and ``"text"`` for white space, for people to read.
+        """
+        del dialect
+        lost = [] if self.carries.columns else [f"column {name!r}" for name in sentence.columns]
+        kept = self.carries.fields
+        lost += [f"field {name!r}" for name in sentence.meta if name in self.reserved_fields or not kept]
+        return lost + ["text"] * (not self.carries.spaces and sentence.spaces is not None)
+
+    def check_contiguous(self, sentence: Sentence, remedy: str = "write JSON lines or brat") -> None:
+        """Check that a sentence has no discontinuous mention.
+
+        Args:
+            sentence: the sentence.
+            remedy: what to do where it has one, for the error.
+
+        Raises:
+            LossError: it has one.
+        """
+        for mention in sentence.mentions:
+            if len(mention.spans) > 1:
+                raise LossError(
+                    f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single start and end, "
+                    f"and {self.title} has no others",
+                    path=f"sentence {sentence.key}",
+                    remedy=remedy,
+                )

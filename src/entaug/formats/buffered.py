@@ -10,7 +10,7 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import OutputError
 from entaug.files.atomic import atomic_path, follow_link
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
 from entaug.tags import flatten
 
@@ -19,56 +19,74 @@ __all__ = ["BufferedFormat", "check_replaceable", "flattened", "write_buffered"]
 _LINES = Jsonl()
 
 
-class BufferedFormat(abc.ABC):
-    """Base of the formats whose files are written at once; a `entaug.formats.base.Format`.
+class BufferedFormat(BaseFormat):
+    """Base of the formats whose files are written as a whole; a `entaug.formats.base.Format`.
 
-    Where sentences are written one by one, `dump` gives JSON lines, which carry everything; what the format refuses is
+    Where sentences are written one by one, `dump` returns JSON lines, which hold everything; what the format refuses is
     refused there. A byte range to `read` is one of these lines.
+
+    Attributes:
+        folder: whether the format reads and writes a folder.
     """
 
-    name: str
-    title: str
-    extensions: tuple[str, ...] = ()
-    carries: FormatCapabilities
     folder: bool = False
-    """Whether it is a folder that is read and written."""
-
-    @abc.abstractmethod
-    def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.Format`; the path may be a folder."""
 
     def replaceable(self, path: Path) -> bool:
-        """Whether a folder holds nothing but what this format writes, so that a new one may take its place."""
+        """Return whether a folder holds only what this format writes, so that a new one may replace it.
+
+        Args:
+            path: the folder.
+        """
         del path
         return False
 
-    @abc.abstractmethod
-    def dialect(self, **options: Any) -> Any:
-        """See `entaug.formats.base.Format`."""
-
-    @abc.abstractmethod
-    def look(self, path: Path, **options: Any) -> Any:
-        """See `entaug.formats.base.Format`."""
-
     def files(self, path: Path) -> list[Path]:
-        """The files that are read: what must not have changed where a run that was stopped goes on."""
+        """List the files that are read, which must not change between a run and its continuation.
+
+        Args:
+            path: the file, or a folder.
+        """
         return sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
 
     @abc.abstractmethod
     def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
-        """The sentences of a file, or of a folder."""
+        """Read the sentences of a file, or of a folder.
+
+        Args:
+            path: the file, or a folder.
+            dialect: its dialect.
+            reading: how to read.
+
+        Raises:
+            InputError: it is faulty, or holds no sentence.
+        """
 
     @abc.abstractmethod
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: Any) -> None:
-        """Write a file, or a folder, that is not there yet: the caller moves it into place when it is complete."""
+        """Write a file, or a folder, that does not exist yet: the caller moves it into place when it is complete.
 
-    def check(self, sentence: Sentence, dialect: Any) -> None:
-        """Raise where a sentence cannot be written.
+        Args:
+            sentences: the sentences; each has passed `check`.
+            path: the file, or a folder.
+            dialect: the dialect to write.
 
         Raises:
-            LossError: the format has no place for what it holds.
+            LossError: the format cannot hold a sentence.
+            OutputError: the file cannot be written.
         """
-        del sentence, dialect
+
+    def check(self, sentence: Sentence, dialect: Any) -> None:
+        """Check that a sentence can be written; by default, that the format holds its discontinuous mentions.
+
+        Args:
+            sentence: the sentence.
+            dialect: the dialect to write.
+
+        Raises:
+            LossError: the format cannot hold it.
+        """
+        if not self.carries.discontinuous:
+            self.check_contiguous(self.carried(sentence, dialect))
 
     def read(
         self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
@@ -79,19 +97,19 @@ class BufferedFormat(abc.ABC):
         return self.sentences(path, dialect, reading)
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """See `entaug.formats.base.Format`."""
-        del dialect
-        return sentence
+        """Return the sentence with those mentions that the option `overlap` of the dialect keeps.
+
+        Args:
+            sentence: the sentence.
+            dialect: the dialect to write.
+        """
+        overlap = getattr(dialect, "overlap", "error")
+        return sentence if overlap == "error" or sentence.is_flat else flattened(sentence, overlap)
 
     def dump(self, sentence: Sentence, dialect: Any) -> str:
         """See `entaug.formats.base.Format`."""
         self.check(sentence, dialect)
         return _LINES.dump(sentence, JsonlDialect())
-
-    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
-        """See `entaug.formats.base.Format`."""
-        del sentence, dialect
-        return []
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:

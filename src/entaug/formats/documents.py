@@ -16,10 +16,10 @@ from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from entaug.alignment import spacing
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading, before_of
+from entaug.spacing import infer_spaces
 
 __all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
 
@@ -102,7 +102,7 @@ def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:
 
     Example:
         >>> text = Text("Ada sang.  In Rome", [CharMention("LOC", ((14, 18),))], tokens=["Ada", "sang.", "In", "Rome"])
-        >>> [s.words(m) for s in cut(text, Cutting(), Reading()) for m in s.mentions]
+        >>> [s.mention_tokens(m) for s in cut(text, Cutting(), Reading()) for m in s.mentions]
         [('Rome',)]
     """
     tokens, ends = _tokens(text, how)
@@ -337,7 +337,7 @@ def _sentence(
     own = tokens[first:last]
     following = [a for a, _ in own[1:]]
     following.append(tokens[last][0] if last < len(tokens) else len(text.text))
-    mine = [(m.shifted(-first) if first else m, c) for m, c in placed]
+    mine = [(m.shift(-first) if first else m, c) for m, c in placed]
     meta = {} if number else dict(text.fields)
     if not number and tokens[0][0]:
         meta[BEFORE] = text.text[: tokens[0][0]]
@@ -392,7 +392,7 @@ def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
         fields |= {
             k: v for k, v in sentence.meta.items() if not (k in fields or k in (BEFORE, DOCUMENT, ENTITY_FIELDS))
         }
-        spaces = spacing(sentence.tokens) if sentence.spaces is None else sentence.spaces
+        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
         bounds = []
         first = place
         for token, space in zip(sentence.tokens, spaces, strict=True):

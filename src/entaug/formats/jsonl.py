@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import read_beginning, read_line_chunks
@@ -254,11 +254,11 @@ def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, st
     """The white space after each token of a text, none where it is not theirs; and that before the first."""
     if type(text) is not str or not all(type(token) is str for token in tokens):
         return None, ""
-    spaces = spaces_in(tokens, text)  # a token may begin with white space itself
+    spaces = align_spaces(tokens, text)  # a token may begin with white space itself
     if spaces is not None or not tokens or not text[:1].isspace():
         return spaces, ""
     rest = text.lstrip()
-    spaces = spaces_in(tokens, rest)
+    spaces = align_spaces(tokens, rest)
     return spaces, "" if spaces is None else text[: len(text) - len(rest)]
 
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spacing
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
+from entaug.spacing import infer_spaces
 
 __all__ = [
     "OTHER_TOKENS",
@@ -248,7 +248,7 @@ def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
     """
     before = before_of(sentence)
     tokens = sentence.tokens
-    spaces = spacing(tokens) if sentence.spaces is None else sentence.spaces
+    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
     parts = [before] if before else []
     bounds = []
     place = len(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, are_columns
@@ -64,7 +64,7 @@ def sentence_of(
         columns = {column: tuple(values) for column, values in meta.pop("columns").items()}
     else:
         columns = {}
-    spaces = spaces_in(tokens, text) if type(text) is str and tokens and "" not in tokens else None
+    spaces = align_spaces(tokens, text) if type(text) is str and tokens and "" not in tokens else None
     if spaces is not None:
         del meta["text"]
     if any(extras):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.data import Sentence
 from entaug.scoring.likelihood import pseudo_log_likelihood
@@ -39,7 +39,7 @@ def words(tokens: Iterable[str]) -> list[str]:
 
 def text_of(sentence: Sentence) -> str:
     """A sentence as a model reads it."""
-    return running_text(sentence.tokens, sentence.spaces)
+    return detokenize(sentence.tokens, sentence.spaces)
 
 
 @dataclass

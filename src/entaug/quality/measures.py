@@ -162,7 +162,7 @@ def diversity(of: Material, *, mentions: bool) -> Found:
     """
 
     def own(sentence: Sentence) -> list[str]:
-        free = sentence.free()
+        free = sentence.outside_mask()
         return words(token for token, out in zip(sentence.tokens, free, strict=True) if out is not mentions)
 
     what = "mentions" if mentions else "words outside mentions"
@@ -191,7 +191,7 @@ def unseen_mentions(of: Material, *, distinct: bool) -> Found:
         raise UndefinedError(_NO_GOLD)
 
     def all_of(sentence: Sentence) -> list[tuple[str, ...]]:
-        return [(m.label, *(token.casefold() for token in sentence.words(m))) for m in sentence.mentions]
+        return [(m.label, *(token.casefold() for token in sentence.mention_tokens(m))) for m in sentence.mentions]
 
     return _unseen(of, all_of, distinct=distinct)
 

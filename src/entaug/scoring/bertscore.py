@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
@@ -149,7 +149,7 @@ def nearest(vectors: NDArray[float32], count: int) -> list[list[int]]:
 
 
 def _text(sentence: Sentence | str) -> str:
-    return sentence if isinstance(sentence, str) else running_text(sentence.tokens, sentence.spaces)
+    return sentence if isinstance(sentence, str) else detokenize(sentence.tokens, sentence.spaces)
 
 
 def _pairwise(encoder: Encoder, texts: list[str], layer: int | None) -> NDArray[float32]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
@@ -153,7 +153,7 @@ def best_by_likelihood(
 
 
 def _text(sentence: Sentence | str) -> str:
-    return sentence if isinstance(sentence, str) else running_text(sentence.tokens, sentence.spaces)
+    return sentence if isinstance(sentence, str) else detokenize(sentence.tokens, sentence.spaces)
 
 
 def _words(sentence: Sentence | str) -> float:

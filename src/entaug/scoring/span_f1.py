@@ -242,16 +242,16 @@ def _where_apart(one: tuple[str, ...], other: tuple[str, ...]) -> str:
 
 def _kinds(sentence: Sentence) -> dict[Mention, str]:
     """The kind of each mention among those of its sentence."""
-    if sentence.flat:
+    if sentence.is_flat:
         return dict.fromkeys(sentence.mentions, "flat")
     kinds = {}
     for mention in sentence.mentions:
-        if not mention.contiguous:
+        if not mention.is_contiguous:
             kinds[mention] = "discontinuous"
         elif any(_inside(mention, other) for other in sentence.mentions):
             kinds[mention] = "inner"
         else:
-            held = any(other.contiguous and _inside(other, mention) for other in sentence.mentions)
+            held = any(other.is_contiguous and _inside(other, mention) for other in sentence.mentions)
             kinds[mention] = "outer" if held else "flat"
     return kinds
 

@@ -40,7 +40,7 @@ class TagHead(torch.nn.Module):
 
     def mentions(self, numbers: Sequence[int]) -> tuple[Mention, ...]:
         """The mentions that predicted tags stand for; a stray I- opens a mention, as conlleval reads it."""
-        return tags.decode([self.tags[i] for i in numbers], repaired=Counter())
+        return tags.decode([self.tags[i] for i in numbers], repairs=Counter())
 
 
 class LinearHead(TagHead):

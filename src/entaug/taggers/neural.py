@@ -211,7 +211,7 @@ class NeuralTagger:
         asked = list(sentences)
         known = set(self.labels_)
         # A label that it has never seen it holds to be impossible, and so what tags cannot carry.
-        able = [i for i, s in enumerate(asked) if s.flat and known.issuperset(m.label for m in s.mentions)]
+        able = [i for i, s in enumerate(asked) if s.is_flat and known.issuperset(m.label for m in s.mentions)]
         some = [asked[i] for i in able]
         found = [0.0] * len(asked)
         for batch, vectors in self._vectors(some):

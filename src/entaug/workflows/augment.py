@@ -20,7 +20,7 @@ from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
 from entaug.augmenters.run import Run
-from entaug.data import FILL, Sentence
+from entaug.data import PLACEHOLDER, Sentence
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout, open_bytes
@@ -289,7 +289,7 @@ class _Job:
         summary.notes += self.augmenter.advice(run.statistics)
         if filled:
             columns = ", ".join(sorted(filled))
-            summary.notes.append(f"new words have {FILL!r} in other columns ({columns})")
+            summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({columns})")
 
     def _state(self, done: int) -> dict[str, Any]:
         """What a resumed run needs to know."""
@@ -321,7 +321,7 @@ class _Job:
             filled.update(
                 name
                 for name, values in sentence.columns.items()
-                if name not in filled and FILL in values and FILL not in source.columns[name]
+                if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
             )
 
 

@@ -53,8 +53,8 @@ class CorpusStatistics:
         mentions = sentence.mentions
         for mention in mentions:
             self.mentions[mention.label] += 1
-        if mentions and not sentence.flat:
-            self.discontinuous += sum(not mention.contiguous for mention in mentions)
+        if mentions and not sentence.is_flat:
+            self.discontinuous += sum(not mention.is_contiguous for mention in mentions)
             covering = Counter(i for mention in mentions for i in mention.positions())
             self.nested += sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, Sentence
+from entaug.corpus import Corpus
+from entaug.data import Sentence
 from entaug.experiment.subsets import draw, rest
 from entaug.files.atomic import output_error
 from entaug.files.streams import STDIN, rereadable_path

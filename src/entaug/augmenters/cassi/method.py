@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from entaug.alignment import running_text, token_of_each
+from entaug.alignment import align_subwords, detokenize
 from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.cassi.pairing import PAIRINGS, PairingOptions, partners, rankings
 from entaug.augmenters.cassi.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
@@ -339,7 +339,7 @@ class CASSI(Augmenter):
             wanted = [j_score(s.tokens, one, other) for s in sentences]
         else:
             wanted = [pair.asked.rng.random() for _ in sentences]
-        texts = [running_text(s.tokens, s.spaces) for s in sentences]
+        texts = [detokenize(s.tokens, s.spaces) for s in sentences]
         return CandidateSet(texts, [count_words(s.tokens) for s in sentences], wanted)
 
     def _foreseen(self, work: Sequence[_Pair], contests: Sequence[CandidateSet]) -> Iterator[CandidateSet]:
@@ -360,11 +360,11 @@ class CASSI(Augmenter):
         """Score the sub-words of some sentences as they are."""
         new = sorted(numbers - self._learnt.keys())
         sentences = [self.pool_[number].sentence for number in new]
-        texts = [running_text(s.tokens, s.spaces) for s in sentences]
+        texts = [detokenize(s.tokens, s.spaces) for s in sentences]
         values = self.masked_lm_.token_log_probs([(text, None) for text in texts])
         for number, sentence, pieces, of in zip(new, sentences, self.masked_lm_.pieces(texts), values, strict=True):
             by_token: list[list[float]] = [[] for _ in sentence.tokens]
-            for token, value in zip(token_of_each(pieces, sentence.tokens, sentence.spaces), of.tolist(), strict=True):
+            for token, value in zip(align_subwords(pieces, sentence.tokens, sentence.spaces), of.tolist(), strict=True):
                 by_token[token].append(value)
             self._learnt[number] = by_token
 
@@ -424,7 +424,7 @@ def _foresee(
     there = [Counter(map(str.lower, tokens)) for tokens, _ in known]
     expected, spread = [], []
     count, before = 0, -1
-    for token in token_of_each(pieces, sentence.tokens, sentence.spaces):
+    for token in align_subwords(pieces, sentence.tokens, sentence.spaces):
         count = count + 1 if token == before else 0
         before = token
         source, place = origins[token]

@@ -7,11 +7,12 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-from entaug.alignment import in_word, running_text
+from entaug.alignment import detokenize
 from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.scoring.bertscore import bertscore_among, nearest, pairwise_bertscore
+from entaug.spacing import is_word_character
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -54,7 +55,7 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: PairingOptions) -
     if pairing == "random":
         return [_without(i, _shuffled(n, how.stream(sentence))) for i, sentence in enumerate(sentences)]
     encoder: Encoder = resolve("encoder", how.encoder)
-    texts = [running_text(s.tokens, s.spaces) for s in sentences]
+    texts = [detokenize(s.tokens, s.spaces) for s in sentences]
     seen = texts if how.punctuation else [_words_alone(s) for s in sentences]
     shortlist = (_NEAREST if n > _LARGE else 0) if how.shortlist is None else how.shortlist
     if pairing == "embedding":
@@ -75,7 +76,7 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: PairingOptions) -
 
 
 def _words_alone(sentence: Sentence) -> str:
-    return running_text([token for token in sentence.tokens if any(map(in_word, token))])
+    return detokenize([token for token in sentence.tokens if any(map(is_word_character, token))])
 
 
 def _without(number: int, ranking: Iterable[int]) -> Iterator[int]:

@@ -169,7 +169,7 @@ def exchanges(
     """
 
     def may(sentence: Sentence, span: Span) -> bool:
-        return (cuts and sentence.flat) or holds_whole(sentence, span)
+        return (cuts and sentence.is_flat) or holds_whole(sentence, span)
 
     for role, spans, others in (
         ("subject", of_one.subjects, of_other.subjects),
@@ -183,7 +183,7 @@ def exchanges(
                 for frame, (keeps, gives, out, into) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    made = keeps.cut(out).edit([graft(keeps, gives, out, into, words)])
+                    made = keeps.split_mentions(out).edit([graft(keeps, gives, out, into, words)])
                     yield Candidate(made, frame, role, out, into)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.alignment import in_word, running_text
+from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
 from entaug.augmenters.generative.linearization import (
@@ -27,6 +27,7 @@ from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.rng import Streams
+from entaug.spacing import is_word_character
 from entaug.stopwords import stop_words
 
 __all__ = ["ACLM", "Template", "keywords_of"]
@@ -195,7 +196,7 @@ class ACLM(GenerativeAugmenter):
         self.known_ = Surfaces(gold)
         self.near_ = self._near(usable) if self.mixner and len(usable) > 1 else {}
         # Where it may not write a label token it writes what these began with; that is no word of the corpus.
-        words = {token.lower() for s in gold for token, free in zip(s.tokens, s.free(), strict=True) if free}
+        words = {token.lower() for s in gold for token, free in zip(s.tokens, s.outside_mask(), strict=True) if free}
         self.odd_ = sorted({word for some in label_tokens(self.labels_).values() for word in some.split()} - words)
         self.tuned_: Generator | None = None
         if not usable:
@@ -244,7 +245,7 @@ class ACLM(GenerativeAugmenter):
 
     def _near(self, usable: list[Sentence]) -> dict[bytes, list[Sentence]]:
         """For each sentence those whose vectors are nearest, the nearest first."""
-        vectors = self.encoder_.sentence_vectors([running_text(s.tokens, s.spaces) for s in usable])
+        vectors = self.encoder_.sentence_vectors([detokenize(s.tokens, s.spaces) for s in usable])
         found = {}
         for i, sentence in enumerate(usable):
             cosines = (vectors @ vectors[i]).tolist()
@@ -308,8 +309,8 @@ class ACLM(GenerativeAugmenter):
 
     def _read(self, some: Sequence[Template], text: str) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
         """Tokens and mentions of a text, which must be those of its templates."""
-        mentioned = [t.sentence.words(m) for t in some for m in t.sentence.mentions]
-        own = {running_text([word]) for words in mentioned for word in words}
+        mentioned = [t.sentence.mention_tokens(m) for t in some for m in t.sentence.mentions]
+        own = {detokenize([word]) for words in mentioned for word in words}
         read = read_linearized(text.replace(MASK, " "), self.labels_, self.words_.tokens, own)
         if read is None:
             return Rejection(BROKEN)
@@ -319,8 +320,8 @@ class ACLM(GenerativeAugmenter):
         wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
         for template in some:
             for m in template.sentence.mentions:
-                words = template.sentence.words(m)
-                wanted[m.label, " ".join(running_text([word]) for word in words)].append(words)
+                words = template.sentence.mention_tokens(m)
+                wanted[m.label, " ".join(detokenize([word]) for word in words)].append(words)
         made = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
         counts = Counter({key: len(found) for key, found in wanted.items()})
         if made != counts:
@@ -377,13 +378,13 @@ def _free(sentence: Sentence, stop: frozenset[str] | set[str]) -> list[int]:
     """Positions of words outside of mentions that are neither punctuation nor stop words."""
     return [
         i
-        for i, (token, free) in enumerate(zip(sentence.tokens, sentence.free(), strict=True))
-        if free and any(map(in_word, token)) and token.lower() not in stop
+        for i, (token, free) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
+        if free and any(map(is_word_character, token)) and token.lower() not in stop
     ]
 
 
 def _count(sentence: Sentence, p: float) -> int:
-    return math.ceil(p * sum(sentence.free()))
+    return math.ceil(p * sum(sentence.outside_mask()))
 
 
 def _masked(some: Sequence[Template], rng: Random, mean: float) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import ClassVar
 
-from entaug.alignment import CorpusTokenizer, running_text, spacing
+from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.base import Rejection, RunStatistics
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Generator
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.spacing import infer_spaces
 
 __all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
 
@@ -84,7 +85,7 @@ class Words:
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
         self._right: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
         for words in dict.fromkeys(mentioned):
-            text = running_text(words)
+            text = detokenize(words)
             # How they are split depends on what stands around them.
             for before, after, around in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
                 split = tuple(self._tokenizer(f"{before}{text}{after}"))
@@ -93,7 +94,7 @@ class Words:
                     self._right.setdefault(split[0], []).append((split, words))
         for first, found in self._right.items():
             self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
-        self._contents = {running_text(sentence.tokens) for sentence in gold}
+        self._contents = {detokenize(sentence.tokens) for sentence in gold}
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens of a text."""
@@ -113,7 +114,7 @@ class Words:
 
     def holds(self, tokens: tuple[str, ...]) -> bool:
         """Whether a sentence of the corpus reads exactly so."""
-        return running_text(tokens) in self._contents
+        return detokenize(tokens) in self._contents
 
 
 def likeness(one: Sequence[str], other: Sequence[str]) -> float:
@@ -130,6 +131,6 @@ def rewritten(
     source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], told: Mapping[str, object]
 ) -> Sentence:
     """A source with all its tokens replaced."""
-    spaces = None if source.spaces is None else spacing(tokens)[:-1]
+    spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
     made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
     return made.with_(meta={"entaug": dict(told)})

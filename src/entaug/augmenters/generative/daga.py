@@ -26,7 +26,7 @@ from entaug.backends.protocols import Decoding, Generator, TokenLM
 from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.tags import scheme_name
+from entaug.tags import canonical_scheme
 
 __all__ = ["DAGA", "MulDA"]
 
@@ -146,7 +146,7 @@ class DAGA(TrainableAugmenter):
             if value not in known:
                 raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
         _check_sampling(self)
-        scheme_name(self.tag_scheme)
+        canonical_scheme(self.tag_scheme)
 
     def _load(self) -> None:
         self.token_lm_: TokenLM = resolve("token_lm", self.token_lm)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
 from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
@@ -148,7 +148,7 @@ class EnTDA(GenerativeAugmenter):
         written: list[list[str]] = [[] for _ in groups]
         if work and self.tuned_ is not None:
             inputs = [listed(lists[i]) for i in work]
-            wanted = [[list(map(running_text, nest.fragments)) for nest in lists[i]] for i in work]
+            wanted = [[list(map(detokenize, nest.fragments)) for nest in lists[i]] for i in work]
             made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.constrained else None, self._unwanted)
             for i, texts in zip(work, made, strict=True):
                 written[i] = texts
@@ -236,7 +236,7 @@ def listed(found: Sequence[Nest]) -> str:
     """
     return " | ".join(
         " & ".join(
-            f"{label}: {' ... '.join(map(running_text, nest.words(number)))}"
+            f"{label}: {' ... '.join(map(detokenize, nest.words(number)))}"
             for number, (label, _) in enumerate(nest.mentions)
         )
         for nest in found
@@ -244,7 +244,7 @@ def listed(found: Sequence[Nest]) -> str:
 
 
 def _text(sentence: Sentence) -> str:
-    return running_text(sentence.tokens)  # as in print, like the list: what stands there must be found in it
+    return detokenize(sentence.tokens)  # as in print, like the list: what stands there must be found in it
 
 
 def _pools(found: Iterable[Nest]) -> dict[str, list[Nest]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from entaug import tags
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.data import Mention, Sentence
 from entaug.errors import TagError
 
@@ -112,13 +112,13 @@ def as_text(parts: Sequence[str], own: Iterable[str]) -> str:
     for part in parts:
         if part in apart:
             if words:
-                found.append(running_text(words))
+                found.append(detokenize(words))
             found.append(part)
             words = []
         else:
             words.append(part)
     if words:
-        found.append(running_text(words))
+        found.append(detokenize(words))
     return " ".join(found)
 
 

@@ -127,7 +127,7 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _blanked(self, sentence: Sentence, rng: Random) -> Blanked:
         """A linearised sentence with some words of mentions hidden, one at least."""
-        inside = [i for i, free in enumerate(sentence.free()) if not free]
+        inside = [i for i, free in enumerate(sentence.outside_mask()) if not free]
         hidden = {i for i in inside if rng.random() < self.rate_hidden} or {rng.choice(inside)}
         stretches: list[tuple[str, bool]] = []
         shown: list[str] = []

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.data import Mention, Sentence, Span
 
 __all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "Nest", "Surfaces", "mark", "nests"]
@@ -95,7 +95,7 @@ class Surfaces:
         self._labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         for sentence in gold:
             for mention in sentence.mentions:
-                if mention.contiguous:
+                if mention.is_contiguous:
                     words = sentence.tokens[mention.start : mention.end]
                     labelled[words] += 1
                     self._labels[words].add(mention.label)
@@ -115,7 +115,7 @@ class Surfaces:
 
     def texts(self) -> list[str]:
         """All of them as running text, with the capital of a beginning too, in a fixed order."""
-        texts = {running_text(words) for some in self._by_first.values() for words in some}
+        texts = {detokenize(words) for some in self._by_first.values() for words in some}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 
     def within(self, tokens: Sequence[str]) -> Iterator[Span]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from entaug.augmenters.base import Augmenter
-from entaug.backends.protocols import TrainingConfig
+from entaug.backends.config import TrainingConfig
 from entaug.errors import InputError, OutputError, ParameterError
 
 __all__ = ["TrainableAugmenter"]

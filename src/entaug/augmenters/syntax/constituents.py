@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, NamedTuple
 
-from entaug.alignment import running_text
+from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_whole
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
@@ -240,7 +240,7 @@ class ConstituencyReplacement(Augmenter):
             if part and (size >= _TOGETHER or i == len(drawn) - 1):
                 contests = [
                     CandidateSet(
-                        [running_text(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
+                        [detokenize(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
                     )
                     for j in part
                 ]
@@ -259,7 +259,7 @@ class ConstituencyReplacement(Augmenter):
 def _said(sentence: Sentence, span: Span) -> object:
     """What a range says: its words, without case, and the mentions in it."""
     start, end = span
-    mentions = [m.shifted(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
+    mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
     return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
 
 

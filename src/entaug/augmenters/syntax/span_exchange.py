@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from entaug.alignment import in_word, spacing
 from entaug.data import Edit, Mention, Sentence, Span
+from entaug.spacing import infer_spaces, is_word_character
 
 __all__ = ["Casing", "Words", "capital", "closes", "graft", "holds_whole"]
 
@@ -36,12 +36,12 @@ def graft(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words 
         >>> made.tokens, made.mentions
         (('She', 'saw', 'Rome'), (Mention(label='LOC', spans=((2, 3),)),))
     """
-    inside = [m for m in gives.cut(into).mentions if into[0] <= m.start and m.end <= into[1]]
+    inside = [m for m in gives.split_mentions(into).mentions if into[0] <= m.start and m.end <= into[1]]
     brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
     new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
     spaces = None
     if keeps.spaces is not None:  # only then does anybody ask how the graft is spaced
-        spaces = (spacing(gives.tokens) if gives.spaces is None else gives.spaces)[into[0] : into[1] - 1]
+        spaces = (infer_spaces(gives.tokens) if gives.spaces is None else gives.spaces)[into[0] : into[1] - 1]
     return Edit(*out, tuple(new), brought, spaces)
 
 
@@ -95,7 +95,7 @@ class Casing:
     def words(self, keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sequence[str]:
         """See `Words`."""
         words = list(gives.tokens[into[0] : into[1]])
-        place = next((i for i, word in enumerate(words) if in_word(word[0])), None)
+        place = next((i for i, word in enumerate(words) if is_word_character(word[0])), None)
         named = {i for mention in gives.mentions for a, b in mention.spans for i in range(a, b)}
         if place is None or into[0] + place in named:
             return words
@@ -119,7 +119,7 @@ def capital(word: str) -> str:
 def _begins(sentence: Sentence, place: int) -> bool:
     """Whether a place begins a sentence: no word stands before it, or what ends one."""
     for token in reversed(sentence.tokens[:place]):
-        if any(map(in_word, token)):
+        if any(map(is_word_character, token)):
             return False
         if _ENDS.issuperset(token):
             return True
@@ -128,5 +128,5 @@ def _begins(sentence: Sentence, place: int) -> bool:
 
 def _capitalised(sentence: Sentence, span: Span) -> bool:
     """Whether the first word of a range has a capital."""
-    words = (word for word in sentence.tokens[span[0] : span[1]] if in_word(word[0]))
+    words = (word for word in sentence.tokens[span[0] : span[1]] if is_word_character(word[0]))
     return next(words, "")[:1].isupper()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spacing
 from entaug.backends.protocols import Parse
 from entaug.errors import MissingExtraError, MissingModelError
+from entaug.spacing import infer_spaces
 
 try:
     import spacy
@@ -73,7 +73,9 @@ class SpacyParser:
         return [found[words] for words in wanted]
 
     def _doc(self, words: tuple[str, ...]) -> Any:
-        return Doc(self._nlp.vocab, words=[word or _NO_WORD for word in words], spaces=list(map(bool, spacing(words))))
+        return Doc(
+            self._nlp.vocab, words=[word or _NO_WORD for word in words], spaces=list(map(bool, infer_spaces(words)))
+        )
 
 
 def _load(name: str | Path) -> Any:

@@ -6,18 +6,19 @@ import abc
 import copy
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from entaug.alignment import in_word
-from entaug.backends.protocols import Decoding, Pairs, TrainingConfig
+from entaug.backends.config import TrainingConfig, TrainingProgress
+from entaug.backends.protocols import Decoding, Pairs
 from entaug.backends.transformers.base import Batcher, find, load, quiet, torch, transformers
 from entaug.backends.transformers.decoding import BeforeWords, DiversityPenalty, GumbelTopK, PhraseConstraint, Wanted
-from entaug.backends.transformers.trainable import IGNORED, Tunable, peft_module
-from entaug.backends.transformers.training import Row
+from entaug.backends.transformers.trainable import Tunable, peft_module
+from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
+from entaug.spacing import is_word_character
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "open_generator"]
 
@@ -74,11 +75,11 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
     def fit(
         self,
         pairs: Pairs,
-        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `entaug.backends.protocols.Generator.fit`.
 
@@ -87,7 +88,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
             EntaugError: there is not even memory for a single pair.
         """
         made = copy.copy(self)
-        made.learn(pairs if callable(pairs) else lambda _: pairs, tuning, markers or {}, folder, progress)
+        made.learn(pairs if callable(pairs) else lambda _: pairs, config, markers or {}, folder, progress)
         return made
 
     def _ready(self, model: Any) -> Any:
@@ -178,7 +179,7 @@ class TransformersGenerator(Tunable[tuple[str, str]], abc.ABC):
         """The sub-words that end a text or a sentence, and those that make one word with what stands before them."""
         said = list(enumerate(self._said))
         ends = {*self._stops, *(id_ for id_, text in said if _ENDING.fullmatch(text.strip(" ")))}
-        glues = [id_ for id_, text in said if text and (in_word(text[0]) or text[0] in _GLUE)]
+        glues = [id_ for id_, text in said if text and (is_word_character(text[0]) or text[0] in _GLUE)]
         return torch.tensor(sorted(ends), device=self.device), torch.tensor(glues, device=self.device)
 
     @cached_property
@@ -297,9 +298,8 @@ class CausalGenerator(TransformersGenerator):
         prompt, said = self._prompt(source), [*self._ids(target), self._end]
         return [*prompt, *said], [*[IGNORED] * len(prompt), *said]
 
-    def _fits(self, source: list[int], target: list[int]) -> bool:
-        del target
-        return len(source) <= self.max_length
+    def _fits(self, row: Row) -> bool:
+        return len(row[0]) <= self.max_length
 
     def _room(self, prompt: list[int], max_new_tokens: int) -> bool:
         return len(prompt) + max_new_tokens <= self.max_length
@@ -329,8 +329,8 @@ class Seq2SeqGenerator(TransformersGenerator):
         source, target = example
         return self._prompt(source), self._prompt(target)
 
-    def _fits(self, source: list[int], target: list[int]) -> bool:
-        return max(len(source), len(target)) <= self.max_length
+    def _fits(self, row: Row) -> bool:
+        return max(map(len, row)) <= self.max_length
 
     def _room(self, prompt: list[int], max_new_tokens: int) -> bool:
         return max(len(prompt), max_new_tokens) <= self.max_length

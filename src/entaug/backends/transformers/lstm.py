@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
-from entaug.backends.protocols import TrainingConfig
+from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import choose, torch
-from entaug.backends.transformers.training import Row, learn, read_learned, write_learned
+from entaug.backends.transformers.training import IGNORED, Row, fine_tune, read_weights, save_weights
 from entaug.errors import InputError, ParameterError
 
 __all__ = ["LstmLM"]
 
 _PAD, _BEGIN, _END = 0, 1, 2
 _SPECIAL = 3
-_IGNORED = -100
 _RATE = 2e-3
 _ROWS = 64  # drawn at a time
 _CONFIG, _LEARNED = "lstm.json", "learned.safetensors"
@@ -42,9 +41,9 @@ class _Network(torch.nn.Module):
         return self.out(self.dropout(seen)), state
 
     def forward(self, ids: Any, labels: Any) -> Any:
-        """What `entaug.backends.transformers.training.learn` asks of a model."""
+        """What `entaug.backends.transformers.training.fine_tune` asks of a model."""
         logits, _ = self.step(ids)
-        loss = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=_IGNORED)
+        loss = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=IGNORED)
         return SimpleNamespace(loss=loss)
 
 
@@ -75,10 +74,10 @@ class LstmLM:
     def fit(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: TrainingConfig = TrainingConfig(epochs=40, batch_size=16, patience=3),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(epochs=40, batch_size=16, patience=3),  # noqa: B008 (immutable)
         *,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `entaug.backends.protocols.TokenLM.fit`.
 
@@ -86,15 +85,15 @@ class LstmLM:
             InputError: there is nothing to learn from.
         """
         made = copy.copy(self)
-        made.learn(rows, tuning, folder, progress)
+        made.learn(rows, config, folder, progress)
         return made
 
     def learn(
         self,
         rows: Sequence[Sequence[str]],
-        tuning: TrainingConfig,
+        config: TrainingConfig,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> None:
         """What `fit` does, to this very one."""
         self._words = sorted({token for row in rows for token in row})
@@ -103,30 +102,29 @@ class LstmLM:
         for row in rows:
             ids = [number[token] for token in row]
             data.append(([_BEGIN, *ids], [*ids, _END]))
-        network = self._new(tuning.seed)
+        network = self._new(config.seed)
 
         def batch(some: Sequence[Row]) -> dict[str, Any]:
             width = max(len(ids) for ids, _ in some)
             ids = torch.full((len(some), width), _PAD)
-            labels = torch.full((len(some), width), _IGNORED)
+            labels = torch.full((len(some), width), IGNORED)
             for i, (row, said) in enumerate(some):
                 ids[i, : len(row)] = torch.tensor(row)
                 labels[i, : len(said)] = torch.tensor(said)
             return {"ids": ids.to(self.device), "labels": labels.to(self.device)}
 
-        learning_rate = tuning.learning_rate or _RATE
-        outcome = learn(
+        result = fine_tune(
             network,
             lambda _: data,
-            lambda ids, _: len(ids) > 1,
-            batch,
-            tuning,
-            learning_rate,
-            torch.float32,
-            folder,
-            progress,
+            fits=lambda row: len(row[0]) > 1,
+            collate=batch,
+            config=config,
+            learning_rate=config.learning_rate or _RATE,
+            dtype=torch.float32,
+            checkpoint_dir=folder,
+            progress=progress,
         )
-        self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
+        self._learned, self.losses, self.kept = result.weights, result.losses, result.best_epoch
         self._take_up()
 
     def _new(self, seed: int = 0) -> Any:
@@ -195,7 +193,7 @@ class LstmLM:
         if not self._learned:
             raise ParameterError("this language model has learned nothing", remedy="fit it")
         config = {"name": self.name, "words": self._words, "losses": self.losses, "kept": self.kept}
-        write_learned(folder, _LEARNED, self._learned, _CONFIG, json.dumps(config, ensure_ascii=False))
+        save_weights(folder, _LEARNED, self._learned, _CONFIG, config)
 
     def restore(self, folder: str | Path) -> Self:
         """See `entaug.backends.protocols.TokenLM.restore`.
@@ -218,7 +216,7 @@ class LstmLM:
             raise InputError(f"holds no language model ({error})", path=str(folder), remedy=remedy) from None
         if name != self.name:
             raise InputError(f"is {name}, and this is {self.name}", path=str(folder), remedy=remedy)
-        self._learned = read_learned(folder / _LEARNED)
+        self._learned = read_weights(folder / _LEARNED)
         try:
             self._take_up()
         except RuntimeError:

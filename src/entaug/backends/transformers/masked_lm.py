@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.protocols import Blanked, Gapped, TrainingConfig
+from entaug.backends.config import TrainingConfig, TrainingProgress
+from entaug.backends.protocols import Blanked, Gapped
 from entaug.backends.transformers.base import Batcher, load, torch, transformers
-from entaug.backends.transformers.trainable import IGNORED, Tunable
-from entaug.backends.transformers.training import Row
+from entaug.backends.transformers.trainable import Tunable
+from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import MissingModelError
 
 __all__ = ["TransformersMaskedLM"]
@@ -86,16 +87,16 @@ class TransformersMaskedLM(Tunable[Blanked]):
     def fit(
         self,
         texts: Callable[[int], Sequence[Blanked]],
-        tuning: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
         markers: Mapping[str, str] | None = None,
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
         """See `entaug.backends.protocols.TunableMaskedLM.fit`."""
         made = copy.copy(self)
         made.__dict__.pop("_words", None)  # of the vocabulary without the markers
-        made.learn(texts, tuning, markers or {}, folder, progress)
+        made.learn(texts, config, markers or {}, folder, progress)
         return made
 
     def _row(self, example: Blanked) -> Row:
@@ -106,8 +107,8 @@ class TransformersMaskedLM(Tunable[Blanked]):
             said += own if is_hidden else [IGNORED] * len(own)
         return [*ids, *self.after], [*said, *[IGNORED] * len(self.after)]
 
-    def _fits(self, source: list[int], target: list[int]) -> bool:
-        return len(source) <= self.max_length and any(id_ != IGNORED for id_ in target)
+    def _fits(self, row: Row) -> bool:
+        return len(row[0]) <= self.max_length and any(label != IGNORED for label in row[1])
 
     def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
         width = max(len(ids) for ids, _ in rows)

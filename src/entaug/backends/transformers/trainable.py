@@ -10,16 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from entaug.backends.protocols import TrainingConfig
+from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import TorchBackend, load, quiet, torch, transformers
-from entaug.backends.transformers.training import Row, learn, read_learned, write_learned
+from entaug.backends.transformers.training import IGNORED, Row, fine_tune, read_weights, save_weights
 from entaug.errors import InputError, MissingExtraError, ParameterError
 
 __all__ = ["IGNORED", "MASK", "Tunable", "peft_module"]
 
 MASK = "<mask>"
-IGNORED = -100
-"""Where nothing is asked of a model."""
 _CONFIG, _LEARNED = "learned.json", "learned.safetensors"
 _RANK = 16
 
@@ -68,7 +66,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         """Sub-words of an example as the model takes them, and what it is to say."""
 
     @abc.abstractmethod
-    def _fits(self, source: list[int], target: list[int]) -> bool:
+    def _fits(self, row: Row) -> bool:
         """Whether the model can take a row."""
 
     @abc.abstractmethod
@@ -84,16 +82,16 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
     def learn(
         self,
         examples: Callable[[int], Sequence[Example]],
-        tuning: TrainingConfig,
+        config: TrainingConfig,
         markers: Mapping[str, str],
         folder: Path | None = None,
-        progress: Callable[[int, int, float], None] | None = None,
+        progress: TrainingProgress | None = None,
     ) -> None:
         """Learn, and answer with what was learned from then on.
 
         Args:
             examples: those of each epoch, always as many.
-            tuning: how.
+            config: the hyperparameters.
             markers: pieces of text that are to be one token each, and the words whose meaning each starts from.
             folder: where the state is kept after each epoch.
             progress: told of each step.
@@ -108,10 +106,19 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
                 self.said = max((sum(id_ != IGNORED for id_ in said) for _, said in found), default=None)
             return found
 
-        learning_rate = tuning.learning_rate or (5e-4 if self.adapters else 5e-5)
-        outcome = learn(self.model, rows, self._fits, self._batch, tuning, learning_rate, self.dtype, folder, progress)
-        self._learned, self.losses, self.kept = outcome.learned, outcome.losses, outcome.kept
-        self.left_out = outcome.left_out
+        result = fine_tune(
+            self.model,
+            rows,
+            fits=self._fits,
+            collate=self._batch,
+            config=config,
+            learning_rate=config.learning_rate or (5e-4 if self.adapters else 5e-5),
+            dtype=self.dtype,
+            checkpoint_dir=folder,
+            progress=progress,
+        )
+        self._learned, self.losses, self.kept = result.weights, result.losses, result.best_epoch
+        self.left_out = result.num_skipped
         self._take_up()
 
     def _marked(self, dtype: Any) -> Any:
@@ -198,7 +205,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
             "kept": self.kept,
             "said": self.said,
         }
-        write_learned(folder, _LEARNED, self._learned, _CONFIG, json.dumps(config, ensure_ascii=False, indent=1))
+        save_weights(folder, _LEARNED, self._learned, _CONFIG, config)
 
     def restore(self, folder: str | Path) -> Self:
         """One that has learned, as it was saved, from one of the same model.
@@ -224,7 +231,7 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
             raise InputError(f"holds nothing that was learned ({error})", path=str(folder), remedy=remedy) from None
         if model != own:
             raise InputError(f"learned from {model}, and this is {own}", path=str(folder), remedy=remedy)
-        self._learned = read_learned(folder / _LEARNED)
+        self._learned = read_weights(folder / _LEARNED)
         try:
             self._take_up()
         except InputError as error:

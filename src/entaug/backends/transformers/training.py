@@ -1,4 +1,8 @@
-"""The loop by which generators learn: early stopping on pairs held out, and going on where an interruption left it."""
+"""The training loop of generators, masked language models, the LSTM and taggers.
+
+Generators and language models are fine-tuned by `fine_tune`, with early stopping on held-out examples and a checkpoint
+after each epoch, from which an interrupted run resumes with the same result.
+"""
 
 from __future__ import annotations
 
@@ -6,258 +10,420 @@ import hashlib
 import json
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
-from entaug.backends.protocols import TrainingConfig
+from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import batches, is_out_of_memory, torch, transformers
-from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.errors import EntaugError, InputError, OutputError
 
-__all__ = ["Outcome", "Row", "learn", "read_learned", "write_learned"]
+__all__ = [
+    "IGNORED",
+    "FineTuningResult",
+    "Row",
+    "TrainingLoop",
+    "fine_tune",
+    "isolated_random_state",
+    "read_weights",
+    "save_weights",
+]
+
+IGNORED = -100
+"""Label of positions that do not count for the loss."""
 
 Row = tuple[list[int], list[int]]
-"""Sub-words of an input, and what the model is to say; -100 where nothing is asked."""
+"""Token ids of an input, and labels: token ids, or `IGNORED`."""
+
+Example = TypeVar("Example")
 
 _STATE = "state.safetensors"
-_IGNORED = -100
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+# The embeddings of added tokens, as peft names them. They start from the words of their labels and should move away
+# from these within some tens of steps, so their learning rate is higher.
+_NEW_TOKENS, _NEW_TOKENS_FACTOR = "trainable_tokens", 10.0
 
 
-class Outcome(NamedTuple):
-    """What a fine-tuning came to.
-
-    Args:
-        learned: the weights that learned, by name.
-        losses: of each epoch: the mean loss of a sub-word, and the same on the pairs held out, if there are any.
-        kept: the epoch that these weights are of, from 1.
-        left_out: pairs that the model cannot take.
-    """
-
-    learned: dict[str, torch.Tensor]
-    losses: list[tuple[float, float | None]]
-    kept: int
-    left_out: int
-
-
-def learn(
-    model: Any,
-    rows: Callable[[int], Sequence[Row]],
-    fits: Callable[[list[int], list[int]], bool],
-    batch: Callable[[Sequence[Row]], dict[str, Any]],
-    tuning: TrainingConfig,
-    learning_rate: float,
-    dtype: Any,
-    folder: Path | None = None,
-    progress: Callable[[int, int, float], None] | None = None,
-) -> Outcome:
-    """Fine-tune a model.
+def isolated_random_state(device: torch.device) -> Any:
+    """A context in which random numbers of torch may be drawn and seeded without an effect on the caller's.
 
     Args:
-        model: of transformers, with a loss of its own; what does not require a gradient stays as it is.
-        rows: the rows of an epoch, always as many.
-        fits: whether the model can take a row.
-        batch_size: what the model is called with for some rows.
-        tuning: how.
-        learning_rate: learning learning_rate at its highest.
-        dtype: what to compute in.
-        folder: where the state is kept after each epoch, and looked for at the beginning.
-        progress: told of each step.
+        device: the device that is computed on.
 
-    Raises:
-        InputError: the model can take none of the rows.
-        ParameterError: a value of `tuning` that cannot be.
-        EntaugError: not even memory for one row; or the loss is no number any more.
+    Returns:
+        A context manager.
     """
-    _check(tuning, learning_rate)
-    first = rows(0)
-    usable = [i for i, row in enumerate(first) if fits(*row)]
-    if not usable:
-        raise InputError(
-            "nothing to learn from that the model can take", remedy="use shorter sentences, or another model"
-        )
-    order = list(usable)
-    Random(f"held out {tuning.seed}").shuffle(order)
-    count = round(len(order) * tuning.held_out)
-    held, used = sorted(order[:count]), sorted(order[count:])
-    run = _Run(model, batch, tuning, learning_rate, dtype, math.ceil(len(used) / tuning.batch_size))
-    key = hashlib.sha256(repr((first, tuning, learning_rate, sorted(run.learning))).encode()).hexdigest()
-    if folder is not None:
-        run.go_on(folder, key)
-    watched = [first[i] for i in held]
-    while not run.done:
-        epoch = len(run.losses)
-        now = first if not epoch else rows(epoch)
-        # A row drawn anew may be longer than it was; then it is the first one once more.
-        chosen = [now[i] if fits(*now[i]) else first[i] for i in used]
-        run.epoch(chosen, watched, progress)
-        if folder is not None:
-            run.keep(folder, key)
-    return Outcome(run.best, run.losses, run.kept, len(first) - len(usable))
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
-_FRESH, _FASTER = "trainable_tokens", 10.0  # what peft calls the rows of new tokens, and how much faster they learn
+class TrainingLoop(Generic[Example]):
+    """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations.
 
+    A batch for which memory does not suffice is computed in parts, weighted so that the gradient stays the same.
 
-class _Run:
-    """A fine-tuning on its way."""
+    Args:
+        module: the module with the parameters; it is put into training mode at the beginning of each epoch.
+        parameters: the parameters to train, by name.
+        config: the hyperparameters.
+        optimizer_options: called with the name of a parameter and the parameter, returns its peak learning rate and
+            weight decay.
+        compute_loss: the mean loss of some examples, a scalar tensor; called under autocast.
+        num_examples: the number of examples of an epoch.
+        dtype: precision of autocast; parameters and optimizer state keep theirs.
+        weight: the weight of an example in the mean loss of a batch.
+        progress: called after each step.
+
+    Attributes:
+        losses: mean training loss and evaluation result of each epoch; None where there is no evaluation.
+        best_epoch: number of the epoch with the smallest evaluation result, from 1; the last one without an evaluation.
+        best_weights: the parameters after that epoch, by name, in fp32 on the CPU.
+    """
 
     def __init__(
-        self, model: Any, batch: Any, tuning: TrainingConfig, learning_rate: float, dtype: Any, per_epoch: int
+        self,
+        module: torch.nn.Module,
+        parameters: Mapping[str, torch.nn.Parameter],
+        config: BaseTrainingConfig,
+        *,
+        optimizer_options: Callable[[str, torch.nn.Parameter], tuple[float, float]],
+        compute_loss: Callable[[Sequence[Example]], torch.Tensor],
+        num_examples: int,
+        dtype: torch.dtype = torch.float32,
+        weight: Callable[[Example], float] = lambda _: 1,
+        progress: TrainingProgress | None = None,
     ) -> None:
-        self._model = model
-        self._batch = batch
-        self._tuning = tuning
-        self._per_epoch = per_epoch
-        self.learning = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        # What new tokens mean begins at the words of their labels, and is to leave them within some tens of steps.
-        fresh = [name for name in self.learning if _FRESH in name]
-        decays = [p for name, p in self.learning.items() if p.ndim > 1 and name not in fresh]
-        rest = [p for p in self.learning.values() if p.ndim <= 1]
-        groups = [
-            {"params": decays, "weight_decay": tuning.weight_decay},
-            {"params": rest, "weight_decay": 0.0},
-            {"params": [self.learning[name] for name in fresh], "weight_decay": 0.0, "lr": _FASTER * learning_rate},
-        ]
-        self._optimiser = torch.optim.AdamW([g for g in groups if g["params"]], lr=learning_rate, fused=True)
-        self._total = per_epoch * tuning.epochs
-        rise = math.ceil(self._total * tuning.warmup_ratio)
-        scheduled: Any = transformers.get_linear_schedule_with_warmup
-        self._schedule = scheduled(self._optimiser, rise, self._total)
-        self._parts = 1  # a step is computed in so many parts, more where memory is short
-        self._place = next(iter(self.learning.values())).device
-        self._dtype = dtype
+        self.parameters = dict(parameters)
         self.losses: list[tuple[float, float | None]] = []
-        self.best: dict[str, torch.Tensor] = {}
-        self.kept = 0
-
-    @property
-    def done(self) -> bool:
-        """Whether all epochs are done, or no epoch was better for long enough."""
-        epochs = len(self.losses)
-        return epochs >= self._tuning.epochs or (
-            epochs > 0 and self.losses[-1][1] is not None and epochs - self.kept >= self._tuning.patience
+        self.best_epoch = 0
+        self.best_weights: dict[str, torch.Tensor] = {}
+        self.steps = 0
+        self.steps_per_epoch = config.steps_per_epoch(num_examples)
+        self.total_steps = config.total_steps(num_examples)
+        self._module = module
+        self._config = config
+        self._compute_loss = compute_loss
+        self._weight = weight
+        self._progress = progress
+        self._dtype = dtype
+        self._device = next(iter(self.parameters.values())).device
+        self._num_parts = 1  # a batch is computed in so many parts
+        groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
+        for name, parameter in self.parameters.items():
+            groups.setdefault(optimizer_options(name, parameter), []).append(parameter)
+        self._optimizer = torch.optim.AdamW(
+            [
+                {"params": members, "lr": learning_rate, "weight_decay": decay}
+                for (learning_rate, decay), members in groups.items()
+            ],
+            fused=True,
         )
+        warmup_steps = math.ceil(self.total_steps * config.warmup_ratio)
+        linear_schedule: Any = transformers.get_linear_schedule_with_warmup
+        self._schedule = linear_schedule(self._optimizer, warmup_steps, self.total_steps)
 
-    def epoch(self, rows: Sequence[Row], watched: Sequence[Row], progress: Any) -> None:
-        """One pass, and a look at the pairs held out."""
-        number = len(self.losses)
-        devices = [self._place] if self._place.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed((self._tuning.seed * 1009 + number) % 2**63)
-            rng = Random(f"batches {self._tuning.seed} {number}")
-            self._model.train()
-            losses = []
-            lengths = [len(ids) for ids, _ in rows]
-            for step, batch in enumerate(
-                islice(batches(lengths, self._tuning.batch_size, rng), self._per_epoch), start=1
-            ):
-                losses.append(self._step([rows[i] for i in batch]))
-                if progress is not None:
-                    progress(number * self._per_epoch + step, self._total, losses[-1])
-        mean = math.fsum(losses) / len(losses)
-        outside = self._loss_of(watched) if watched else None
-        before = [loss for _, loss in self.losses if loss is not None]
-        self.losses.append((mean, outside))
-        if outside is None or not before or outside < min(before):
-            self.kept = len(self.losses)
-            self.best = {name: p.detach().to("cpu", torch.float32, copy=True) for name, p in self.learning.items()}
+    def run(
+        self,
+        examples: Callable[[int], Sequence[Example]],
+        length: Callable[[Example], int],
+        epoch_rng: Callable[[int], Random],
+        *,
+        evaluate: Callable[[], float] | None = None,
+        patience: int | None = None,
+        after_epoch: Callable[[], None] | None = None,
+    ) -> None:
+        """Train until all steps are done or the evaluation result stops falling.
 
-    def _step(self, rows: list[Row]) -> float:
-        """One step of the optimiser."""
-        said = sum(_asked(row) for row in rows)
+        Args:
+            examples: the examples of an epoch, counted from 0; always the same number.
+            length: the length of an example; those of similar length are batched together.
+            epoch_rng: called at the beginning of each epoch, returns the generator that shuffles the examples; it may
+                also seed torch.
+            evaluate: called after each epoch; the smaller its result, the better. None to keep the last weights.
+            patience: number of epochs without a smaller result after which training stops; None to go on.
+            after_epoch: called after each epoch.
+
+        Raises:
+            EntaugError: there is not enough memory for a single example, or the loss is not finite.
+        """
+        while self.steps < self.total_steps and not self._is_exhausted(patience):
+            epoch = len(self.losses)
+            mean_loss = self._run_epoch(examples(epoch), length, epoch_rng(epoch))
+            result = evaluate() if evaluate else None
+            earlier = [value for _, value in self.losses if value is not None]
+            self.losses.append((mean_loss, result))
+            if result is None:
+                self.best_epoch = len(self.losses)
+            elif not earlier or result < min(earlier):
+                self.best_epoch, self.best_weights = len(self.losses), self._copy_weights()
+            if after_epoch:
+                after_epoch()
+        if not evaluate:
+            self.best_weights = self._copy_weights()
+
+    def load_best_weights(self) -> None:
+        """Give the parameters the values of `best_weights`."""
+        for name, parameter in self.parameters.items():
+            parameter.data.copy_(self.best_weights[name])
+
+    def mean_loss(self, examples: Sequence[Example]) -> float:
+        """The weighted mean loss of examples, in evaluation mode.
+
+        Args:
+            examples: the examples, those of similar length side by side.
+
+        Returns:
+            The mean loss.
+        """
+        self._module.eval()
+        total = 0.0
+        size = max(1, self._config.batch_size // self._num_parts)
+        with torch.no_grad():
+            for start in range(0, len(examples), size):
+                part = examples[start : start + size]
+                total += float(self._loss(part)) * self._total_weight(part)
+        return total / self._total_weight(examples)
+
+    def _is_exhausted(self, patience: int | None) -> bool:
+        is_evaluated = bool(self.losses) and self.losses[-1][1] is not None
+        return patience is not None and is_evaluated and len(self.losses) - self.best_epoch >= patience
+
+    def _copy_weights(self) -> dict[str, torch.Tensor]:
+        return {name: p.detach().to("cpu", torch.float32, copy=True) for name, p in self.parameters.items()}
+
+    def _run_epoch(self, examples: Sequence[Example], length: Callable[[Example], int], rng: Random) -> float:
+        self._module.train()
+        losses = []
+        all_batches = batches([length(example) for example in examples], self._config.batch_size, rng)
+        for batch in islice(all_batches, min(self.steps_per_epoch, self.total_steps - self.steps)):
+            losses.append(self._step([examples[i] for i in batch]))
+            self.steps += 1
+            if self._progress is not None:
+                self._progress(self.steps, self.total_steps, losses[-1])
+        return math.fsum(losses) / len(losses)
+
+    def _step(self, batch: list[Example]) -> float:
+        """One optimizer step; returns its loss."""
+        loss = self._backward(batch)
+        if not math.isfinite(loss):
+            raise EntaugError("the loss is not a finite number", remedy="use a lower learning_rate")
+        torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), self._config.max_grad_norm)
+        self._optimizer.step()
+        self._schedule.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    def _backward(self, batch: list[Example]) -> float:
+        """Compute the gradients of a batch, in as many parts as memory needs; returns the loss."""
+        batch_weight = self._total_weight(batch)
         while True:
             total = 0.0
-            size = -(-len(rows) // self._parts)
+            size = -(-len(batch) // self._num_parts)
             try:
-                for start in range(0, len(rows), size):
-                    part = rows[start : start + size]
-                    loss = self._loss(part) * (sum(map(_asked, part)) / said)
-                    loss.backward()
+                for start in range(0, len(batch), size):
+                    part = batch[start : start + size]
+                    loss = self._loss(part) * (self._total_weight(part) / batch_weight)
+                    loss.backward()  # type: ignore[no-untyped-call]
                     total += float(loss.detach())
-                break
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self._optimiser.zero_grad(set_to_none=True)
+                self._optimizer.zero_grad(set_to_none=True)
                 if size == 1:
                     raise EntaugError(
-                        "out of memory for learning from a single pair",
+                        "out of memory for a single training example",
                         remedy="use a smaller model, adapters, or another device",
                     ) from None
-                self._parts *= 2
+                self._num_parts *= 2
                 if torch.cuda.is_available():
                     torch.cuda.empty_cache()
-        if not math.isfinite(total):
-            raise EntaugError("the loss is no number any more", remedy="use a lower learning_rate")
-        torch.nn.utils.clip_grad_norm_(list(self.learning.values()), self._tuning.max_grad_norm)
-        self._optimiser.step()
-        self._schedule.step()
-        self._optimiser.zero_grad(set_to_none=True)
-        return total
+            else:
+                return total
 
-    def _loss(self, rows: Sequence[Row]) -> Any:
-        """Mean loss of the sub-words that were asked for."""
-        with torch.autocast(self._place.type, dtype=self._dtype, enabled=self._dtype is not torch.float32):
-            return self._model(**self._batch(rows)).loss.float()
+    def _loss(self, examples: Sequence[Example]) -> torch.Tensor:
+        with torch.autocast(self._device.type, dtype=self._dtype, enabled=self._dtype is not torch.float32):
+            return self._compute_loss(examples).float()
 
-    def _loss_of(self, rows: Sequence[Row]) -> float:
-        self._model.eval()
-        total = 0.0
-        ordered = sorted(rows, key=lambda row: len(row[0]))
-        size = max(1, self._tuning.batch_size // self._parts)
-        with torch.no_grad():
-            for start in range(0, len(ordered), size):
-                part = ordered[start : start + size]
-                total += float(self._loss(part)) * sum(map(_asked, part))
-        return total / sum(map(_asked, rows))
+    def _total_weight(self, examples: Sequence[Example]) -> float:
+        return sum(map(self._weight, examples))
 
-    # ------------------------------------------------------------------------------------- interrupted and gone on with
+    # ----------------------------------------------------------------------------------------------------- checkpoints
 
-    def keep(self, folder: Path, key: str) -> None:
-        """Write the state, whole or not at all."""
+    def save_state(self, folder: Path, key: str) -> None:
+        """Write a checkpoint, which replaces the one before as a whole.
+
+        Args:
+            folder: the folder; it is created where it does not exist.
+            key: identifies the data and the settings of the training.
+        """
         folder.mkdir(parents=True, exist_ok=True)
-        tensors = {f"best.{name}": t for name, t in self.best.items()}
-        for name, p in self.learning.items():
-            tensors[f"now.{name}"] = p.detach().cpu()
-            tensors |= {f"{what}.{name}": t.detach().cpu() for what, t in self._optimiser.state[p].items()}
-        schedule = json.dumps(self._schedule.state_dict())
-        told = {"key": key, "losses": json.dumps(self.losses), "kept": str(self.kept), "schedule": schedule}
-        beside = folder / f"{_STATE}.new"
-        save_file({name: t.contiguous() for name, t in tensors.items()}, beside, metadata=told)
-        beside.replace(folder / _STATE)
+        tensors = {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
+        for name, parameter in self.parameters.items():
+            state = self._optimizer.state[parameter]
+            tensors[f"now.{name}"] = parameter.detach().cpu()
+            tensors |= {f"{moment}.{name}": state[moment].detach().cpu() for moment in _MOMENTS}
+        metadata = {
+            "key": key,
+            "losses": json.dumps(self.losses),
+            "best_epoch": str(self.best_epoch),
+            "schedule": json.dumps(self._schedule.state_dict()),
+        }
+        temporary = folder / f"{_STATE}.new"
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
+        temporary.replace(folder / _STATE)
 
-    def go_on(self, folder: Path, key: str) -> None:
-        """Read the state that an interrupted run of the same data and settings left, if there is any."""
-        from safetensors import safe_open
+    def load_state(self, folder: Path, key: str) -> None:
+        """Continue from a checkpoint, if there is one of the same key.
 
+        Args:
+            folder: the folder that `save_state` was given.
+            key: see `save_state`.
+        """
         try:
             with safe_open(folder / _STATE, "pt") as stream:
-                told = stream.metadata() or {}
-            if told.get("key") != key:
+                metadata = stream.metadata() or {}
+            if metadata.get("key") != key:
                 return
             tensors = load_file(folder / _STATE)
         except (OSError, SafetensorError):
             return
-        for name, p in self.learning.items():
-            p.data.copy_(tensors[f"now.{name}"])
-            self._optimiser.state[p] = {
-                what: tensors[f"{what}.{name}"].to(p.device) for what in ("step", "exp_avg", "exp_avg_sq")
+        for name, parameter in self.parameters.items():
+            parameter.data.copy_(tensors[f"now.{name}"])
+            self._optimizer.state[parameter] = {
+                moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in _MOMENTS
             }
-        self.losses = [(a, b) for a, b in json.loads(told["losses"])]
-        self.kept = int(told["kept"])
-        self.best = {name: tensors[f"best.{name}"] for name in self.learning}
-        self._schedule.load_state_dict(json.loads(told["schedule"]))
-        for group, now in zip(self._optimiser.param_groups, self._schedule.get_last_lr(), strict=True):
-            group["lr"] = now
+        self.losses = [(loss, result) for loss, result in json.loads(metadata["losses"])]
+        self.steps = len(self.losses) * self.steps_per_epoch
+        self.best_epoch = int(metadata["best_epoch"])
+        best = {name: tensors.get(f"best.{name}") for name in self.parameters}
+        self.best_weights = {name: tensor for name, tensor in best.items() if tensor is not None}
+        self._schedule.load_state_dict(json.loads(metadata["schedule"]))
+        for group, learning_rate in zip(self._optimizer.param_groups, self._schedule.get_last_lr(), strict=True):
+            group["lr"] = learning_rate
 
 
-def read_learned(path: Path) -> dict[str, torch.Tensor]:
-    """Weights that `write_learned` wrote.
+class FineTuningResult(NamedTuple):
+    """The result of a fine-tuning.
+
+    Args:
+        weights: the trained parameters after the best epoch, by name.
+        losses: mean training loss and validation loss of a predicted token, for each epoch; None without validation.
+        best_epoch: the number of the best epoch, from 1.
+        num_skipped: number of examples that do not fit into the model.
+    """
+
+    weights: dict[str, torch.Tensor]
+    losses: list[tuple[float, float | None]]
+    best_epoch: int
+    num_skipped: int
+
+
+def fine_tune(
+    model: torch.nn.Module,
+    rows: Callable[[int], Sequence[Row]],
+    *,
+    fits: Callable[[Row], bool],
+    collate: Callable[[Sequence[Row]], dict[str, torch.Tensor]],
+    config: TrainingConfig,
+    learning_rate: float,
+    dtype: torch.dtype,
+    checkpoint_dir: Path | None = None,
+    progress: TrainingProgress | None = None,
+) -> FineTuningResult:
+    """Fine-tune the parameters of a model that require a gradient.
+
+    Args:
+        model: a model whose output has the attribute ``loss``, the mean over the predicted tokens.
+        rows: the rows of an epoch, counted from 0; always the same number.
+        fits: whether the model can take a row.
+        collate: the keyword arguments of the model for some rows.
+        config: the hyperparameters.
+        learning_rate: the peak learning rate, used in place of ``config.learning_rate``.
+        dtype: precision of autocast.
+        checkpoint_dir: folder in which the state is kept after each epoch; an interrupted run resumes from it.
+        progress: called after each step.
+
+    Returns:
+        The weights of the best epoch and the losses.
+
+    Raises:
+        InputError: the model can take none of the rows.
+        EntaugError: there is not enough memory for a single row, or the loss is not finite.
+    """
+    first_rows = rows(0)
+    usable = [i for i, row in enumerate(first_rows) if fits(row)]
+    if not usable:
+        raise InputError("no training example fits into the model", remedy="use shorter sentences, or another model")
+    shuffled = list(usable)
+    Random(f"held out {config.seed}").shuffle(shuffled)
+    num_held_out = round(len(shuffled) * config.validation_fraction)
+    held_out, used = sorted(shuffled[:num_held_out]), sorted(shuffled[num_held_out:])
+    validation = sorted((first_rows[i] for i in held_out), key=_length)
+
+    def optimizer_options(name: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
+        if _NEW_TOKENS in name:
+            return _NEW_TOKENS_FACTOR * learning_rate, 0.0
+        return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
+
+    def compute_loss(some: Sequence[Row]) -> torch.Tensor:
+        loss: torch.Tensor = model(**collate(some)).loss
+        return loss
+
+    def epoch_rows(epoch: int) -> list[Row]:
+        now = rows(epoch) if epoch else first_rows
+        # A row drawn anew may be too long; then the one of the first epoch takes its place.
+        return [now[i] if fits(now[i]) else first_rows[i] for i in used]
+
+    def epoch_rng(epoch: int) -> Random:
+        torch.manual_seed((config.seed * 1009 + epoch) % 2**63)
+        return Random(f"batches {config.seed} {epoch}")
+
+    loop = TrainingLoop(
+        model,
+        {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad},
+        config,
+        optimizer_options=optimizer_options,
+        compute_loss=compute_loss,
+        num_examples=len(used),
+        dtype=dtype,
+        weight=_num_predicted,
+        progress=progress,
+    )
+    key = hashlib.sha256(repr((first_rows, config, learning_rate, sorted(loop.parameters))).encode()).hexdigest()
+    if checkpoint_dir is not None:
+        loop.load_state(checkpoint_dir, key)
+    with isolated_random_state(next(iter(loop.parameters.values())).device):
+        loop.run(
+            epoch_rows,
+            _length,
+            epoch_rng,
+            evaluate=(lambda: loop.mean_loss(validation)) if validation else None,
+            patience=config.patience,
+            after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,
+        )
+    return FineTuningResult(loop.best_weights, loop.losses, loop.best_epoch, len(first_rows) - len(usable))
+
+
+def _length(row: Row) -> int:
+    return len(row[0])
+
+
+def _num_predicted(row: Row) -> int:
+    return sum(label != IGNORED for label in row[1])
+
+
+def read_weights(path: Path) -> dict[str, torch.Tensor]:
+    """Read weights that `save_weights` wrote.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The tensors by name.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -268,46 +434,34 @@ def read_learned(path: Path) -> dict[str, torch.Tensor]:
         raise InputError(f"cannot be read ({error})", path=str(path), remedy="fine-tune it again") from None
 
 
-def write_learned(folder: Path, weights: str, learned: dict[str, torch.Tensor], config: str, text: str) -> None:
-    """Write a folder of what was learned, which is there only once it is complete.
+def save_weights(
+    folder: Path, weights_name: str, weights: Mapping[str, torch.Tensor], config_name: str, config: Mapping[str, Any]
+) -> None:
+    """Write trained weights and what is needed to read them into a folder, which appears only once it is complete.
 
     Args:
-        folder: not there yet, or empty.
-        weights: the name of the file of the weights, of safetensors.
-        learned: they, by name.
-        config: the name of the file of what they belong to.
-        text: what stands in that.
+        folder: a folder that does not exist or is empty.
+        weights_name: the file name of the weights, in the format of safetensors.
+        weights: the tensors by name.
+        config_name: the file name of the configuration.
+        config: the configuration, written as JSON.
 
     Raises:
-        OutputError: the folder holds something already, or cannot be written.
+        OutputError: the folder is not empty, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
-            made = Path(beside, "learned")
-            made.mkdir()
-            save_file({name: tensor.contiguous() for name, tensor in learned.items()}, made / weights)
-            (made / config).write_text(text + "\n", encoding="utf-8")
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work:
+            complete = Path(work, "complete")
+            complete.mkdir()
+            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, complete / weights_name)
+            text = json.dumps(config, ensure_ascii=False, indent=1)
+            (complete / config_name).write_text(text + "\n", encoding="utf-8")
             if folder.exists():
                 folder.rmdir()
-            made.rename(folder)
+            complete.rename(folder)
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"cannot be written ({reason})", path=str(folder), remedy="name another folder") from None
-
-
-def _asked(row: Row) -> int:
-    return sum(id_ != _IGNORED for id_ in row[1])
-
-
-def _check(tuning: TrainingConfig, learning_rate: float) -> None:
-    for name, least in {"epochs": 1, "batch_size": 1, "patience": 1}.items():
-        value = getattr(tuning, name)
-        if type(value) is not int or value < least:
-            raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-    if not isinstance(learning_rate, int | float) or not 0 < learning_rate < math.inf:
-        raise ParameterError(f"learning_rate must be a number above 0, not {learning_rate!r}")
-    if not 0 <= tuning.held_out < 1:
-        raise ParameterError(f"held_out must be a share from 0 to less than 1, not {tuning.held_out!r}")

@@ -27,7 +27,6 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spacing
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.files.folders import is_safe_name, natural_sort_key, safe_file_name, walk_files
@@ -50,6 +49,7 @@ from entaug.formats.brat.standoff import (
 )
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, DOCUMENT, RANGES, Cutting, Text, cut, documents, joined
+from entaug.spacing import infer_spaces
 
 __all__ = ["Brat", "BratDialect"]
 
@@ -490,7 +490,7 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     place = len(group[0].meta.get(BEFORE, ""))
     starts = []
     for sentence in group:
-        spaces = spacing(sentence.tokens) if sentence.spaces is None else sentence.spaces
+        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
         own = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True))
         place += not text.startswith(own, place)  # there is a line end between two that did not touch
         starts.append(place)

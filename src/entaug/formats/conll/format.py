@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spaces_in, spacing_of_characters
-from entaug.data import FILL, Mention, Sentence
+from entaug.alignment import align_spaces
+from entaug.data import PLACEHOLDER, Mention, Sentence
 from entaug.errors import InputError, LossError, TagError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.conll import layout as conll_layout
@@ -37,7 +37,8 @@ from entaug.formats.conll.lines import (
     what,
 )
 from entaug.formats.conll.tag_columns import carried, cut_out, level_tags, put_in, read_levels, told_by_levels
-from entaug.tags import TagFault, decode_at, encode, flatten, is_tag
+from entaug.spacing import infer_spaces_of_characters
+from entaug.tags import InvalidTag, decode_canonical, flatten, is_tag
 
 __all__ = ["Conll", "ConllDialect"]
 
@@ -90,7 +91,7 @@ class Conll:
             sentence: Sentence | None = None
             try:
                 sentence = _sentence(rows, dialect, reading, lead)
-            except (_RowError, TagFault):
+            except (_RowError, InvalidTag):
                 # Not as fast and not as strict: there may be comments between the rows. What is still wrong is a fault.
                 sentence = _second_look(str(path), number, rows, dialect, reading, lead)
             except InputError as error:
@@ -110,7 +111,7 @@ class Conll:
 
     def carried(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out."""
-        if dialect.overlap == "error" or sentence.flat:
+        if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         n = len(dialect.tag_columns)
         kept = carried(sentence.mentions, n, dialect.overlap) if n else flatten(sentence.mentions, dialect.overlap)
@@ -128,7 +129,7 @@ class Conll:
             if dialect.tag_columns:
                 tags = level_tags(sentence, dialect)
             else:
-                tags = [encode(sentence, dialect.scheme, dialect.overlap)]
+                tags = [sentence.iob(dialect.scheme, dialect.overlap)]
         except LossError as error:
             error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
             raise
@@ -195,7 +196,7 @@ def _cells(sentence: Sentence, tags: list[list[str]], dialect: ConllDialect) -> 
         tags = [[dialect.outside if tag == "O" else tag for tag in of_column] for of_column in tags]
     if dialect.names:
         width = len(dialect.names)
-        others = [columns.get(name, [FILL] * n) for name in dialect.names]
+        others = [columns.get(name, [PLACEHOLDER] * n) for name in dialect.names]
     else:
         width = len(columns) + len(special) + len(tags)
         others = list(columns.values())
@@ -246,7 +247,7 @@ def _refuse_asides(sentence: Sentence, rows: list[str], dialect: ConllDialect) -
 
 def _known(sentence: Sentence, dialect: ConllDialect) -> bool:
     """Whether the spaces of a sentence are those that it is read with."""
-    return dialect.characters and sentence.spaces == spacing_of_characters(sentence.tokens)
+    return dialect.characters and sentence.spaces == infer_spaces_of_characters(sentence.tokens)
 
 
 def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
@@ -290,13 +291,13 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
     if width < 2 or tag_column >= width or dialect.token_column >= width:
         raise _RowError
     tokens = columns[dialect.token_column]
-    spaces = spacing_of_characters(tokens) if dialect.characters and "" not in tokens else None
+    spaces = infer_spaces_of_characters(tokens) if dialect.characters and "" not in tokens else None
     if not dialect.plain:
         return _special(columns, dialect, reading, lead, spaces)
     tags = columns[tag_column]
     if "" in tokens:
         raise _empty(tokens)
-    mentions = decode_at(tags, dialect.scheme, reading.repaired if reading.repair else None)
+    mentions = decode_canonical(tags, dialect.scheme, reading.repaired if reading.repair else None)
     if width == 2 and not lead:
         return Sentence(tokens, mentions, spaces=spaces)
     others = {
@@ -310,8 +311,8 @@ def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: li
     return _with_comments(Sentence(tokens, mentions, columns=others, spaces=spaces), lead)
 
 
-def _empty(tokens: Sequence[str]) -> TagFault:
-    return TagFault(tokens.index(""), "the token is empty", "give it one, or delete the line")
+def _empty(tokens: Sequence[str]) -> InvalidTag:
+    return InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
 
 
 def _special(
@@ -332,7 +333,7 @@ def _special(
     if prefix:
         odd = next((i for i, token in enumerate(tokens) if not token.startswith(prefix)), None)
         if odd is not None:
-            raise TagFault(odd, f"no {prefix!r} before the token {tokens[odd]!r}", "mend the line")
+            raise InvalidTag(odd, f"no {prefix!r} before the token {tokens[odd]!r}", "mend the line")
         tokens = tuple(token[len(prefix) :] for token in tokens)
     if "" in tokens:
         raise _empty(tokens)
@@ -350,7 +351,7 @@ def _special(
             tags, left = cut_out(tags, dialect.attribute)
         elif dialect.outside != "O":
             tags = ["O" if tag == dialect.outside else tag for tag in tags]
-        mentions = decode_at(tags, dialect.scheme, repaired)
+        mentions = decode_canonical(tags, dialect.scheme, repaired)
     others: dict[str, Sequence[str]] = {}
     for i, values in enumerate(columns):
         if i in at:
@@ -372,7 +373,7 @@ def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
     for line in lead:
         name = sent_id(line) or name
         if line.startswith(TEXT):
-            spaces = spaces_in(sentence.tokens, line[len(TEXT) :])
+            spaces = align_spaces(sentence.tokens, line[len(TEXT) :])
         if line.startswith("# entaug = "):
             try:
                 meta["entaug"] = orjson.loads(line[len("# entaug = ") :])
@@ -410,7 +411,7 @@ def _second_look(
         return None
     try:
         return _sentence([line for _, line in rows], dialect, reading, [*lead, *aside])
-    except TagFault as fault:
+    except InvalidTag as fault:
         line = rows[fault.index][0]
         reading.fault(TagError(fault.message, path=path, line=line, remedy=fault.remedy))
     except _RowError:

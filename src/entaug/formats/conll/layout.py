@@ -10,11 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import is_unspaced
 from entaug.errors import InputError, ParameterError
 from entaug.formats.conll.lines import TEXT, Block, ConllDialect, blocks, is_aside, names_in, sent_id, split
 from entaug.formats.conll.tag_columns import cut_out
-from entaug.tags import Evidence, TagFault, decode_at, is_tag, scheme_name
+from entaug.spacing import is_unspaced_script
+from entaug.tags import InvalidTag, SchemeDetector, canonical_scheme, decode_canonical, is_tag
 
 __all__ = ["look", "numbering", "options"]
 
@@ -39,7 +39,7 @@ def options(dialect: ConllDialect, given: dict[str, Any]) -> ConllDialect:
             raise ParameterError(f"separator must be one of {', '.join(_SEPARATORS)}, not {changes['separator']!r}")
         changes["separator"] = _SEPARATORS[changes["separator"]]
     if "scheme" in changes:
-        changes["scheme"] = scheme_name(changes["scheme"])
+        changes["scheme"] = canonical_scheme(changes["scheme"])
     if "tag_columns" in changes:
         changes["tag_columns"] = columns = _numbers(changes["tag_columns"])
         changes["tag_column"] = columns[0]
@@ -281,11 +281,11 @@ class _Levels:
 
     def __init__(self, dialect: ConllDialect, columns: list[int], sample: list[Rows]) -> None:
         self._columns = columns
-        evidence = Evidence()
+        evidence = SchemeDetector()
         for rows in sample:
             for column in columns:
-                evidence.add(row[column] for row in rows if column < len(row))
-        self._scheme = evidence.scheme() if evidence.found else dialect.scheme
+                evidence.update(row[column] for row in rows if column < len(row))
+        self._scheme = evidence.scheme() if evidence.has_mentions else dialect.scheme
         self._pairs = list(pairwise(columns))
         self._count: dict[int, Counter[str]] = {column: Counter() for column in columns}
         self._inside: Counter[int] = Counter()
@@ -310,9 +310,10 @@ class _Levels:
             return
         try:
             mentions = {
-                column: decode_at([row[column] for row in rows], self._scheme, Counter()) for column in self._columns
+                column: decode_canonical([row[column] for row in rows], self._scheme, Counter())
+                for column in self._columns
             }
-        except TagFault:
+        except InvalidTag:
             return
         for column, found in mentions.items():
             self._count[column].update(mention.label for mention in found)
@@ -341,19 +342,19 @@ class _Levels:
 
 
 def _find_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[Rows]) -> str:
-    evidence = Evidence()
+    evidence = SchemeDetector()
     column = dialect.tag_column
 
     def add(rows: Rows) -> None:
         cells = [row[column] for row in rows if -len(row) <= column < len(row)]
         if dialect.attribute:
             cells = cut_out(cells, dialect.attribute)[0]
-        evidence.add("O" if cell == dialect.outside else cell for cell in cells)
+        evidence.update("O" if cell == dialect.outside else cell for cell in cells)
 
     for rows in sample:
         add(rows)
     # A mention has to be seen: go on through the file until there is one.
-    while not evidence.settled:
+    while not evidence.is_decided:
         rows_further = next(further, None)
         if rows_further is None:
             break
@@ -366,4 +367,4 @@ def _of_characters(dialect: ConllDialect, sample: list[Rows]) -> bool:
     tokens = [row[dialect.token_column] for rows in sample for row in rows if dialect.token_column < len(row)]
     single = [token for token in tokens if len(token) == 1]
     enough = len(tokens) >= _FEW and len(single) >= 0.95 * len(tokens)
-    return enough and sum(map(is_unspaced, single)) >= 0.5 * len(tokens)
+    return enough and sum(map(is_unspaced_script, single)) >= 0.5 * len(tokens)

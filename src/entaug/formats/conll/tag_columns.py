@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from entaug.data import FILL, Mention, Sentence
+from entaug.data import PLACEHOLDER, Mention, Sentence
 from entaug.errors import LossError
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.conll.lines import ConllDialect
-from entaug.tags import TagFault, decode_at, encode_flat, flatten
+from entaug.tags import InvalidTag, decode_canonical, encode_canonical, flatten
 
 __all__ = ["LEVEL", "carried", "cut_out", "level_tags", "put_in", "read_levels", "told_by_levels"]
 
@@ -36,7 +36,7 @@ def read_levels(
         The mentions in canonical order; and their columns, where these have to be told.
 
     Raises:
-        TagFault: tags break the scheme.
+        InvalidTag: tags break the scheme.
 
     Example:
         >>> read_levels([["B-ORG", "I-ORG"], ["O", "B-LOC"]], "IOB2", None, Counter())[0]
@@ -45,9 +45,9 @@ def read_levels(
     found: dict[Mention, int] = {}
     for level, tags in enumerate(columns):
         try:
-            of_column = decode_at(tags, scheme, repaired)
-        except TagFault as fault:
-            raise TagFault(fault.index, f"tag column {level + 1}: {fault.message}", fault.remedy) from None
+            of_column = decode_canonical(tags, scheme, repaired)
+        except InvalidTag as fault:
+            raise InvalidTag(fault.index, f"tag column {level + 1}: {fault.message}", fault.remedy) from None
         for mention in of_column:
             if found.setdefault(mention, level) != level:
                 notes["mention that stands in two tag columns taken once"] += 1
@@ -78,7 +78,7 @@ def carried(mentions: Sequence[Mention], n: int, overlap: str) -> Sequence[Menti
         n: how many columns there are.
         overlap: ``"outermost"`` or ``"innermost"``, see `entaug.tags.flatten`; this is done anew for each column.
     """
-    left = [mention for mention in mentions if mention.contiguous]
+    left = [mention for mention in mentions if mention.is_contiguous]
     if len(left) == len(mentions) and max(_levels(left), default=0) < n:
         return mentions
     kept: list[Mention] = []
@@ -99,7 +99,7 @@ def level_tags(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
     mentions = sentence.mentions
     if dialect.overlap != "error":
         mentions = tuple(carried(mentions, n, dialect.overlap))
-    gap = next((mention for mention in mentions if not mention.contiguous), None)
+    gap = next((mention for mention in mentions if not mention.is_contiguous), None)
     if gap is not None:
         raise LossError(
             f"a discontinuous mention ({gap.label} {list(gap.spans)}) cannot be written as tags",
@@ -117,7 +117,7 @@ def level_tags(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
     of_level: list[list[Mention]] = [[] for _ in range(n)]
     for mention, level in zip(mentions, levels, strict=True):
         of_level[level].append(mention)
-    return [encode_flat(len(sentence), some, dialect.scheme) for some in of_level]
+    return [encode_canonical(len(sentence), some, dialect.scheme) for some in of_level]
 
 
 def _told(sentence: Sentence, n: int) -> list[int] | None:
@@ -180,5 +180,5 @@ def put_in(tags: Sequence[str], cells: Sequence[str] | None, name: str) -> list[
         elif tag == "O":
             put.append(cell)
         else:
-            put.append(f"{name}={tag}" if cell in (FILL, "") else f"{cell}|{name}={tag}")
+            put.append(f"{name}={tag}" if cell in (PLACEHOLDER, "") else f"{cell}|{name}={tag}")
     return put

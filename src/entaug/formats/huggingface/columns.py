@@ -9,11 +9,10 @@ from typing import Any
 
 import orjson
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.formats.base import ENTITY_FIELDS
 from entaug.formats.huggingface.tables import JSON_COLUMN, RESERVED, HfDialect, pyarrow
-from entaug.tags import encode
 
 __all__ = ["table_of"]
 
@@ -31,7 +30,7 @@ def table_of(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
     while batch := list(islice(remaining, _BATCH)):
         tokens.append(pa.array([sentence.tokens for sentence in batch], strings))
         rows += batch
-    flat = all(sentence.flat for sentence in rows)
+    flat = all(sentence.is_flat for sentence in rows)
     made: dict[str, tuple[Any, Any]] = {}  # the values of each column, and what Hugging Face says of them
     text = {"dtype": "string", "_type": "Value"}
     if any(sentence.id is not None for sentence in rows):
@@ -77,7 +76,7 @@ def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, Any]:
     pieces = []
     for start in range(0, len(rows), _BATCH):
         some = rows[start : start + _BATCH]
-        pieces.append(pa.array([[number[tag] for tag in encode(s, dialect.scheme)] for s in some], kind))
+        pieces.append(pa.array([[number[tag] for tag in s.iob(dialect.scheme)] for s in some], kind))
     return pa.chunked_array(pieces, kind), _sequence({"names": names, "_type": "ClassLabel"})
 
 
@@ -101,7 +100,7 @@ def _texts(rows: Sequence[Sentence], rest: Sequence[dict[str, Any]]) -> list[str
             texts.append(held if isinstance(held, str) else None)
             continue
         texts.append(sentence.text)
-        if spaces_in(sentence.tokens, sentence.text) != sentence.spaces:
+        if align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
             more["_spaces"] = list(sentence.spaces)
     return texts
 

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Corpus, Sentence
+from entaug.corpus import Corpus
+from entaug.data import Sentence
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
@@ -22,7 +23,7 @@ from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat, flattened
 from entaug.formats.huggingface.columns import table_of
 from entaug.formats.huggingface.tables import HfDialect, Source, found_in, pyarrow, sentences_of
-from entaug.tags import OVERLAP, flatten, scheme_name
+from entaug.tags import OVERLAP, canonical_scheme, flatten
 
 __all__ = ["DatasetFolder", "HfDialect", "Parquet", "from_datasets", "to_datasets"]
 
@@ -42,7 +43,7 @@ def _dialect(options: Mapping[str, Any]) -> HfDialect:
     if isinstance(given.get("names"), str):
         given["names"] = tuple(name.strip() for name in given["names"].split(","))
     if "scheme" in given:
-        given["scheme"] = scheme_name(given["scheme"])
+        given["scheme"] = canonical_scheme(given["scheme"])
     made = replace(HfDialect(), **given)
     for name, known in (("mentions", _MENTIONS), ("overlap", OVERLAP)):
         if getattr(made, name) not in known:
@@ -95,7 +96,7 @@ class _Tables(BufferedFormat, abc.ABC):
 
     def carried(self, sentence: Sentence, dialect: HfDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out."""
-        if dialect.overlap == "error" or sentence.flat:
+        if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         return flattened(sentence, dialect.overlap)
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingExtraError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.tags import Evidence, TagFault, decode_at, is_tag
+from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 
 __all__ = ["JSON_COLUMN", "RESERVED", "HfDialect", "Source", "found_in", "pyarrow", "sentences_of"]
 
@@ -179,10 +179,10 @@ def found_in(source: Source, given: HfDialect, options: Mapping[str, Any]) -> Hf
     )
     if tags is not None:
         changes |= {"tag_column": tags, "names": tag_names.get(tags) or ()}
-        evidence = Evidence()
+        evidence = SchemeDetector()
         named = given.names or changes["names"]
         for row in rows.get(tags, ()):
-            evidence.add(tag for tag in (_named(value, named) for value in row or ()) if tag is not None)
+            evidence.update(tag for tag in (_named(value, named) for value in row or ()) if tag is not None)
         changes["scheme"] = evidence.scheme()
     if entities is not None:
         changes["entity_column"] = entities
@@ -369,7 +369,7 @@ def _spaces(tokens: Any, meta: dict[str, Any]) -> tuple[str, ...] | None:
     text = meta.get("text")
     if type(text) is not str or not all(type(token) is str and token for token in tokens):
         return None
-    spaces = spaces_in(tokens, text)
+    spaces = align_spaces(tokens, text)
     if spaces is not None:
         del meta["text"]
     return spaces
@@ -398,8 +398,10 @@ def _from_tags(tags: Any, n: int, dialect: HfDialect, reading: Reading) -> Seque
         odd = tags[named.index(None)]
         raise InputError(f"a tag {odd!r} that has no name", remedy="mend the row, or give the names")
     try:
-        return decode_at([str(tag) for tag in named], dialect.scheme, reading.repaired if reading.repair else None)
-    except TagFault as fault:
+        return decode_canonical(
+            [str(tag) for tag in named], dialect.scheme, reading.repaired if reading.repair else None
+        )
+    except InvalidTag as fault:
         raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 

@@ -108,7 +108,7 @@ class BartnerNested(BufferedFormat):
         """
         del dialect
         for mention in sentence.mentions:
-            if not mention.contiguous:
+            if not mention.is_contiguous:
                 raise LossError(
                     f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single first and last token",
                     path=sentence.id,

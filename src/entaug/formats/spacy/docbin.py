@@ -134,7 +134,7 @@ class DocBinFormat(BufferedFormat):
 
     def carried(self, sentence: Sentence, dialect: DocBinDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out."""
-        if dialect.overlap == "error" or sentence.flat:
+        if dialect.overlap == "error" or sentence.is_flat:
             return sentence
         return flattened(sentence, dialect.overlap)
 
@@ -147,12 +147,12 @@ class DocBinFormat(BufferedFormat):
         name = sentence.id or " ".join(sentence.tokens[:6])
         mentions = self.carried(sentence, dialect).mentions
         try:
-            if dialect.mentions == "ents" and not sentence.flat:
+            if dialect.mentions == "ents" and not sentence.is_flat:
                 flatten(mentions, "error")
         except LossError as error:
             error.path, error.remedy = f"sentence {name}", "pass --overlap outermost or innermost, or write spans"
             raise
-        if any(not mention.contiguous for mention in mentions):
+        if any(not mention.is_contiguous for mention in mentions):
             remedy = "write JSON lines, or leave them out: --overlap outermost or innermost"
             raise LossError("spaCy has no mentions with gaps", path=f"sentence {name}", remedy=remedy)
         try:
@@ -165,7 +165,7 @@ class DocBinFormat(BufferedFormat):
         kept = [self.carried(sentence, dialect) for sentence in sentences]
         where = dialect.mentions
         if where == "auto":
-            where = "ents" if all(sentence.flat for sentence in kept) else "spans"
+            where = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
         with atomic_file(path) as out:
             out.write(_written(kept, None if where == "ents" else dialect.spans_key))
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from entaug.data import FILL, Sentence
+from entaug.data import PLACEHOLDER, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import before_of
 
@@ -146,7 +146,7 @@ def annotation_of(sentence: Sentence) -> Annotation:
         if name in _TREE and "entaug" in sentence.meta:
             stale.append(name)
         elif name in COLUMNS and _fits(name, values):
-            native[name] = ["" if value == FILL else value for value in values]
+            native[name] = ["" if value == PLACEHOLDER else value for value in values]
         else:
             rest[name] = list(values)
     if ("dep" in native) != ("head" in native):  # spaCy has both or none
@@ -158,7 +158,7 @@ def annotation_of(sentence: Sentence) -> Annotation:
 
 def _fits(name: str, values: Sequence[str]) -> bool:
     """Whether spaCy gives a column back as it is."""
-    known = {value for value in values if value != FILL}
+    known = {value for value in values if value != PLACEHOLDER}
     if not known or "" in known:
         return False
     if name == "pos":
@@ -166,7 +166,7 @@ def _fits(name: str, values: Sequence[str]) -> bool:
     if name == "morph":
         return all(map(_is_morph, known))
     if name == "head":
-        return FILL not in values and all(_is_head(value, i, len(values)) for i, value in enumerate(values))
+        return PLACEHOLDER not in values and all(_is_head(value, i, len(values)) for i, value in enumerate(values))
     if name == "sent_start":
         return "1" in values[1:] and known <= {"1", "-1"}
     return True
@@ -208,5 +208,5 @@ def columns_of(found: Mapping[str, Sequence[str]], tokens: Tokens) -> dict[str, 
         elif name == "sent_start" and "1" not in values[1:]:
             continue
         elif any(values[i] for i in tokens.real):
-            columns[name] = tuple(values[i] or FILL for i in tokens.real)
+            columns[name] = tuple(values[i] or PLACEHOLDER for i in tokens.real)
     return columns

@@ -27,7 +27,7 @@ from entaug.formats.documents import Cutting, cut, joined
 from entaug.formats.records import parsed
 from entaug.formats.spacy.documents import annotation_of
 from entaug.formats.spacy.records import FORMS, Layout, form_of, records, sentences_in, unknown_in
-from entaug.tags import OVERLAP, Evidence, flatten, scheme_name
+from entaug.tags import OVERLAP, SchemeDetector, canonical_scheme, flatten
 
 __all__ = ["SpacyJson", "SpacyJsonDialect"]
 
@@ -101,7 +101,7 @@ class SpacyJson(BufferedFormat):
         """A dialect from options given by hand."""
         given = {name: value for name, value in options.items() if value is not None}
         if "scheme" in given:
-            given["scheme"] = scheme_name(given["scheme"])
+            given["scheme"] = canonical_scheme(given["scheme"])
         made = replace(SpacyJsonDialect(), **given)
         for name, known in (("form", FORMS), ("mentions", _MENTIONS), ("overlap", OVERLAP)):
             if getattr(made, name) not in known:
@@ -114,7 +114,7 @@ class SpacyJson(BufferedFormat):
         made = self.dialect(**options)
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
-        evidence = Evidence()
+        evidence = SchemeDetector()
         entities = words = unknown = False
         lines = _in_lines(path)
         # All training files have their mentions in the same place, and the first documents show the tags.
@@ -138,7 +138,7 @@ class SpacyJson(BufferedFormat):
         found: dict[str, Any] = {"lines": lines}
         if forms:
             found |= {"form": max(FORMS, key=forms.__getitem__), "words": words, "fields": unknown}
-        if evidence.found:
+        if evidence.has_mentions:
             found["scheme"] = evidence.scheme()
         key = made.spans_key
         if not options.get("spans_key") and key not in groups and len(groups) == 1 and not entities:
@@ -181,7 +181,7 @@ class SpacyJson(BufferedFormat):
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
         """The sentence without the mentions that `overlap` leaves out; tokenised anew where tuples hold no words."""
-        if dialect.overlap != "error" and not sentence.flat:
+        if dialect.overlap != "error" and not sentence.is_flat:
             sentence = flattened(sentence, dialect.overlap)
         if dialect.form != "tuples" or dialect.words:
             return sentence
@@ -205,7 +205,7 @@ class SpacyJson(BufferedFormat):
         """
         mentions = self.carried(sentence, dialect).mentions
         path = f"sentence {_named(sentence)}"
-        if any(not mention.contiguous for mention in mentions):
+        if any(not mention.is_contiguous for mention in mentions):
             remedy = "write JSON lines, or leave them out: --overlap outermost or innermost"
             raise LossError("spaCy has no mentions with gaps", path=path, remedy=remedy)
         if dialect.form == "training" or dialect.mentions == "ents":
@@ -225,10 +225,10 @@ class SpacyJson(BufferedFormat):
         """Write a file, each record on a line of its own."""
         kept: Iterable[Sentence] = sentences
         if dialect.overlap != "error":
-            kept = (s if s.flat else flattened(s, dialect.overlap) for s in sentences)
+            kept = (s if s.is_flat else flattened(s, dialect.overlap) for s in sentences)
         if dialect.mentions == "auto":
             kept = list(kept)
-            where = "ents" if all(sentence.flat for sentence in kept) else "spans"
+            where = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
             dialect = replace(dialect, mentions=where)
         lines = (
             path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")) if dialect.lines is None else dialect.lines
@@ -264,11 +264,11 @@ def _json(record: Any) -> bytes:
             raise LossError(f"a field cannot be written as JSON ({error})") from None
 
 
-def _tags(sentences: Any, evidence: Evidence) -> None:
+def _tags(sentences: Any, evidence: SchemeDetector) -> None:
     for sentence in sentences if isinstance(sentences, list) else ():
         tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
         tags = [token.get("ner") for token in tokens if isinstance(token, dict)] if isinstance(tokens, list) else []
-        evidence.add(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
+        evidence.update(tag if isinstance(tag, str) and tag != "-" else "O" for tag in tags)
 
 
 def _shown(path: Path) -> Iterator[Any]:

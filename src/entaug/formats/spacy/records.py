@@ -17,13 +17,14 @@ from itertools import accumulate
 from operator import sub
 from typing import Any, NamedTuple
 
-from entaug.alignment import spaces_in, spacing
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Cutting, Text, cut, documents, joined
 from entaug.formats.spacy.documents import annotation_of, columns_of, spread, tokens_of, words_of
 from entaug.formats.spacy.training import decoded, from_training, name_in, to_training, token_columns, with_more
+from entaug.spacing import infer_spaces
 
 __all__ = ["FORMS", "Layout", "form_of", "records", "sentences_in", "unknown_in"]
 
@@ -223,10 +224,10 @@ def _from_tuple(record: Any, number: int, layout: Layout, reading: Reading) -> I
     known = solid = None
     if isinstance(words, list) and all(type(word) is str and word for word in words):
         if flags is None:
-            flags = [white == " " for white in spaces_in(words, text) or ()]
+            flags = [white == " " for white in align_spaces(words, text) or ()]
         known = _with_flags(text, words, flags) if isinstance(flags, list) else None
         solid = _solid(words)
-        if known is None and spaces_in(solid, text.lstrip()) is None:
+        if known is None and align_spaces(solid, text.lstrip()) is None:
             reading.notes["words that are not those of their text, which was tokenised anew"] += 1
     if isinstance(entities, list) and entities and all(tag is None or isinstance(tag, str) for tag in entities):
         if known is None or len(entities) != len(known.words):
@@ -306,7 +307,7 @@ def _extras(sentence: Sentence) -> list[Mapping[str, Any]]:
 
 def _to_doc(sentence: Sentence, layout: Layout) -> dict[str, Any]:
     if sentence.spaces is None:
-        sentence = sentence.with_(spaces=spacing(sentence.tokens))
+        sentence = sentence.with_(spaces=infer_spaces(sentence.tokens))
     words = words_of(sentence)
     flags = words.flags or ()
     sizes = [len(word) + flag for word, flag in zip(words.words, flags, strict=True)]
@@ -354,7 +355,7 @@ def _to_tuple(text: Text, layout: Layout, *, made: bool) -> list[Any]:
         said["entities"] = [[start, end, label] for start, end, label, _ in mentions]
     if layout.words and text.tokens is not None:
         before = _before(text)
-        spaces = spaces_in(text.tokens, text.text[len(before) :])
+        spaces = align_spaces(text.tokens, text.text[len(before) :])
         words = words_of(Sentence(text.tokens, spaces=spaces, meta={BEFORE: before}))
         said["words"], said["spaces"] = list(words.words), list(words.flags or ())
     groups = {} if made else text.fields.get("spans")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
@@ -25,7 +25,7 @@ from entaug.formats.spacy.documents import (
     tokens_of,
     words_of,
 )
-from entaug.tags import TagFault, decode_at, encode
+from entaug.tags import InvalidTag, decode_canonical
 
 __all__ = ["decoded", "from_training", "name_in", "to_training", "token_columns", "with_more"]
 
@@ -90,8 +90,8 @@ def decoded(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention
         if tags.count("O") < len(tags):
             reading.notes["text with words of which is not known whether they are entities"] += 1
     try:
-        return decode_at(tags, scheme, reading.repaired if reading.repair else None)
-    except TagFault as fault:
+        return decode_canonical(tags, scheme, reading.repaired if reading.repair else None)
+    except InvalidTag as fault:
         raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 
@@ -173,7 +173,7 @@ def _spaced(raw: Any, sentences: Sequence[dict[str, Any]]) -> Iterator[Tokens]:
     whites = None
     if not said and isinstance(raw, str):
         before = raw[: len(raw) - len(raw.lstrip())] if words and not words[0].startswith(raw[:1]) else ""
-        whites = spaces_in(words, raw[len(before) :])
+        whites = align_spaces(words, raw[len(before) :])
     place = 0
     for sentence in sentences:
         own = [token["orth"] for token in sentence["tokens"]]
@@ -244,7 +244,7 @@ def _tokens(sentence: Sentence, words: Words, place: int, scheme: str) -> list[d
         places = words.places
         mentions = [Mention(m.label, ((places[m.start], places[m.end - 1] + 1),)) for m in sentence.mentions]
         spread_out = Sentence(words.words, mentions)
-    tags = encode(spread_out, scheme)
+    tags = spread_out.iob(scheme)
     tokens: list[dict[str, Any]] = [{"id": place + i, "orth": word} for i, word in enumerate(words.words)]
     columns: dict[str, list[Any]] = {
         name: spread(words, values, "") for name, values in annotation_of(sentence).native.items()

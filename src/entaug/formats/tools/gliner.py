@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from entaug.alignment import spaces_in
+from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
@@ -138,7 +138,7 @@ class Gliner(BufferedFormat):
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
         lost += [f"field {key!r}" for key in ("tokenized_text", "ner") if key in sentence.meta]
-        if sentence.spaces is not None and spaces_in(sentence.tokens, sentence.text) != sentence.spaces:
+        if sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
             lost.append("text")
         return lost
 
@@ -185,7 +185,7 @@ def _sentence(record: dict[str, Any], reading: Reading) -> Sentence:
     meta = fields_of(record, ("tokenized_text", "ner"))
     spaces = None
     if type(meta.get("text")) is str and all(type(token) is str for token in tokens):
-        spaces = spaces_in(tokens, meta["text"])
+        spaces = align_spaces(tokens, meta["text"])
         if spaces is not None:
             del meta["text"]
     sentence = Sentence(tuple(tokens), tuple(mentions), name_of(record), meta, spaces=spaces)

@@ -150,15 +150,15 @@ def _fits(made: Sentence, keeps: Sentence, places: Sequence[tuple[Span, Span]]) 
 def _mentions(pair: AugmentedPair, source: Sentence) -> Changes | None:
     """Other mentions in the places of mentions, each as a whole, where nothing else is different."""
     made = pair.augmented
-    if not (source.flat and made.flat) or _frame(source) != _frame(made):
+    if not (source.is_flat and made.is_flat) or _frame(source) != _frame(made):
         return None
     both = [
         (old, new)
         for old, new in zip(source.mentions, made.mentions, strict=True)
-        if source.words(old) != made.words(new)
+        if source.mention_tokens(old) != made.mention_tokens(new)
     ]
     # Words that only changed places within a mention are told one by one.
-    if not both or any(Counter(source.words(old)) == Counter(made.words(new)) for old, new in both):
+    if not both or any(Counter(source.mention_tokens(old)) == Counter(made.mention_tokens(new)) for old, new in both):
         return None
     gone = tuple((old.start, old.end, "gone") for old, _ in both)
     came = tuple((new.start, new.end, "new") for _, new in both)
@@ -170,7 +170,7 @@ def _frame(sentence: Sentence) -> list[tuple[str, bool]]:
     """The words outside flat mentions, and the labels in the places of these."""
     starts = {mention.start: mention.label for mention in sentence.mentions}
     found = []
-    for i, (token, free) in enumerate(zip(sentence.tokens, sentence.free(), strict=True)):
+    for i, (token, free) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True)):
         if free:
             found.append((token, True))
         elif i in starts:

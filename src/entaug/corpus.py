@@ -1,0 +1,111 @@
+"""Collections of sentences: in memory, or read anew on each iteration; and unique keys of their sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import overload
+
+from entaug.data import Sentence
+
+__all__ = ["Corpus", "CorpusStream", "SentenceKeys"]
+
+
+class SentenceKeys:
+    """Unique keys of the sentences of a corpus.
+
+    A key is `Sentence.key`, with a number appended where an earlier sentence without an id has the same content.
+
+    Example:
+        >>> keys = SentenceKeys()
+        >>> [keys.assign(Sentence(["Ada"]))[16:] for _ in range(3)], keys.assign(Sentence(["Ada"], id="s1"))
+        (['', '-2', '-3'], 's1')
+    """
+
+    def __init__(self) -> None:
+        self._occurrences: Counter[int] = Counter()
+
+    def assign(self, sentence: Sentence) -> str:
+        """Return the key of the next sentence of the corpus.
+
+        Args:
+            sentence: the sentence.
+        """
+        if sentence.id is not None:
+            return sentence.id
+        number = sentence.fingerprint_number()
+        self._occurrences[number] += 1
+        occurrence = self._occurrences[number]
+        return f"{number:016x}" if occurrence == 1 else f"{number:016x}-{occurrence}"
+
+
+class Corpus(Sequence[Sentence]):
+    """Sentences in memory.
+
+    Args:
+        sentences: the sentences.
+        source: the file they were read from, for messages.
+
+    Example:
+        >>> from entaug.data import Mention
+        >>> Corpus([Sentence(["Rome"], [Mention("LOC", [(0, 1)])])]).labels
+        ('LOC',)
+    """
+
+    def __init__(self, sentences: Iterable[Sentence], source: str | None = None) -> None:
+        self._sentences = tuple(sentences)
+        self.source = source
+
+    @overload
+    def __getitem__(self, index: int) -> Sentence: ...
+    @overload
+    def __getitem__(self, index: slice) -> Corpus: ...
+    def __getitem__(self, index: int | slice) -> Sentence | Corpus:
+        """Return the sentence at a position, or the corpus of a slice."""
+        if isinstance(index, slice):
+            return Corpus(self._sentences[index], self.source)
+        return self._sentences[index]
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self._sentences)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        """Iterate over the sentences in order."""
+        return iter(self._sentences)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the sentences are equal; `source` is not compared."""
+        return isinstance(other, Corpus) and self._sentences == other._sentences
+
+    def __hash__(self) -> int:
+        return hash(self._sentences)
+
+    def __repr__(self) -> str:
+        return f"<Corpus of {len(self)} sentences from {self.source or 'memory'}>"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of all mentions, sorted."""
+        return tuple(sorted(self.mention_counts()))
+
+    def mention_counts(self) -> Counter[str]:
+        """Return the number of mentions of each label."""
+        return Counter(mention.label for sentence in self for mention in sentence.mentions)
+
+
+class CorpusStream(Iterable[Sentence]):
+    """Sentences that are read anew on each iteration, so that a large file is never held in memory.
+
+    Args:
+        open_: called at the start of each iteration; returns the sentences.
+        source: the file they are read from, for messages.
+    """
+
+    def __init__(self, open_: Callable[[], Iterable[Sentence]], source: str | None = None) -> None:
+        self._open = open_
+        self.source = source
+
+    def __iter__(self) -> Iterator[Sentence]:
+        """Iterate over the sentences in order, reading them anew."""
+        return iter(self._open())

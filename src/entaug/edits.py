@@ -1,0 +1,151 @@
+"""Edits: replacing, inserting and deleting tokens, and what happens to mentions, columns and white space.
+
+`Sentence.edit` and `Sentence.reorder` are the public functions; this module holds the parts that work on token
+positions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from entaug.errors import EditError
+from entaug.mentions import Mention, Span
+
+__all__ = ["PLACEHOLDER", "Edit", "check_edits", "edited_columns", "edited_mentions", "reordered_mention"]
+
+PLACEHOLDER = "_"
+"""The value of new tokens in the further columns of a sentence."""
+
+
+class Edit(NamedTuple):
+    """A replacement of the tokens ``[start, end)``; `Sentence.edit` says what happens to mentions.
+
+    Args:
+        start: position of the first replaced token.
+        end: position after the last replaced token; equal to `start` for an insertion before `start`.
+        tokens: the new tokens; empty for a deletion.
+        mentions: mentions of the new tokens, with spans counted from the first new token. None means that the edit
+            makes no statement about mentions.
+        spaces: the white space after each new token except the last, for sentences whose `Sentence.spaces` are known.
+            By default that of the replaced tokens if their number is the same, else as in printed text. The last new
+            token keeps the white space that followed the replaced range.
+    """
+
+    start: int
+    end: int
+    tokens: Sequence[str]
+    mentions: Sequence[Mention] | None = None
+    spaces: Sequence[str] | None = None
+
+
+def check_edits(edits: Sequence[Edit], length: int) -> None:
+    """Check that edits fit a sentence and do not overlap.
+
+    Args:
+        edits: edits in increasing order.
+        length: the number of tokens of the sentence.
+
+    Raises:
+        EditError: an edit leaves the sentence, overlaps another, or has the wrong number of spaces.
+    """
+    last_start, last_end = -1, 0
+    for edit in edits:
+        start, end = edit.start, edit.end
+        if not 0 <= start <= end <= length:
+            raise EditError(f"edit of [{start}, {end}) leaves the sentence of {length} tokens")
+        if start < last_end or (start == end == last_start):
+            raise EditError(f"edits overlap at token {start}")
+        if isinstance(edit.tokens, str):
+            raise EditError("the tokens of an edit must be a sequence of strings, not a string")
+        if edit.spaces is not None and len(edit.spaces) != max(0, len(edit.tokens) - 1):
+            raise EditError(f"an edit has {len(edit.spaces)} spaces between {len(edit.tokens)} tokens")
+        last_start, last_end = start, end
+
+
+def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Iterator[Mention]:
+    """Yield the existing mentions of a sentence at their positions after edits.
+
+    Args:
+        mentions: the mentions before the edits.
+        edits: valid edits in increasing order.
+
+    Yields:
+        Each mention that survives; one whose tokens are all replaced by an edit does not.
+
+    Raises:
+        EditError: an edit would cut a mention.
+    """
+    for mention in mentions:
+        first, last = mention.start, mention.end
+        spans: list[Span] | None = []
+        for start, end in mention.spans:
+            new_start, new_end = start, end
+            for edit in edits:
+                if edit.start >= end:
+                    break
+                growth = len(edit.tokens) - (edit.end - edit.start)
+                if edit.end <= start:  # left of the span, including an insertion at its edge
+                    new_start += growth
+                    new_end += growth
+                elif growth == 0 and edit.mentions is None:
+                    continue
+                elif edit.start <= first and edit.end >= last:
+                    spans = None
+                    break
+                elif edit.start >= start and edit.end <= end:
+                    new_end += growth
+                else:
+                    raise EditError(
+                        f"edit of [{edit.start}, {edit.end}) would cut mention {mention.label} {list(mention.spans)}"
+                    )
+            if spans is None:
+                break
+            if new_start >= new_end:
+                raise EditError(f"edits would delete a part of mention {mention.label} {list(mention.spans)}")
+            spans.append((new_start, new_end))
+        if spans is not None:
+            yield Mention(mention.label, tuple(spans))
+
+
+def edited_columns(columns: Mapping[str, Sequence[str]], edits: Sequence[Edit]) -> dict[str, tuple[str, ...]]:
+    """Return the further columns of a sentence after edits.
+
+    Args:
+        columns: the values per token before the edits, by column name.
+        edits: valid edits in increasing order.
+
+    Returns:
+        The columns, with `PLACEHOLDER` for new tokens.
+    """
+    edited = {}
+    for name, values in columns.items():
+        new_values: list[str] = []
+        position = 0
+        for edit in edits:
+            new_values += values[position : edit.start]
+            new_values += [PLACEHOLDER] * len(edit.tokens)
+            position = edit.end
+        edited[name] = (*new_values, *values[position:])
+    return edited
+
+
+def reordered_mention(mention: Mention, new_positions: Sequence[int]) -> Mention:
+    """Return a mention at its positions in a new token order.
+
+    Args:
+        mention: the mention before the reordering.
+        new_positions: the new position of each token.
+
+    Raises:
+        EditError: the tokens of a span would no longer be adjacent.
+    """
+    spans = []
+    for start, end in mention.spans:
+        covered = new_positions[start:end]
+        low = min(covered)
+        if max(covered) - low != end - start - 1:
+            raise EditError(f"the new order would split mention {mention.label} {list(mention.spans)}")
+        spans.append((low, low + end - start))
+    moved = tuple(sorted(spans))
+    return mention if moved == mention.spans else Mention(mention.label, moved)
