@@ -8,32 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import (
-    add_compute_options,
-    add_filter_options,
-    add_json_option,
-    add_output_options,
-    add_parameters,
-    add_read_options,
-    add_review_option,
-    add_write_options,
-    given_parameters,
-    named_filters,
-    option_in_advance,
-    read_options,
-    write_options,
-)
-from entaug.cli.output import (
-    ExitCode,
-    print_file_notes,
-    print_json,
-    print_message,
-    print_rejections,
-    quantity,
-    show_progress,
-    shown_path,
-)
 
 if TYPE_CHECKING:
     from entaug.augmenters.contracts import Accepted
@@ -54,18 +30,18 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         required=True,
         help="a method (see entaug methods), or several: mr,sis or mr:copies=2+lm:p=0.2",
     )
-    add_output_options(parser)
+    options.add_output_options(parser)
     parser.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
     parser.add_argument("--rejected", metavar="FILE", help="a file for the drafts that filters reject, as JSON lines")
-    add_review_option(parser)
-    add_json_option(parser)
+    options.add_review_option(parser)
+    options.add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     if argv:
-        _add_method_options(parser, option_in_advance(argv, "-m", "--method"))
-    add_filter_options(parser)
-    add_read_options(parser)
-    add_write_options(parser)
-    add_compute_options(parser)
+        _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
+    options.add_filter_options(parser)
+    options.add_read_options(parser)
+    options.add_write_options(parser)
+    options.add_compute_options(parser)
 
 
 def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) -> None:
@@ -79,7 +55,9 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     group = parser.add_argument_group(title)
-    add_parameters(group, cls, without=("filters",))  # filters may be given several times, by an option of their own
+    options.add_parameters(
+        group, cls, without=("filters",)
+    )  # filters may be given several times, by an option of their own
     parser.set_defaults(method_class=cls)
 
 
@@ -93,61 +71,57 @@ def _run(args: argparse.Namespace) -> int:
 
     check_apart([args.output, args.rejected], args.held_out)
     cls = args.method_class
-    values: dict[str, Any] = {**given_parameters(args, cls), "filters": named_filters(args) or None}
-    if cls is Augmenter:
-        augmenter = parse_methods(args.method, **values)
-    else:
-        augmenter = construct(cls, cls.info.name, values)
-    with show_progress(quiet=args.quiet) as progress:
+    values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
+    augmenter = parse_methods(args.method, **values) if cls is Augmenter else construct(cls, cls.info.name, values)
+    with output.show_progress(quiet=args.quiet) as progress:
         summary = augment_file(
             args.input,
             args.output,
             augmenter,
             only_new=args.only_new,
             force=args.force,
-            **read_options(args),
-            **write_options(args),
+            **options.read_options(args),
+            **options.write_options(args),
             rejected=args.rejected,
             review=args.apply_review,
             progress=progress,
         )
     if args.json:
-        print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
+        output.print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
     elif not args.quiet:
         if sys.stderr.isatty():
             _print_examples(summary.examples)
         _print_summary(summary)
-    return ExitCode.OK
+    return output.ExitCode.OK
 
 
 def _print_summary(summary: AugmentSummary) -> None:
     source = "standard input" if summary.input == "-" else summary.input
-    print_message(f"read {source}: {summary.from_format}")
-    print_file_notes(summary)
+    output.print_message(f"read {source}: {summary.from_format}")
+    output.print_file_notes(summary)
     if summary.resumed_at:
-        print_message(f"resumed after {quantity(summary.resumed_at, 'sentence')} of an interrupted run")
+        output.print_message(f"resumed after {output.quantity(summary.resumed_at, 'sentence')} of an interrupted run")
     statistics = summary.statistics
-    print_message(
-        f"{summary.method}: {quantity(summary.before.sentences, 'gold sentence')} in, {statistics.accepted:,} new, "
-        f"{summary.after.sentences:,} written ({summary.seconds:.1f} s)"
-    )
+    gold = output.quantity(summary.before.sentences, "gold sentence")
+    made = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
+    output.print_message(f"{summary.method}: {gold} in, {made}")
     for reason, count in statistics.missing.most_common():
-        print_message(f"  not made: {count:,} ({reason})")
+        output.print_message(f"  not made: {count:,} ({reason})")
     by_filter = {reason: count for reason, count in statistics.rejected.items() if ": " in reason}
-    print_rejections(by_filter)
+    output.print_rejections(by_filter)
     for reason, count in sorted(statistics.rejected.items()):
         redrawn = count - statistics.missing[reason]
         if redrawn > 0 and reason not in by_filter:
-            print_message(f"  rejected and redrawn: {redrawn:,} ({reason})")
+            output.print_message(f"  rejected and redrawn: {redrawn:,} ({reason})")
     _print_mentions(summary.before, summary.after)
-    print_message(f"wrote {shown_path(summary.output)}: {summary.to_format}")
+    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
 
 
 def _print_mentions(before: CorpusStatistics, after: CorpusStatistics) -> None:
     if after.mentions:
-        print_message(f"  {'mentions':<20} {'before':>9} {'after':>9}")
+        output.print_message(f"  {'mentions':<20} {'before':>9} {'after':>9}")
     for label in sorted({*before.mentions, *after.mentions}):
-        print_message(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
+        output.print_message(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
 
 
 def _print_examples(examples: Sequence[Accepted]) -> None:

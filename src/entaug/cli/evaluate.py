@@ -6,9 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_compute_options, add_json_option, add_read_options, read_options
-from entaug.cli.output import ExitCode, print_json
 
 __all__ = ["COMMAND"]
 
@@ -17,21 +16,21 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     del argv
     parser.add_argument("gold", help="the annotated file")
     parser.add_argument("predicted", help="the same sentences with predicted mentions, or the folder of a tagger")
-    add_json_option(parser)
-    add_read_options(parser)
-    add_compute_options(parser)
+    options.add_json_option(parser)
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
     from entaug.scoring.span_f1 import score_table
     from entaug.workflows.evaluate import evaluate_files
 
-    scores = evaluate_files(args.gold, args.predicted, **read_options(args))
+    scores = evaluate_files(args.gold, args.predicted, **options.read_options(args))
     if args.json:
-        print_json(scores.to_dict())
+        output.print_json(scores.to_dict())
     else:
         sys.stdout.write(score_table(scores))
-    return ExitCode.OK
+    return output.ExitCode.OK
 
 
 COMMAND = Command(

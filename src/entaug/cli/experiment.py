@@ -8,9 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_compute_options
-from entaug.cli.output import ExitCode, print_message, quantity
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("plan", help="a TOML file: see the documentation")
     parser.add_argument("--jobs", type=int, help="runs at a time (default: by cores and threads, four at most)")
     parser.add_argument("--check", action="store_true", help="check the plan and count its runs, without running them")
-    add_compute_options(parser)
+    options.add_compute_options(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -37,21 +36,21 @@ def _run(args: argparse.Namespace) -> int:
     if args.check:
         state = run_experiment(plan, check_only=True)
         _print_leaks(state)
-        runs, steps = quantity(state.total, "run"), quantity(state.steps_left, "step")
-        print_message(f"{args.plan}: good; {runs} of {steps} in all")
-        return ExitCode.OK
+        runs, steps = output.quantity(state.total, "run"), output.quantity(state.steps_left, "step")
+        output.print_message(f"{args.plan}: good; {runs} of {steps} in all")
+        return output.ExitCode.OK
     with _live_table() as watch:
         message = f"waiting: another process is running {plan.output}"
-        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: print_message(message))
+        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: output.print_message(message))
     _print_leaks(state)
-    print_message(f"{quantity(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}")
-    print_message(f"see: entaug report {plan.output}")
-    return ExitCode.OK
+    output.print_message(f"{output.quantity(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}")
+    output.print_message(f"see: entaug report {plan.output}")
+    return output.ExitCode.OK
 
 
 def _print_leaks(state: State) -> None:
     for leak in state.leaks:
-        print_message(f"leak: {leak}")
+        output.print_message(f"leak: {leak}")
 
 
 @contextlib.contextmanager
@@ -64,7 +63,7 @@ def _live_table() -> Iterator[Callable[[State], None]]:
             nonlocal finished
             if state.done > finished:
                 finished = state.done
-                print_message(f"{state.done} of {state.total} runs{_remaining(state)}")
+                output.print_message(f"{state.done} of {state.total} runs{_remaining(state)}")
 
         yield print_line
         return

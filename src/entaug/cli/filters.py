@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_json_option, parameter_help
-from entaug.cli.output import ExitCode, print_json
 from entaug.params import parameters
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ __all__ = ["COMMAND"]
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     del argv
     parser.add_argument("name", nargs="?", help="a filter")
-    add_json_option(parser, "print JSON")
+    options.add_json_option(parser, "print JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -28,7 +27,7 @@ def _run(args: argparse.Namespace) -> int:
 
     classes = {name: FILTERS[name] for name in ([args.name] if args.name else FILTERS)}
     if args.json:
-        print_json(
+        output.print_json(
             [
                 {
                     "name": name,
@@ -47,7 +46,7 @@ def _run(args: argparse.Namespace) -> int:
         for name, cls in classes.items():
             print(f"{name:<{width}}  {cls.summary}\n{'':<{width}}  {_text_form(name, cls)}")
         print("\nMore about one: entaug filters NAME. To use one: --filter NAME, of augment or filter")
-    return ExitCode.OK
+    return output.ExitCode.OK
 
 
 def _print_filter(name: str, cls: type[Filter]) -> None:
@@ -55,7 +54,7 @@ def _print_filter(name: str, cls: type[Filter]) -> None:
     print(f"{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
         given = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
-        print(f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter)}{given}")
+        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}{given}")
     print("\nreasons:\n" + "".join(f"  {reason}\n" for reason in cls.reasons), end="")
 
 

@@ -7,9 +7,8 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_json_option, parameter_help
-from entaug.cli.output import ExitCode, print_json
 from entaug.params import parameters
 
 __all__ = ["CAPABILITIES", "COMMAND"]
@@ -27,7 +26,7 @@ CAPABILITIES = {
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     del argv
     parser.add_argument("name", nargs="?", help="a format")
-    add_json_option(parser, "print JSON")
+    options.add_json_option(parser, "print JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -44,8 +43,8 @@ def _run(args: argparse.Namespace) -> int:
             }
             for format_ in formats
         ]
-        print_json(records[0] if args.name else records)
-        return ExitCode.OK
+        output.print_json(records[0] if args.name else records)
+        return output.ExitCode.OK
     for format_ in formats:
         names = [field.name for field in dataclasses.fields(format_.carries) if getattr(format_.carries, field.name)]
         stored = ", ".join(["flat mentions", *(CAPABILITIES[name] for name in names)])
@@ -57,11 +56,11 @@ def _run(args: argparse.Namespace) -> int:
         description = (sys.modules[type(format_).__module__].__doc__ or "").strip()
         # Fields that do not count in comparisons of layouts are only detected, and cannot be set.
         detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}
-        options = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
-        print(f"\n{description}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if options else ' none'}")
-        for parameter in options:
-            print(f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter)}")
-    return ExitCode.OK
+        settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
+        print(f"\n{description}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}")
+        for parameter in settable:
+            print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+    return output.ExitCode.OK
 
 
 COMMAND = Command("list the formats, or describe one", _add_options, _run)

@@ -1,4 +1,4 @@
-"""The entry point of the program: finds the command, parses its options, turns errors into one line and an exit code."""
+"""The entry point of the program: finds the command, parses its options, reports errors on one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from entaug._version import __version__
+from entaug.backends.compute import use_compute_settings
 from entaug.cli.command import Command
+from entaug.cli.options import compute_options
 from entaug.cli.output import ExitCode
 from entaug.errors import EntaugError, OutputError
 from entaug.registry import Registry, extra_of
@@ -78,15 +80,14 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signal.signal(getattr(signal, name), _interrupt)
     try:
         args = build_parser(argv).parse_args(argv)
-        code: int = args.run(args)
+        with use_compute_settings(**compute_options(args)):
+            code: int = args.run(args)
         sys.stdout.flush()
-    except OutputError as error:
-        return _fail(error, ExitCode.BAD_OUTPUT)
     except EntaugError as error:
-        return _fail(error, ExitCode.BAD_INPUT)
+        return _fail(error)
     except ModuleNotFoundError as error:
         if missing := extra_of(error):
-            return _fail(missing, ExitCode.BAD_INPUT)
+            return _fail(missing)
         raise
     except KeyboardInterrupt:
         is_resumable = bool(argv) and argv[0] in COMMANDS and COMMANDS[argv[0]].is_resumable
@@ -101,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
-        return _fail(OutputError(f"{what} ({error.strerror})"), ExitCode.BAD_OUTPUT)
+        return _fail(OutputError(f"{what} ({error.strerror})"))
     return code
 
 
@@ -136,9 +137,9 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _fail(error: EntaugError, code: int) -> int:
+def _fail(error: EntaugError) -> int:
     sys.stderr.write(f"entaug: error: {error}\n")
-    return code
+    return ExitCode.BAD_OUTPUT if isinstance(error, OutputError) else ExitCode.BAD_INPUT
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_json_option, parameter_help
-from entaug.cli.output import ExitCode, print_json
 from entaug.params import parameters
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ __all__ = ["COMMAND", "describe_needs"]
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     del argv
     parser.add_argument("name", nargs="?", help="a method")
-    add_json_option(parser, "print JSON")
+    options.add_json_option(parser, "print JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -29,7 +28,7 @@ def _run(args: argparse.Namespace) -> int:
 
     classes = [METHODS[name] for name in ([args.name] if args.name else METHODS)]
     if args.json:
-        print_json(
+        output.print_json(
             [
                 {
                     **dataclasses.asdict(cls.info),
@@ -46,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
         for cls in classes:
             print(f"{cls.info.name:<{width}}  {cls.info.summary}\n{'':<{width}}  {_properties(cls.info)}")
         print("\nMore about one: entaug methods NAME. Its options: entaug augment --method NAME --help")
-    return ExitCode.OK
+    return output.ExitCode.OK
 
 
 def _print_method(cls: type[Augmenter]) -> None:
@@ -61,7 +60,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     print(f"keeps: {', '.join(keeps) or 'only the labels'}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
-        print(f"  {parameter.name} = {parameter.default!r}: {parameter_help(parameter)}")
+        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
 
 
 def _properties(info: MethodInfo) -> str:

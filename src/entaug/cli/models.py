@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_json_option
-from entaug.cli.output import ExitCode, print_json, print_message
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
     parser.add_argument("--source", metavar="DIR", help="prepare: take packages or prepared folders from this folder")
     parser.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
-    add_json_option(parser, "list: print JSON")
+    options.add_json_option(parser, "list: print JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -46,20 +45,20 @@ def _run(args: argparse.Namespace) -> int:
             method = METHODS.canonical(args.method)
             names += [asset.name for asset in catalogue.assets() if method in methods_using(asset.name)]
             if not names:
-                print_message(f"{method}: needs no model")
-                return ExitCode.OK
-        catalogue.prepare(names, offline=args.offline, source=args.source, progress=print_message)
+                output.print_message(f"{method}: needs no model")
+                return output.ExitCode.OK
+        catalogue.prepare(names, offline=args.offline, source=args.source, progress=output.print_message)
     elif args.action == "verify":
-        catalogue.verify(args.names, progress=print_message)
+        catalogue.verify(args.names, progress=output.print_message)
     else:
         assets = catalogue.assets(args.names)
         if args.json:
-            print_json(
+            output.print_json(
                 [{f: getattr(a, f) for f in _JSON_FIELDS} | {"used_by": methods_using(a.name)} for a in assets]
             )
         else:
             _print_assets(assets)
-    return ExitCode.OK
+    return output.ExitCode.OK
 
 
 def _print_assets(assets: Sequence[Asset]) -> None:

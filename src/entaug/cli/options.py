@@ -54,6 +54,7 @@ _WRITE_OPTIONS = (
     ("overlap", "conll", "overlap"),
     ("entities", "jsonl", "entities"),
 )
+_SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "space")}
 _FORMAT_TITLES = {"conll": "CoNLL", "brat": "formats of plain text", "jsonl": "JSON lines"}
 
 
@@ -101,9 +102,9 @@ def parameter_help(parameter: Parameter) -> str:
     Args:
         parameter: the parameter.
     """
-    default = "" if parameter.default in (None, REQUIRED) else f" (default: {parameter.default})"
+    default = "" if parameter.default in (None, REQUIRED, ()) else f" (default: {parameter.default})"
     expected = "" if parameter.is_flag else f": {parameter.expected}"
-    return f"{parameter.description.rstrip('.')}{expected}{default}"
+    return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
 
 
 def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> None:
@@ -148,7 +149,7 @@ def _converter(parameter: Parameter) -> Any:
     return convert
 
 
-# --------------------------------------------------------------------------------------------------- reading and writing
+# -------------------------------------------------------------------------------------------------- reading and writing
 
 
 def add_read_options(parser: argparse.ArgumentParser) -> None:
@@ -183,8 +184,13 @@ def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> 
     for option, format_name, name in options:
         dialect = type(find(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == name]
-        text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter)}".replace("%", "%%")
-        group.add_argument("--" + option.replace("_", "-"), metavar=name.upper(), help=text)
+        if option in _SEPARATORS:
+            choices: tuple[str, ...] | None = _SEPARATORS[option]
+            text, metavar = "CoNLL: what stands between columns", None
+        else:
+            choices, metavar = None, name.upper()
+            text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter)}".replace("%", "%%")
+        group.add_argument("--" + option.replace("_", "-"), choices=choices, metavar=metavar, help=text)
 
 
 def _add_layout_option(group: Any, option: str, name: str) -> None:
@@ -240,7 +246,9 @@ def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
 
 
-def add_json_option(parser: argparse.ArgumentParser, what: str = "print the summary as JSON on standard output") -> None:
+def add_json_option(
+    parser: argparse.ArgumentParser, what: str = "print the summary as JSON on standard output"
+) -> None:
     """Add ``--json``.
 
     Args:
@@ -265,7 +273,7 @@ def add_loss_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------- computing, filters, reviews
+# ------------------------------------------------------------------------------------------ computing, filters, reviews
 
 
 def add_compute_options(parser: argparse.ArgumentParser) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from entaug.cli import options, output
 from entaug.cli.command import Command
-from entaug.cli.options import add_json_option, add_read_options, read_options, split_names
-from entaug.cli.output import ExitCode, print_file_notes, print_json, print_message, quantity, show_progress
 from entaug.errors import ParameterError
 
 __all__ = ["COMMAND"]
@@ -22,34 +21,36 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the folder for the subsets")
     parser.add_argument("--rest", action="store_true", help="write the sentences that are in no subset too")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
-    add_json_option(parser)
-    add_read_options(parser)
+    options.add_json_option(parser)
+    options.add_read_options(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
     from entaug.workflows.subset import subset_file
 
-    with show_progress() as progress:
+    with output.show_progress() as progress:
         summary = subset_file(
             args.input,
             args.output,
-            [_size(text) for text in split_names(args.sizes)],
+            [_size(text) for text in options.split_names(args.sizes)],
             how=args.how,
             seed=args.seed,
             with_rest=args.rest,
             force=args.force,
-            **read_options(args),
+            **options.read_options(args),
             progress=progress,
         )
     if args.json:
-        print_json(summary)
-        return ExitCode.OK
-    print_file_notes(summary)
+        output.print_json(summary)
+        return output.ExitCode.OK
+    output.print_file_notes(summary)
     for file in summary.files:
         counts = file.counts
-        content = f"{quantity(counts.sentences, 'sentence')}, {quantity(counts.mentions.total(), 'mention')}"
-        print_message(f"wrote {file.path}: {content} of {quantity(len(counts.mentions), 'type')}")
-    return ExitCode.OK
+        content = (
+            f"{output.quantity(counts.sentences, 'sentence')}, {output.quantity(counts.mentions.total(), 'mention')}"
+        )
+        output.print_message(f"wrote {file.path}: {content} of {output.quantity(len(counts.mentions), 'type')}")
+    return output.ExitCode.OK
 
 
 def _size(text: str) -> float:

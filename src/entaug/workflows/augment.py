@@ -266,8 +266,9 @@ class _Job:
         texts: list[str] = []
         rejected: list[str] = []
         as_json = find("jsonl")
-        total, done = summary.before.sentences, summary.resumed_at
-        for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=done + 1):
+        total = summary.before.sentences
+        done = first = summary.resumed_at
+        for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=first + 1):
             for outcome in outcomes:
                 if isinstance(outcome, Accepted):
                     texts.append(outcome.encoded or "")

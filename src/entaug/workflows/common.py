@@ -155,7 +155,7 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
         out.write(text.encode())
 
 
-# ------------------------------------------------------------------------------------------------ checks before any work
+# ----------------------------------------------------------------------------------------------- checks before any work
 
 
 def check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
@@ -207,8 +207,8 @@ def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Pat
     Raises:
         OutputError: an output is an input, or lies in one that is a folder.
     """
-    for read in (Path(input) for input in inputs if input is not None and str(input) != STDIN):
-        for written in (Path(output) for output in outputs if output is not None and not is_stdout(output)):
+    for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
+        for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
             for path in (written, *partial_paths(written)):
                 same = path.exists() and read.exists() and path.samefile(read)
                 if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):

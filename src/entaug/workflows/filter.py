@@ -140,7 +140,8 @@ def filter_file(
         to_format=to_format,
         read_options=read_options,
         write_options=write_options,
-    ) as (source, to):
+    ) as (source, detected):
+        to = detected
         for filter_ in filters:
             filter_.load()
         reading = Reading(repair=repair)
@@ -149,7 +150,7 @@ def filter_file(
         if gold is not None:
             options = read_options or {}
             gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-        if any(provenance_of(s) for s in sentences) and not getattr(to.dialect, "provenance", True):
+        if any(provenance_of(s) for s in sentences) and not getattr(detected.dialect, "provenance", True):
             # A CoNLL file whose comments hold provenance keeps them.
             to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
         pairs = pair_with_sources(sentences, gold_sentences)
@@ -207,9 +208,9 @@ def _rejections(
     """Why each sentence is rejected; None for gold sentences and those that are kept."""
     reasons = [None if pair is None else pair.rejection for pair in pairs]  # an earlier rejection stays
     for i, pair in enumerate(pairs):
-        if review.decisions and pair is not None:
-            if review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id):
-                reasons[i] = REVIEWED.reason
+        rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
+        if review.decisions and rejects:
+            reasons[i] = REVIEWED.reason
     pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
     for start in range(0, len(pending), _WINDOW):
         window = pending[start : start + _WINDOW]

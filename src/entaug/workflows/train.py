@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from entaug.errors import OutputError
 from entaug.files.atomic import check_new_folder, output_error
@@ -39,6 +40,21 @@ class TrainSummary:
     fitted: Fitted = field(default_factory=Fitted)
     dev: Scores | None = None
     seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain values, for JSON."""
+        return {
+            "input": self.input,
+            "output": self.output,
+            "sentences": self.sentences,
+            "labels": self.labels,
+            "steps": self.fitted.steps,
+            "losses": self.fitted.losses,
+            "dev_by_epoch": self.fitted.dev,
+            "kept_epoch": self.fitted.kept,
+            "dev": self.dev.to_dict() if self.dev else None,
+            "seconds": round(self.seconds, 2),
+        }
 
 
 def train_file(

@@ -21,7 +21,7 @@ from entaug.quality import Quality, measure_corpus
 from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
 from entaug.workflows.common import Progress, check_output
-from entaug.workflows.evaluate import write_text
+from entaug.workflows.common import write_text
 
 __all__ = ["PageSummary", "Sorted", "page", "sort_inputs", "write_html_report"]
 
