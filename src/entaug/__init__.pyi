@@ -142,20 +142,20 @@ from .scoring.span_f1 import (
 from .workflows.augment import (
     augment_file as augment_file,
 )
-from .workflows.augment import (
+from .workflows.check import (
     check_file as check_file,
 )
-from .workflows.augment import (
+from .workflows.convert import (
     convert_file as convert_file,
 )
 from .workflows.evaluate import (
     evaluate_files as evaluate_files,
 )
-from .workflows.evaluate import (
-    subset_file as subset_file,
-)
 from .workflows.filter import (
     filter_file as filter_file,
+)
+from .workflows.subset import (
+    subset_file as subset_file,
 )
 
 __all__ = [

@@ -26,7 +26,18 @@ OPTIONAL = {
 }
 TRAIN = str(EXAMPLE / "train.conll")
 RULES = {"lwtr", "mr", "sis"}
-BASE_FORMATS = {"conll", "jsonl", "label-studio", "gliner", "prodigy", "spacy-json", "doccano", "w2ner", "bartner", "bartner-nested"}
+BASE_FORMATS = {
+    "conll",
+    "jsonl",
+    "label-studio",
+    "gliner",
+    "prodigy",
+    "spacy-json",
+    "doccano",
+    "w2ner",
+    "bartner",
+    "bartner-nested",
+}
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
 PREPARE = re.compile(r"entaug: error: .*; run: entaug models prepare [\w-]+.*\n")
 
