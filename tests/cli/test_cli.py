@@ -281,11 +281,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
         (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a number from 0 to 1, not '1.5'"),
         (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer of at least 1, not '-1'"),
-        (
-            ["augment", TRAIN, "-m", "mr", "--copies", "x"],
-            2,
-            "argument --copies: copies must be an integer of at least 1, not 'x'; see",
-        ),
+        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: copies must be an integer of at least 1, not 'x'; see"),
         (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
         (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
         (["augment", TRAIN, "-m", "mr", "-o", "."], 3, "is a directory"),
