@@ -356,24 +356,24 @@ def test_full_disk_keeps_what_was_done(
     whole = tmp_path / "whole.conll"
     augment_file(gold, whole, create_augmenter("sis"))
     room = gold.stat().st_size + 150_000
-    write = checkpoints.PartialSink.write
+    write = checkpoints._PartialFile.write
 
-    def until_full(self: checkpoints.PartialSink, lines: list[str]) -> None:
+    def until_full(self: checkpoints._PartialFile, data: bytes) -> None:
         if self.offset > room:
             stream = self._stream
             self._stream = io.BytesIO()
             self._stream.write = full  # type: ignore[method-assign, assignment]
             try:
-                write(self, lines)
+                write(self, data)
             finally:
                 self._stream = stream
-        write(self, lines)
+        write(self, data)
 
     def full(data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoints.PartialSink, "write", until_full)
+        patched.setattr(checkpoints._PartialFile, "write", until_full)
         said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(out))
     assert "No space left on device" in said
     assert "free some space" in said

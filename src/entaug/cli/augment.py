@@ -62,8 +62,6 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.augmenters.base import Augmenter
-    from entaug.augmenters.combined import parse_methods
     from entaug.files.streams import is_stdout
     from entaug.params import construct
     from entaug.workflows.augment import augment_file
@@ -72,7 +70,7 @@ def _run(args: argparse.Namespace) -> int:
     check_apart([args.output, args.rejected], args.held_out)
     cls = args.method_class
     values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
-    augmenter = parse_methods(args.method, **values) if cls is Augmenter else construct(cls, cls.info.name, values)
+    augmenter = construct(cls, cls.info.name, values)
     with output.show_progress(quiet=args.quiet) as progress:
         summary = augment_file(
             args.input,
@@ -140,7 +138,8 @@ def _print_examples(examples: Sequence[Accepted]) -> None:
 def _coloured(sentence: Sentence, colours: dict[str, str], known: set[str]) -> Any:
     from rich.text import Text
 
-    label_at = {i: m.label for m in sorted(sentence.mentions, key=lambda m: -len(m)) for i in m.positions()}
+    inner_last = sorted(sentence.mentions, key=lambda mention: -len(list(mention.positions())))
+    label_at = {i: mention.label for mention in inner_last for i in mention.positions()}
     last = {max(m.positions()): m.label for m in sentence.mentions}
     text = Text()
     for i, token in enumerate(sentence.tokens):

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from entaug.cli import options, output
 from entaug.cli.command import Command
@@ -52,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
         print(f"{format_.name:<15} {format_.title} ({', '.join(files) or 'any extension'})\n{'':<15} stores {stored}")
     if args.name:
         [format_] = formats
-        dialect = type(format_.dialect())
+        dialect: Any = type(format_.dialect())
         description = (sys.modules[type(format_).__module__].__doc__ or "").strip()
         # Fields that do not count in comparisons of layouts are only detected, and cannot be set.
         detected = {field.name for field in dataclasses.fields(dialect) if not field.compare}

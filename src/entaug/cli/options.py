@@ -182,7 +182,7 @@ def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> 
     from entaug.formats import find
 
     for option, format_name, name in options:
-        dialect = type(find(format_name).dialect())
+        dialect: Any = type(find(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == name]
         if option in _SEPARATORS:
             choices: tuple[str, ...] | None = _SEPARATORS[option]

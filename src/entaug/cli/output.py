@@ -19,9 +19,9 @@ __all__ = [
     "print_message",
     "print_rejections",
     "quantity",
-    "shown_path",
     "show_progress",
     "show_training_progress",
+    "shown_path",
 ]
 
 _MAX_NOTES = 20

@@ -168,7 +168,7 @@ def augment_file(
             source.dialect.describe(),
             to.dialect.describe(),
         )
-        with stack.enter_context(writer):
+        with writer:
             job = _Job(augmenter, source, to, writer, summary, repair, progress)
             job.fit(copy_gold=not only_new)
             job.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
