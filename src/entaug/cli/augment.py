@@ -62,15 +62,15 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
 
 
 def _run(args: argparse.Namespace) -> int:
+    from entaug.augmenters.combined import parse_methods
     from entaug.files.streams import is_stdout
-    from entaug.params import construct
     from entaug.workflows.augment import augment_file
     from entaug.workflows.common import check_apart
 
     check_apart([args.output, args.rejected], args.held_out)
     cls = args.method_class
     values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
-    augmenter = construct(cls, cls.info.name, values)
+    augmenter = parse_methods(args.method, **values)
     with output.show_progress(quiet=args.quiet) as progress:
         summary = augment_file(
             args.input,
@@ -89,11 +89,11 @@ def _run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         if sys.stderr.isatty():
             _print_examples(summary.examples)
-        _print_summary(summary)
+        _print_summary(summary, [filter_.name for filter_ in augmenter.filters_])
     return output.ExitCode.OK
 
 
-def _print_summary(summary: AugmentSummary) -> None:
+def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
     source = "standard input" if summary.input == "-" else summary.input
     output.print_message(f"read {source}: {summary.from_format}")
     output.print_file_notes(summary)
@@ -105,9 +105,10 @@ def _print_summary(summary: AugmentSummary) -> None:
     output.print_message(f"{summary.method}: {gold} in, {made}")
     for reason, count in statistics.missing.most_common():
         output.print_message(f"  not made: {count:,} ({reason})")
-    by_filter = {reason: count for reason, count in statistics.rejected.items() if ": " in reason}
+    rejected = statistics.rejected
+    by_filter = {r: rejected[r] for name in dict.fromkeys(filters) for r in rejected if r.startswith(f"{name}: ")}
     output.print_rejections(by_filter)
-    for reason, count in sorted(statistics.rejected.items()):
+    for reason, count in sorted(rejected.items()):
         redrawn = count - statistics.missing[reason]
         if redrawn > 0 and reason not in by_filter:
             output.print_message(f"  rejected and redrawn: {redrawn:,} ({reason})")

@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace) -> int:
         f"({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)"
     )
     if summary.repeated:
-        output.print_message(f"{output.quantity(summary.repeated, 'sentence')} equal to an earlier one")
+        output.print_message(f"{output.quantity(summary.repeated, 'sentence')} repeated from above")
     for label, count in sorted(counts.mentions.items()):
         output.print_message(f"  {label:<20} {count:>9,}")
     output.print_message(output.quantity(len(summary.faults), "fault") if summary.faults else "no faults")

@@ -18,6 +18,7 @@ from typing import Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
 from entaug.augmenters.run import Run
 from entaug.data import PLACEHOLDER, Sentence
@@ -91,7 +92,7 @@ class AugmentSummary:
 def augment_file(
     input: str | Path,
     output: str | Path,
-    augmenter: Augmenter,
+    augmenter: Augmenter | CombinedAugmenter,
     *,
     only_new: bool = False,
     force: bool = False,
@@ -109,7 +110,7 @@ def augment_file(
     Args:
         input: the gold training file, or ``"-"`` for standard input.
         output: the file for gold and augmented sentences, or ``"-"`` for standard output.
-        augmenter: the method; it is fitted on the input.
+        augmenter: the method, or several; fitted on the input.
         only_new: write the augmented sentences alone.
         force: replace an output that exists, and drop what another interrupted run left.
         repair: repair broken tag sequences of the input.
@@ -146,6 +147,14 @@ def augment_file(
         ) as (source, to),
         contextlib.ExitStack() as stack,
     ):
+        summary = AugmentSummary(
+            augmenter.name,
+            augmenter.signature,
+            str(input),
+            str(output),
+            source.dialect.describe(),
+            to.dialect.describe(),
+        )
         if is_stdout(output) or is_special(Path(output)):
             stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
             rejected_stream = stack.enter_context(atomic_file(rejected_path)) if rejected_path else None
@@ -160,14 +169,6 @@ def augment_file(
                 rejected=rejected_path,
                 finish=lambda draft: to.finish(draft, force=force),
             )
-        summary = AugmentSummary(
-            augmenter.name,
-            augmenter.signature,
-            str(input),
-            str(output),
-            source.dialect.describe(),
-            to.dialect.describe(),
-        )
         with writer:
             job = _Job(augmenter, source, to, writer, summary, repair, progress)
             job.fit(copy_gold=not only_new)
@@ -176,7 +177,7 @@ def augment_file(
     return summary
 
 
-def run_key(augmenter: Augmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
+def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
     """The key of a run: equal where an interrupted run can be resumed.
 
     Args:
@@ -198,7 +199,7 @@ def run_key(augmenter: Augmenter, source: OpenedFile, to: OpenedFile, *settings:
 class _Job:
     """One call of `augment_file`, with its files open."""
 
-    augmenter: Augmenter
+    augmenter: Augmenter | CombinedAugmenter
     source: OpenedFile
     to: OpenedFile
     writer: RunWriter

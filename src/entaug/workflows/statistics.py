@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from entaug.data import Sentence
@@ -60,7 +60,7 @@ class CorpusStatistics:
 
     def to_dict(self) -> dict[str, Any]:
         """The counts as plain values, for JSON."""
-        return asdict(self)
+        return {**vars(self), "mentions": dict(self.mentions)}
 
     @classmethod
     def from_dict(cls, counts: Mapping[str, Any]) -> Self:
