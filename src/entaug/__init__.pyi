@@ -22,6 +22,15 @@ from .augmenters.base import (
 from .augmenters.cassi.method import (
     CASSI as CASSI,
 )
+from .augmenters.combined import (
+    CombinedAugmenter as CombinedAugmenter,
+)
+from .augmenters.combined import (
+    augment as augment,
+)
+from .augmenters.combined import (
+    parse_methods as parse_methods,
+)
 from .augmenters.generative.aclm import (
     ACLM as ACLM,
 )
@@ -166,6 +175,7 @@ __all__ = [
     "AugmentedPair",
     "Augmenter",
     "Backtranslation",
+    "CombinedAugmenter",
     "ConstituencyReplacement",
     "Corpus",
     "CorpusStream",
@@ -190,6 +200,7 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "augment",
     "augment_file",
     "best_by_likelihood",
     "check_file",
@@ -202,6 +213,7 @@ __all__ = [
     "measure_quality",
     "paired_bootstrap",
     "pairwise_bertscore",
+    "parse_methods",
     "pseudo_log_likelihood",
     "read",
     "read_augmented",
