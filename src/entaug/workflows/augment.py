@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from entaug._version import __version__
+from entaug.augmented import provenance_of
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
@@ -317,7 +319,7 @@ class _Job:
         """Count an augmented sentence; note the columns in which its new words have a placeholder."""
         summary, (sentence, source, _) = self.summary, accepted
         summary.after.add(sentence)
-        if len(summary.examples) < _EXAMPLES and all(source is not shown.source for shown in summary.examples):
+        if len(summary.examples) < _EXAMPLES and self._is_varied(accepted):
             summary.examples.append(accepted)
         if sentence.columns:
             filled.update(
@@ -325,6 +327,14 @@ class _Job:
                 for name, values in sentence.columns.items()
                 if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
             )
+
+    def _is_varied(self, accepted: Accepted) -> bool:
+        """Whether a sentence has another source than the examples so far, and its method fewer than its share."""
+        examples = self.summary.examples
+        methods = [provenance_of(example.sentence).get("method") for example in examples]
+        share = ceil(_EXAMPLES / len(self.augmenter.name.split("+")))
+        is_new = all(accepted.source is not example.source for example in examples)
+        return is_new and methods.count(provenance_of(accepted.sentence).get("method")) < share
 
 
 class _NamedCorpus(Iterable[Sentence]):

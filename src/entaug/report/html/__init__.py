@@ -17,11 +17,11 @@ from entaug.augmented import AugmentedCorpus, read_augmented
 from entaug.augmenters import METHODS
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, read_beginning
+from entaug.progress import Progress
 from entaug.quality import Quality, measure_corpus
 from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
-from entaug.workflows.common import Progress, check_output
-from entaug.workflows.common import write_text
+from entaug.workflows.common import check_output, write_text
 
 __all__ = ["PageSummary", "Sorted", "page", "sort_inputs", "write_html_report"]
 
