@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import gzip
@@ -88,13 +89,39 @@ def test_one_bar_on_a_terminal() -> None:
         stderr=slave,
         env={**os.environ, "TERM": "xterm-256color"},
     ) as process:
+        os.close(slave)
+        seen = b""
+        with contextlib.suppress(OSError):  # Linux ends a terminal that nobody writes to any more with an error
+            while chunk := os.read(master, 100_000):
+                seen += chunk
         process.wait(timeout=60)
-    os.close(slave)
-    seen = os.read(master, 100_000)
     os.close(master)
     assert b"sentences" in seen
     assert b"/s" in seen
     assert b"wrote standard output" in seen
+    assert seen.count(b"  before  ") == seen.count(b"  after   ") == 3
+
+
+def test_quiet_prints_nothing(tmp_path: Path) -> None:
+    done = run("augment", TRAIN, "-m", "sis", "-o", str(tmp_path / "out.conll"), "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("methods", ["mr,sis", "mr:copies=2+sis"])
+def test_several_methods_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], methods: str) -> None:
+    out = tmp_path / "out.jsonl"
+    assert main(["augment", TRAIN, "-m", methods, "--seed", "3", "--only-new", "-o", str(out)]) == 0
+    assert "mr+sis: 100 gold sentences in" in capsys.readouterr().err
+    made = [(s.meta["entaug"]["method"], s.meta["entaug"]["signature"]) for s in entaug.read(out)]
+    assert {method for method, _ in made} == {"mr", "sis"}
+    assert all("|seed=3|" in signature for _, signature in made)
+    count = sum(method == "mr" for method, _ in made)
+    assert count > 150 if "copies" in methods else count <= 100
+    assert "unknown method 'mx'; did you mean 'mr'?" in fails(capsys, 2, "augment", TRAIN, "-m", "mx+sis")
+
+
+def test_an_unknown_command_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown command 'augmnt'; did you mean 'augment'?" in fails(capsys, 2, "augmnt", TRAIN)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +308,11 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
         (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a number from 0 to 1, not '1.5'"),
         (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer of at least 1, not '-1'"),
-        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: copies must be an integer of at least 1, not 'x'; see"),
+        (
+            ["augment", TRAIN, "-m", "mr", "--copies", "x"],
+            2,
+            "argument --copies: copies must be an integer of at least 1, not 'x'; see",
+        ),
         (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
         (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
         (["augment", TRAIN, "-m", "mr", "-o", "."], 3, "is a directory"),
