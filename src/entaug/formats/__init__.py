@@ -84,7 +84,8 @@ def _looked_for(path: Path) -> Format:
 def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
     """The options without those left out; one the format does not know is an error."""
     given = {name: value for name, value in options.items() if value is not None}
-    known = {parameter.name: parameter for parameter in parameters(type(format_.dialect()))}
+    dialect: Any = type(format_.dialect())
+    known = {parameter.name: parameter for parameter in parameters(dialect)}
     for name, value in given.items():
         if name not in known:
             raise ParameterError(
