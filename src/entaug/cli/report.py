@@ -41,14 +41,10 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 def _run(args: argparse.Namespace) -> int:
     if args.output.lower().endswith((".html", ".htm")):
         return _write_html(args)
-    from entaug.report.comparison import markdown_report, read_run_records
-    from entaug.report.html import sort_inputs
-    from entaug.workflows.common import check_apart, write_text
+    from entaug.workflows.report import classify_inputs, write_markdown_report
 
-    _check_markdown_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
-    records = (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in args.inputs)
-    check_apart([args.output], records)
-    write_text(markdown_report(read_run_records(args.inputs), by_type=args.by_type), args.output, force=args.force)
+    _check_markdown_options(args, classify_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
+    write_markdown_report(args.inputs, args.output, by_type=args.by_type, force=args.force)
     if args.json and args.output != "-":
         output.print_json({"output": args.output})
     elif args.output != "-":
@@ -68,7 +64,7 @@ def _check_markdown_options(args: argparse.Namespace, augmented: Sequence[str]) 
 
 
 def _write_html(args: argparse.Namespace) -> int:
-    from entaug.report.html import write_html_report
+    from entaug.workflows.report import write_html_report
 
     given = options.read_options(args)
     layout = {name: value for name, value in given["read_options"].items() if value is not None}
