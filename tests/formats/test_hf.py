@@ -197,9 +197,9 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"tokens": [["a"], ["b"]], "id": ["x", "x"]}, "row 2: id 'x' is that of line 1 too"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 9, "label": "X"}]]}, "out of range"),
     ({"tokens": [["a"]], "entities": [[{"start": -1, "end": 1, "label": "X"}]]}, "negative"),
-    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 1, "label": 5}]]}, "without label"),
-    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"spans": [[0]], "label": "X"}]]}, "must be a pair"),
     ({"tokens": [["a"]], "entities": [[None]], "x": [5]}, "column|none"),
 ]
