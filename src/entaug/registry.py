@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 # Distributions whose top-level module has another name.
 _MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+# Modules that come with another one.
+_INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -177,6 +179,7 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
         An error that names the extra of entaug that brings the module; None where no extra does.
     """
     missing = (error.name or "").partition(".")[0]
+    missing = _INSTALLED_WITH.get(missing, missing)
     found: dict[str, str] = {}
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
@@ -185,5 +188,5 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
             found[extra.strip(" \"'")] = name
     # "all" and "dev" list the packages of other extras.
-    extra = min(found, key=lambda extra: extra in ("all", "dev"), default=None)
-    return None if extra is None else MissingExtraError(found[extra], extra)
+    best = min(found, key=lambda extra: extra in ("all", "dev"), default=None)
+    return None if best is None else MissingExtraError(found[best], best)
