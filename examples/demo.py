@@ -47,7 +47,7 @@ def show(console: Console, name: str, path: Path, output: Path, wanted: int) -> 
     console.print(shown, style="dim", soft_wrap=True)
     subprocess.run([sys.executable, "-m", "entaug", *command], check=True)
     gold = {sentence.key: sentence for sentence in entaug.read(path)}
-    pairs = [(gold[made.meta["entaug"]["sources"][0]], made) for made in entaug.read(output)]
+    pairs = [(gold[made.fields["entaug"]["sources"][0]], made) for made in entaug.read(output)]
     short = [(source, made) for source, made in pairs if 6 < len(source) < 26 and source.mentions]
     for source, made in short[:: max(1, len(short) // wanted)][:wanted]:
         console.print(Text("  before  ", "dim") + coloured(source), soft_wrap=True)

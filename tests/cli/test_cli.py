@@ -168,7 +168,7 @@ def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:
 def test_provenance_comments_come_back(tmp_path: Path) -> None:
     out = tmp_path / "out.conll"
     assert main(["augment", TRAIN, "-m", "sis", "--only-new", "--provenance", "-o", str(out)]) == 0
-    assert all(s.meta["entaug"]["method"] == "sis" for s in entaug.read(out))
+    assert all(s.fields["entaug"]["method"] == "sis" for s in entaug.read(out))
 
 
 def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
@@ -320,7 +320,7 @@ def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFix
         assert "--repair" in said
     assert [p.name for p in tmp_path.iterdir()] == ["bad.conll"]
     assert main(["augment", str(path), "-m", "mr", "--repair", "-o", str(tmp_path / "out.conll")]) == 0
-    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+    assert "repaired: 1 (I- that continues no mention)" in capsys.readouterr().err
 
 
 def test_no_mentions_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -433,7 +433,7 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     assert "1 sentence repeated from above" in err
     assert "3 faults" in err
     assert main(["check", str(path), "--repair"]) == 1
-    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+    assert "repaired: 1 (I- that continues no mention)" in capsys.readouterr().err
 
 
 def test_convert_between_formats_and_schemes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

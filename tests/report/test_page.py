@@ -19,7 +19,7 @@ import entaug
 from conftest import ROOT
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.quality import Quality
 from entaug.report.comparison import parts_of, read_run_records
@@ -41,7 +41,9 @@ NEW = sentence(
     "Ada met Cy in Oslo .",
     *(("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5)),
     id="g1/mr-1",
-    meta=told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25),
+    **split_fields(
+        told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25)
+    ),
 )
 
 
@@ -76,7 +78,8 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     # The frame loses "old car" (2-4) for "car of my aunt" (1-5); comparing words would take "car" for what stayed.
     keeps, gives = sentence("the very old car stopped"), sentence("a car of my aunt hid")
     made = sentence(
-        "the very car of my aunt stopped", meta=told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])
+        "the very car of my aunt stopped",
+        **split_fields(told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])),
     )
     source, other = (keeps, gives) if frame == 0 else (gives, keeps)
     found = changes(AugmentedPair(made, source, (other,)))
@@ -87,7 +90,7 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     assert found.made == ((2, 6, "graft"),)
     assert found.changed == pytest.approx(4 / 7)
     # Edited by hand since: then the words are compared.
-    edited = Sentence(["A", *made.tokens[1:]], meta=made.meta)
+    edited = Sentence(["A", *made.tokens[1:]], **split_fields(made.fields))
     assert {kind for _, _, kind in changes(AugmentedPair(edited, source, (other,))).made} <= {"new", "moved"}
 
 
@@ -97,7 +100,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         {"category": "NP", "out": [4, 5], "from": "two", "into": [0, 2]},
         {"category": "NP", "out": [0, 2], "from": "one", "into": [1, 2]},
     ]
-    made = sentence("y c d v w", meta=told(method="cr", sources=["s", "two", "one"], grafts=grafts))
+    made = sentence("y c d v w", **split_fields(told(method="cr", sources=["s", "two", "one"], grafts=grafts)))
     found = changes(AugmentedPair(made, sentence("a b c d e"), (two, one)))
     assert found.made == ((0, 1, "graft"), (3, 5, "graft"))
     assert [side.marks for side in found.sides] == [
@@ -106,7 +109,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         ((1, 2, "graft"),),
     ]
     for broken in ([{"out": [0, 9], "from": "one", "into": [1, 2]}], ["?"], [{"out": [0, 1], "from": "none"}]):
-        faulty = made.with_(meta=told(method="cr", sources=["s", "two", "one"], grafts=broken))
+        faulty = made.with_(**split_fields(told(method="cr", sources=["s", "two", "one"], grafts=broken)))
         assert {kind for _, _, kind in changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).made} <= {
             "new",
             "moved",
@@ -148,7 +151,9 @@ def test_the_digest_names_the_data() -> None:
     "token", ["<script>", "</script>", "<!--", "-->", "]]>", '"', "'", "\\", "\u2028", "\u2029", "😀", "אב", "\ud800"]
 )
 def test_text_is_data(token: str) -> None:
-    nasty = Sentence([token], [Mention(f"L{token}", [(0, 1)])], id=token, meta=told(method=token, signature=token))
+    nasty = Sentence(
+        [token], [Mention(f"L{token}", [(0, 1)])], id=token, **split_fields(told(method=token, signature=token))
+    )
     found = shown(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
     assert not set("<>&\u2028\u2029") & set(found.json)
     data = json.loads(found.json)

@@ -170,7 +170,10 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "is not a review"),
         ('{"entaug": "review", "version": 1}', "is not a review"),
-        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2 of the review format, and this entaug reads version 1"),
+        (
+            '{"entaug": "review", "version": 2, "decisions": []}',
+            "version 2 of the review format, and this entaug reads version 1",
+        ),
         ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is not an object"),
         ('{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "zz"}]}', "decision 1 has no fingerprint"),
         (
@@ -223,7 +226,7 @@ def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
     jobs.augment_file(TRAIN, out, entaug.create_augmenter("sis"))
     everything = list(entaug.read(out))
-    new = [sentence for sentence in everything if "entaug" in sentence.meta]
+    new = [sentence for sentence in everything if sentence.provenance is not None]
     review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
     command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
     subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)

@@ -322,7 +322,7 @@ class Augmenter(abc.ABC):
 
         Yields:
             At most `copies` sentences per gold sentence, each with an id of its own and its provenance in
-            ``meta["entaug"]``.
+            `Sentence.provenance`.
 
         Raises:
             ParameterError: a parameter cannot be, or the method must be fitted first.

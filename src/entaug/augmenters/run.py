@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -20,16 +20,12 @@ from entaug.augmenters.base import (
 )
 from entaug.corpus import SentenceKeys
 from entaug.data import Sentence
+from entaug.provenance import Provenance
 from entaug.rng import Streams
 
 __all__ = ["REVIEWED", "Carried", "Put", "Run"]
 
 REVIEWED = Rejection("rejected in review", final=True)
-
-# What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
-_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields", "_brat"))
-
-_NOTHING: Mapping[str, Any] = {}
 
 Carried = Callable[[Sentence], Sentence]
 Put = Callable[[Sentence, Sentence], bool]
@@ -182,7 +178,7 @@ class Run:
         for draft in drafts:
             if self._put_refused:
                 for number, (refused, reason) in enumerate(draft.refused, start=1):
-                    self._put_refused(self._signed(refused, draft, f"rejected-{number}", {"rejected": reason}))
+                    self._put_refused(self._signed(refused, draft, f"rejected-{number}", reason))
             result = draft.result
             if result is None:
                 tally.missing[draft.reason] += 1
@@ -204,26 +200,14 @@ class Run:
         tally.made += len(kept)
         return kept
 
-    def _signed(self, result: Sentence, draft: _Draft, mark: str = "", more: Mapping[str, Any] = _NOTHING) -> Sentence:
-        own = result.meta.get("entaug") if result.meta is not draft.source.meta else None
-        meta = {name: value for name, value in draft.source.meta.items() if name not in _OF_THE_TEXT}
-        meta["entaug"] = {
-            "method": self._method,
-            "signature": self._signature,
-            **(own or {}),
-            # A method that mixes sentences names the other sources.
-            "sources": [draft.key, *((own or {}).get("sources", ()))],
-            "copy": draft.copy,
-            **more,
-        }
-        return Sentence(
-            result.tokens,
-            result.mentions,
-            f"{self._name(draft)}/{mark}" if mark else self._name(draft),
-            meta,
-            result.columns,
-            result.spaces,
+    def _signed(self, result: Sentence, draft: _Draft, mark: str = "", rejected: str | None = None) -> Sentence:
+        own = result.provenance or Provenance()
+        provenance = Provenance(
+            self._method, self._signature, (draft.key, *own.sources), draft.copy, own.details, rejected
         )
+        name = f"{self._name(draft)}/{mark}" if mark else self._name(draft)
+        meta, columns = draft.source.meta, result.columns
+        return Sentence(result.tokens, result.mentions, name, meta, columns, result.spaces, provenance=provenance)
 
     def _name(self, draft: _Draft) -> str:
         """An id that no sentence of the corpus has; one is taken where the corpus was made by the same method."""

@@ -237,7 +237,7 @@ def tokens_beside(value: Any, text: str, reading: Reading) -> list[Span] | None:
 
 def is_augmented(sentence: Sentence) -> bool:
     """Whether a sentence was made from another, so that what a tool said of that one is no longer true."""
-    return "entaug" in sentence.meta
+    return sentence.provenance is not None
 
 
 def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
@@ -288,14 +288,14 @@ def refuse_gaps(sentence: Sentence, title: str) -> None:
 
 def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]] | None:
     """What is said of each mention besides, where it is of these mentions."""
-    said = sentence.meta.get(ENTITY_FIELDS)
+    said = sentence.fields.get(ENTITY_FIELDS)
     fits = type(said) is list and len(said) == len(sentence.mentions) and all(type(one) is dict for one in said)
     return said if fits else None
 
 
 def left_over(sentence: Sentence, record: dict[str, Any], but: Collection[str] = ()) -> None:
     """Add the fields of a sentence to its record, where they do not stand in the way of others."""
-    for key, value in sentence.meta.items():
+    for key, value in sentence.fields.items():
         if key not in record and key not in but and key not in (BEFORE, ENTITY_FIELDS):
             record[key] = value
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, are_columns
 
@@ -70,7 +70,7 @@ def sentence_of(
     if any(extras):
         order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
         meta[ENTITY_FIELDS] = [extras[i] for i in order]
-    return Sentence(tokens, mentions, name, meta, columns, spaces)
+    return Sentence(tokens, mentions, name, columns=columns, spaces=spaces, **split_fields(meta))
 
 
 def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
         found["text"] = sentence.text
     if sentence.columns:
         found["columns"] = dict(sentence.columns)
-    for name, value in sentence.meta.items():
+    for name, value in sentence.fields.items():
         if name not in own and not (name == ENTITY_FIELDS and extras_of(sentence) is not None):
             found.setdefault(name, value)
     return found
@@ -95,7 +95,7 @@ def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
 
 def extras_of(sentence: Sentence) -> list[dict[str, Any]] | None:
     """What else is known of each mention, where that is one object a mention."""
-    extras = sentence.meta.get(ENTITY_FIELDS)
+    extras = sentence.fields.get(ENTITY_FIELDS)
     if type(extras) is not list or len(extras) != len(sentence.mentions):
         return None
     return extras if all(type(extra) is dict for extra in extras) else None

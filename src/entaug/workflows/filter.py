@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from entaug.filters import Filter, create_filters, judge_all
 from entaug.formats import OpenedFile, find, open_file, read_each, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
+from entaug.provenance import Provenance
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     STDOUT,
@@ -98,7 +99,7 @@ def filter_file(
         output: where what is kept goes, or ``"-"``.
         filters: what judges: filters, or what `entaug.filters.create_filters` makes some of.
         gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
-        rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
+        rejected: where the others go, as JSON lines, each with why in ``entaug.rejected``; a file.
         review: what was decided in a report (see `entaug.report.review`): what was rejected there is left out.
         lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
         force: replace files that exist.
@@ -149,7 +150,7 @@ def filter_file(
             known = None
             if gold is not None:
                 known = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-            if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
+            if any(s.provenance for s in sentences) and not getattr(to.dialect, "provenance", True):
                 # Comments of a CoNLL file that the input has, so that the output has them too.
                 to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
             pairs = pair_with_sources(sentences, known)
@@ -183,8 +184,8 @@ def filter_file(
 
 def _source(pair: AugmentedPair) -> Sentence | None:
     """What a sentence was made of; what was written from nothing was made of nothing."""
-    own = pair.augmented.meta.get("entaug")
-    return None if isinstance(own, dict) and own.get("unconditioned") else pair.source
+    own = pair.augmented.provenance
+    return None if own and own.details.get("unconditioned") else pair.source
 
 
 def _check_sources(
@@ -239,8 +240,7 @@ def _write(
             out = stack.enter_context(atomic_file(aside))
             for sentence, reason in zip(sentences, reasons, strict=True):
                 if reason is not None:
-                    own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
-                    told = sentence.with_(meta={**sentence.meta, "entaug": own})
+                    told = sentence.with_(provenance=replace(sentence.provenance or Provenance(), rejected=reason))
                     out.write(encode_text(lines.dump(told, lines.dialect()), first=False))
         if isinstance(to.format, BufferedFormat):
             write_buffered(to.format, to.dialect, good, Path(output), force=force)

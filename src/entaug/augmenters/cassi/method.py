@@ -17,6 +17,7 @@ from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, Maske
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.provenance import Provenance
 from entaug.rng import Streams
 from entaug.scoring.candidate_selection import CandidateSet, Selection, count_words, decide, select_best_left_to_right
 
@@ -292,7 +293,7 @@ class CASSI(Augmenter):
             return _NO_SUBTREE
         if len(made) < self._least:
             return _SHORT._replace(final=False)
-        return made.with_(meta={"entaug": {"fallback": MentionReplacement.info.name}})
+        return made.with_(provenance=Provenance(details={"fallback": MentionReplacement.info.name}))
 
     def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
         """The exchanges that give new sentences, each once."""
@@ -373,7 +374,6 @@ class CASSI(Augmenter):
         candidate = pair.candidates[verdict.chosen]
         one, other = (self.pool_[number].sentence for number in (pair.one, pair.other))
         told = {
-            "sources": [other.key],
             "frame": candidate.frame,
             "role": candidate.role,
             "out": list(candidate.out),
@@ -384,7 +384,7 @@ class CASSI(Augmenter):
             "rank": verdict.best.index(verdict.chosen) + 1,
             "candidates": len(pair.candidates),
         }
-        return candidate.sentence.with_(meta={"entaug": told})
+        return candidate.sentence.with_(provenance=Provenance(sources=(other.key,), details=told))
 
 
 class _Gold(NamedTuple):

@@ -14,6 +14,7 @@ from entaug.backends.protocols import Generator
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces
 
 __all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
@@ -133,4 +134,4 @@ def rewritten(
     """A source with all its tokens replaced."""
     spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
     made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return made.with_(meta={"entaug": dict(told)})
+    return made.with_(provenance=Provenance.from_dict(told))

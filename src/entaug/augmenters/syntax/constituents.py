@@ -15,6 +15,7 @@ from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import ParameterError
+from entaug.provenance import Provenance
 from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
@@ -211,8 +212,8 @@ class ConstituencyReplacement(Augmenter):
                 break
         if not edits:
             return None
-        sources = list(dict.fromkeys(one["from"] for one in told))
-        return sentence.edit(edits).with_(meta={"entaug": {"sources": sources, "grafts": told}})
+        sources = tuple(dict.fromkeys(str(one["from"]) for one in told))
+        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": told}))
 
     def _donor(self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random) -> _Phrase | None:
         """A phrase of another sentence that does not say the same."""
@@ -250,8 +251,10 @@ class ConstituencyReplacement(Augmenter):
                     verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):
                     one = drawn[j][verdict.best[0]]
-                    own = {**one.meta["entaug"], "lm_score": round(verdict.score, 4), "candidates": len(drawn[j])}
-                    chosen[j] = one.with_(meta={"entaug": own})
+                    own = (one.provenance or Provenance()).with_details(
+                        lm_score=round(verdict.score, 4), candidates=len(drawn[j])
+                    )
+                    chosen[j] = one.with_(provenance=own)
                 part, size = [], 0
         return chosen
 

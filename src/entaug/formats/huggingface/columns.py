@@ -96,7 +96,7 @@ def _texts(rows: Sequence[Sentence], rest: Sequence[dict[str, Any]]) -> list[str
     for sentence, more in zip(rows, rest, strict=True):
         if sentence.spaces is None:
             # A text that is not that of the tokens is a field.
-            held = sentence.meta.get("text")
+            held = sentence.fields.get("text")
             texts.append(held if isinstance(held, str) else None)
             continue
         texts.append(sentence.text)
@@ -116,7 +116,7 @@ def _further(rows: Sequence[Sentence], taken: Iterable[str], rest: Sequence[dict
                 more.setdefault("columns", {})[name] = list(values)
             else:
                 found.setdefault(name, [None] * len(rows))[i] = list(values)
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             told = name == "text" and sentence.spaces is None and isinstance(value, str)
             if name in ("entaug", ENTITY_FIELDS) or name in of_tokens or (name in taken and not told):
                 more.setdefault(name, value)

@@ -116,9 +116,9 @@ class _Tables(BufferedFormat, abc.ABC):
                 raise
         try:
             held = [*sentence.tokens, *(m.label for m in mentions), sentence.id or "", *(sentence.spaces or ())]
-            "".join([*held, *sentence.columns, *sentence.meta]).encode()
+            "".join([*held, *sentence.columns, *sentence.fields]).encode()
             "".join(value for values in sentence.columns.values() for value in values).encode()
-            json.dumps(dict(sentence.meta))
+            json.dumps(dict(sentence.fields))
         except (TypeError, ValueError, RecursionError) as error:
             raise LossError(f"cannot be written ({error})", path=path) from None
 

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
@@ -338,7 +338,8 @@ def _sentence(
         columns |= {name: tuple(values) for name, values in more.items()}
         del meta["columns"]
     spaces = _spaces(tokens, meta)
-    return Sentence(tokens, mentions, None if id_ is None else str(id_), meta, columns, spaces)
+    sentence_id = None if id_ is None else str(id_)
+    return Sentence(tokens, mentions, sentence_id, columns=columns, spaces=spaces, **split_fields(meta))
 
 
 def _is_missing(value: Any) -> bool:

@@ -121,7 +121,7 @@ class Bartner:
     def lost(self, sentence: Sentence, dialect: BartnerDialect) -> list[str]:
         """All but tokens and mentions."""
         del dialect
-        lost = [f"field {name!r}" for name in sentence.meta] + [f"column {name!r}" for name in sentence.columns]
+        lost = [f"field {name!r}" for name in sentence.fields] + [f"column {name!r}" for name in sentence.columns]
         return lost + ["id"] * (sentence.id is not None) + ["text"] * (sentence.spaces is not None)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_line_chunks
@@ -120,7 +120,7 @@ class BartnerNested(BufferedFormat):
         del dialect
         lost = [f"column {name!r}" for name in sentence.columns] + ["text"] * (sentence.spaces is not None)
         no_place = (_OWN - {"entaug"}) | {ENTITY_FIELDS}
-        return lost + [f"field {name!r}" for name in sentence.meta if name in no_place]
+        return lost + [f"field {name!r}" for name in sentence.fields if name in no_place]
 
 
 def _of_document(line: str, number: int, count: int, path: str, reading: Reading) -> Iterator[Sentence]:
@@ -159,7 +159,7 @@ def _of_document(line: str, number: int, count: int, path: str, reading: Reading
                 meta[DOCUMENT] = [f"#{count}" if key is None else str(key), begin]
             if made[i] is not None:
                 meta["entaug"] = made[i]
-            sentence = Sentence(tokens, mentions, ids[i], meta)
+            sentence = Sentence(tokens, mentions, ids[i], **split_fields(meta))
         except InputError as error:
             error.message = f"sentence {i + 1} of the document: {error.message}"
             error.path, error.line = path, number
@@ -236,7 +236,7 @@ def _once(sentence: Sentence, number: int, path: str, reading: Reading, seen: di
 
 def _record(document: list[Sentence]) -> dict[str, Any]:
     """The object of a document."""
-    told = document[0].meta.get(DOCUMENT)
+    told = document[0].fields.get(DOCUMENT)
     key = told[0] if isinstance(told, list) and told and len(document) > 1 else document[0].id
     ids = [sentence.id for sentence in document]
     if not any(ids):
@@ -245,12 +245,12 @@ def _record(document: list[Sentence]) -> dict[str, Any]:
     record["sentences"] = [sentence.tokens for sentence in document]
     record["ners"] = [[[m.start, m.end - 1, m.label] for m in sentence.mentions] for sentence in document]
     for sentence in document:
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             if name not in _OWN and name not in _NOT_WRITTEN:
                 record.setdefault(name, value)
     if ids != _regular_ids(key, len(document)):
         record["ids"] = ids
-    made = [sentence.meta.get("entaug") for sentence in document]
+    made = [sentence.fields.get("entaug") for sentence in document]
     if any(one is not None for one in made):
         record["entaug"] = made
     return record

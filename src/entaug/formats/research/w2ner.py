@@ -108,7 +108,7 @@ class W2ner(BufferedFormat):
     def lost(self, sentence: Sentence, dialect: W2nerDialect) -> list[str]:
         """Fields of others that have the names of tokens and mentions."""
         del dialect
-        return [f"field {name!r}" for name in sentence.meta if name in _OWN]
+        return [f"field {name!r}" for name in sentence.fields if name in _OWN]
 
 
 def _records(path: Path) -> list[Any]:
@@ -186,5 +186,5 @@ def _record(sentence: Sentence) -> dict[str, Any]:
         if extras:
             entity |= {name: value for name, value in extras[i].items() if name not in _OF_MENTION}
         entities.append(entity)
-    own = _OWN | _OF_PLACES if "entaug" in sentence.meta else _OWN
+    own = _OWN | _OF_PLACES if sentence.provenance is not None else _OWN
     return {"sentence": sentence.tokens, "ner": entities, **fields(sentence, own)}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError
 from entaug.files.streams import read_bytes
 from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
@@ -166,7 +166,8 @@ class Bin:
         name = data.pop("id", None)
         if name is not None and type(name) is not str:
             name = str(name) if type(name) is int else None
-        return Sentence(tokens.tokens, tuple(m for m, _ in found), name, meta, columns, tokens.spaces)
+        mentions = tuple(m for m, _ in found)
+        return Sentence(tokens.tokens, mentions, name, columns=columns, spaces=tokens.spaces, **split_fields(meta))
 
     def _meta(self, i: int, reading: Reading) -> tuple[dict[str, Any], dict[str, Any]]:
         """The fields of a document, and what is ours in its user_data."""

@@ -181,7 +181,7 @@ class DocBinFormat(BufferedFormat):
 def _user_data(sentence: Sentence, kept: Sequence[int], rest: Mapping[str, Any]) -> dict[Any, Any]:
     """What spaCy has no other place for."""
     data: dict[Any, Any] = {} if sentence.id is None else {"id": sentence.id}
-    for name, value in sentence.meta.items():
+    for name, value in sentence.fields.items():
         elsewhere = (
             (name == "cats" and _cats(sentence))
             or (name == BEFORE and sentence.spaces is not None)
@@ -189,17 +189,17 @@ def _user_data(sentence: Sentence, kept: Sequence[int], rest: Mapping[str, Any])
         )
         if name not in (*OURS, OTHERS) and not elsewhere:
             data[name] = plain(value)
-    others = sentence.meta.get(OTHERS)
+    others = sentence.fields.get(OTHERS)
     for pair in others if isinstance(others, list) else ():
         # ("._.", name, start, end): what is said of characters says nothing any more once words were changed.
         if isinstance(pair, list) and len(pair) == 2:
             key = tuple(pair[0]) if isinstance(pair[0], list) else pair[0]
-            if "entaug" not in sentence.meta or not isinstance(key, tuple) or key[2:] == (None, None):
+            if sentence.provenance is None or not isinstance(key, tuple) or key[2:] == (None, None):
                 data[key] = plain(pair[1])
     if rest:
         data["columns"] = dict(rest)
-    elif "columns" in sentence.meta:
-        data["columns"] = plain(sentence.meta["columns"])
+    elif "columns" in sentence.fields:
+        data["columns"] = plain(sentence.fields["columns"])
     if kept:
         data[KEPT] = list(kept)
     return data
@@ -214,7 +214,7 @@ def _check_kept(sentence: Sentence) -> None:
 
 def _cats(sentence: Sentence) -> dict[str, float]:
     """The categories of a document."""
-    cats = sentence.meta.get("cats")
+    cats = sentence.fields.get("cats")
     return dict(cats) if isinstance(cats, dict) and are_cats(cats) else {}
 
 
@@ -316,7 +316,7 @@ class _Writer:
 
     def _spans(self, sentence: Sentence, words: Words) -> list[tuple[int, int, int, int, int]]:
         """The mentions by words: start, end, and the numbers of label, kb_id and id."""
-        said = sentence.meta.get(ENTITY_FIELDS)
+        said = sentence.fields.get(ENTITY_FIELDS)
         extras = said if isinstance(said, list) and len(said) == len(sentence.mentions) else None
         spans = []
         for k, mention in enumerate(sentence.mentions):

@@ -143,7 +143,7 @@ def annotation_of(sentence: Sentence) -> Annotation:
     rest: dict[str, list[str]] = {}
     stale = []
     for name, values in sentence.columns.items():
-        if name in _TREE and "entaug" in sentence.meta:
+        if name in _TREE and sentence.provenance is not None:
             stale.append(name)
         elif name in COLUMNS and _fits(name, values):
             native[name] = ["" if value == PLACEHOLDER else value for value in values]

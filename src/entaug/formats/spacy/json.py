@@ -245,8 +245,8 @@ class SpacyJson(BufferedFormat):
         found = ["trees of augmented sentences"] if annotation_of(sentence).stale else []
         if dialect.form == "tuples":
             found += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
-            if not dialect.fields and unknown_in(sentence.meta):
-                found.append("provenance and fields" if "entaug" in sentence.meta else "fields")
+            if not dialect.fields and unknown_in(sentence.fields):
+                found.append("provenance and fields" if sentence.provenance is not None else "fields")
         return found
 
 

@@ -18,7 +18,7 @@ from operator import sub
 from typing import Any, NamedTuple
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Cutting, Text, cut, documents, joined
@@ -211,7 +211,16 @@ def _sentence(
     order = sorted(found, key=lambda m: (m.spans, m.label))
     if any(found.values()):
         meta[ENTITY_FIELDS] = [found[mention] for mention in order]
-    return (Sentence(tokens.tokens, order, text.id, meta, columns_of(columns, tokens), tokens.spaces),)
+    return (
+        Sentence(
+            tokens.tokens,
+            order,
+            text.id,
+            columns=columns_of(columns, tokens),
+            spaces=tokens.spaces,
+            **split_fields(meta),
+        ),
+    )
 
 
 def _solid(words: Sequence[str]) -> list[str]:
@@ -285,7 +294,9 @@ def records(sentences: Iterable[Sentence], layout: Layout) -> Iterator[Any]:
     if layout.form == "docs":
         yield from (_to_doc(sentence, layout) for sentence in sentences)
     elif layout.form == "tuples":
-        yield from (_to_tuple(joined(group), layout, made="entaug" in group[0].meta) for group in documents(sentences))
+        yield from (
+            _to_tuple(joined(group), layout, made=group[0].provenance is not None) for group in documents(sentences)
+        )
     else:
         yield from to_training(sentences, layout.scheme)
 
@@ -300,7 +311,7 @@ def _spans(mentions: Sequence[tuple[int, int, str, Mapping[str, Any]]], layout: 
 
 
 def _extras(sentence: Sentence) -> list[Mapping[str, Any]]:
-    said = sentence.meta.get(ENTITY_FIELDS)
+    said = sentence.fields.get(ENTITY_FIELDS)
     fine = isinstance(said, list) and len(said) == len(sentence.mentions) and all(isinstance(one, dict) for one in said)
     return said if fine and isinstance(said, list) else [{}] * len(sentence.mentions)
 
@@ -314,7 +325,7 @@ def _to_doc(sentence: Sentence, layout: Layout) -> dict[str, Any]:
     starts = [0, *accumulate(sizes)]
     ends = [start + len(word) for start, word in zip(starts, words.words, strict=False)]
     annotation = annotation_of(sentence)
-    meta = {name: value for name, value in sentence.meta.items() if name not in (ENTITY_FIELDS, BEFORE)}
+    meta = {name: value for name, value in sentence.fields.items() if name not in (ENTITY_FIELDS, BEFORE)}
     groups = None if "entaug" in meta else meta.get("spans")  # said by characters, which are others now
     mentions = [
         (starts[words.places[m.start]], ends[words.places[m.end - 1]], m.label, extra)

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import BEFORE, DOCUMENT
@@ -56,7 +56,7 @@ def with_more(sentence: Sentence, more: Any) -> Sentence:
         for values in more.values()
     )
     if not fine:
-        return sentence.with_(meta={**sentence.meta, "columns": more})
+        return sentence.with_fields({**sentence.fields, "columns": more})
     return sentence.with_(columns={**sentence.columns, **{name: tuple(values) for name, values in more.items()}})
 
 
@@ -140,7 +140,7 @@ def from_training(record: Mapping[str, Any], scheme: str, reading: Reading) -> I
                 if found.counts[m.start] < found.counts[m.end]
             ]
             columns = columns_of(token_columns(sentence["tokens"], reading), found)
-            made = Sentence(found.tokens, mentions, said, meta, columns, found.spaces)
+            made = Sentence(found.tokens, mentions, said, columns=columns, spaces=found.spaces, **split_fields(meta))
             yield with_more(made, sentence.get("columns"))
 
 
@@ -191,8 +191,8 @@ def to_training(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str
 
     def origin(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered
-        told = sentence.meta.get(PARAGRAPH)
-        fine = isinstance(told, list) and len(told) == 2 and "entaug" not in sentence.meta
+        told = sentence.fields.get(PARAGRAPH)
+        fine = isinstance(told, list) and len(told) == 2 and sentence.provenance is None
         return (True, type(told[0]).__name__, told[0]) if fine and isinstance(told, list) else (False, "", number)
 
     for (kept, _, origin_name), group in groupby(enumerate(sentences), key=origin):
@@ -201,7 +201,7 @@ def to_training(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str
         record: dict[str, Any] = {} if name is None else {"id": name}
         record["paragraphs"] = []
         number = 0
-        for _, members in groupby(own, key=lambda s: s.meta[PARAGRAPH][1] if kept else None):
+        for _, members in groupby(own, key=lambda s: s.fields[PARAGRAPH][1] if kept else None):
             raw: list[str] = []
             made: list[dict[str, Any]] = []
             paragraph: dict[str, Any] = {"raw": None, "sentences": made}
@@ -221,7 +221,7 @@ def to_training(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str
                 if rest:
                     made[-1]["columns"] = rest
                 into = made[-1] if len(made) > 1 else paragraph
-                for key, value in sentence.meta.items():
+                for key, value in sentence.fields.items():
                     if key == "cats":
                         # Where they are none spaCy would fail on them, and does not look.
                         fine = isinstance(value, dict) and len(made) == 1

@@ -156,7 +156,7 @@ class Doccano(TextLines):
         if not dialect.objects and said is not None:
             lost += sorted({f"field {key!r} of mentions" for extra in said for key in extra})
         taken = {dialect.text, dialect.field, *(("tokens",) if dialect.tokens else ())}
-        return lost + [f"field {key!r}" for key in sentence.meta if key in taken]
+        return lost + [f"field {key!r}" for key in sentence.fields if key in taken]
 
 
 def _field(record: Mapping[str, Any], dialect: DoccanoDialect) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_line_chunks
@@ -136,8 +136,8 @@ class Gliner(BufferedFormat):
         """Columns, what is said of mentions besides, fields whose names are taken, spaces that tokens hide."""
         del dialect
         lost = [f"column {name!r}" for name in sentence.columns]
-        lost += ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
-        lost += [f"field {key!r}" for key in ("tokenized_text", "ner") if key in sentence.meta]
+        lost += ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
+        lost += [f"field {key!r}" for key in ("tokenized_text", "ner") if key in sentence.fields]
         if sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
             lost.append("text")
         return lost
@@ -188,7 +188,7 @@ def _sentence(record: dict[str, Any], reading: Reading) -> Sentence:
         spaces = align_spaces(tokens, meta["text"])
         if spaces is not None:
             del meta["text"]
-    sentence = Sentence(tuple(tokens), tuple(mentions), name_of(record), meta, spaces=spaces)
+    sentence = Sentence(tuple(tokens), tuple(mentions), name_of(record), spaces=spaces, **split_fields(meta))
     if type(meta.get("relations")) is list and tuple(given) != sentence.mentions:
         meta["relations"] = [_renumbered(relation, given, sentence.mentions) for relation in meta["relations"]]
     return sentence
@@ -205,9 +205,9 @@ def _record(sentence: Sentence) -> str:
     record: dict[str, Any] = {} if sentence.id is None else {"id": number_or_name(sentence.id)}
     record["tokenized_text"] = sentence.tokens
     record["ner"] = [(mention.start, mention.end - 1, mention.label) for mention in sentence.mentions]
-    if sentence.spaces is not None and "text" not in sentence.meta:
+    if sentence.spaces is not None and "text" not in sentence.fields:
         record["text"] = sentence.text
-    if BEFORE in sentence.meta:
-        record[BEFORE] = sentence.meta[BEFORE]
+    if BEFORE in sentence.fields:
+        record[BEFORE] = sentence.fields[BEFORE]
     left_over(sentence, record, _OF_THE_SOURCE if is_augmented(sentence) else ())
     return written(record, sentence.key)

@@ -167,7 +167,7 @@ class LabelStudio(BufferedFormat):
                     copy += 1
                     name = f"{wanted}-{copy}"
                 names.add(name)
-                augmented = any("entaug" in sentence.meta for sentence in group)
+                augmented = any(sentence.provenance is not None for sentence in group)
                 task = (_min if dialect.layout == "min" else _task)(text, name, dialect, augmented)
                 yield written(task, name)
 
@@ -176,7 +176,7 @@ class LabelStudio(BufferedFormat):
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
         """Columns, and fields whose names are taken."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
-        lost = [f"field {key!r}" for key in sentence.meta if key in taken]
+        lost = [f"field {key!r}" for key in sentence.fields if key in taken]
         return [f"column {name!r}" for name in sentence.columns] + lost
 
 

@@ -156,8 +156,8 @@ class Prodigy(TextLines):
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
         """Columns, and fields whose names are taken."""
         del dialect
-        lost = [f"field {key!r}" for key in ("text", "tokens", "spans") if key in sentence.meta]
-        if OF_TOKENS in sentence.meta and not _are_fields(sentence.meta[OF_TOKENS], len(sentence)):
+        lost = [f"field {key!r}" for key in ("text", "tokens", "spans") if key in sentence.fields]
+        if OF_TOKENS in sentence.fields and not _are_fields(sentence.fields[OF_TOKENS], len(sentence)):
             lost.append("fields of tokens")
         return [f"column {name!r}" for name in sentence.columns] + lost
 
@@ -201,7 +201,7 @@ def _tokens(
     sentence: Sentence, text: str, bounds: Sequence[Span], dialect: ProdigyDialect
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The tokens of a text with white space among them, and the number of each of ours there."""
-    said = sentence.meta.get(OF_TOKENS)
+    said = sentence.fields.get(OF_TOKENS)
     if is_augmented(sentence) or not _are_fields(said, len(bounds)):
         said = None
     tokens: list[dict[str, Any]] = []

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
-from entaug.augmented import AugmentedPair
+from entaug.augmented import AugmentedPair, provenance_of
 from entaug.data import Sentence, Span
 
 __all__ = ["ANEW", "Changes", "Mark", "Side", "changes"]
@@ -75,8 +75,7 @@ def changes(pair: AugmentedPair) -> Changes:
 
 
 def _provenance(pair: AugmentedPair) -> Mapping[str, Any]:
-    own = pair.augmented.meta.get("entaug")
-    return own if isinstance(own, Mapping) else {}
+    return provenance_of(pair.augmented)
 
 
 def _span(value: object, length: int) -> Span | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from entaug.augmented import AugmentedCorpus, AugmentedPair
+from entaug.augmented import AugmentedCorpus, AugmentedPair, provenance_of
 from entaug.data import Sentence
 from entaug.report.html.changes import Changes, changes
 
@@ -130,7 +130,7 @@ class _Whole:
         Its members: ``g`` group, ``f`` fingerprint, ``n`` name of the method, ``i`` id, ``m`` the sentence, ``d`` its
         marks, ``s`` gold sentences as number, role and marks, ``v`` scores, ``p`` provenance, ``r`` reason.
         """
-        own = pair.augmented.meta.get("entaug")
+        own = provenance_of(pair.augmented)
         own = own if isinstance(own, Mapping) else {}
         one: dict[str, Any] = {
             "g": method,
@@ -194,7 +194,7 @@ def types_of(made: AugmentedCorpus) -> list[str]:
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
     """The signature that the pairs of a method share, with every parameter; None where they have none."""
     for pair in pairs:
-        own = pair.augmented.meta.get("entaug")
+        own = provenance_of(pair.augmented)
         if isinstance(own, Mapping) and isinstance(own.get("signature"), str):
             return str(own["signature"])
     return None
@@ -210,7 +210,7 @@ def columns_of(made: AugmentedCorpus, compared: Mapping[str, Sequence[Changes]])
     names: dict[str, None] = {}
     for pairs in made.methods.values():
         for pair in pairs:
-            own = pair.augmented.meta.get("entaug")
+            own = provenance_of(pair.augmented)
             names |= dict.fromkeys(k for k, v in own.items() if type(v) is float) if isinstance(own, Mapping) else {}
     for key in names:
         values = {name: [_told(pair, key) for pair in pairs] for name, pairs in made.methods.items()}
@@ -220,6 +220,6 @@ def columns_of(made: AugmentedCorpus, compared: Mapping[str, Sequence[Changes]])
 
 
 def _told(pair: AugmentedPair, key: str) -> float | None:
-    own = pair.augmented.meta.get("entaug")
+    own = provenance_of(pair.augmented)
     value = own.get(key) if isinstance(own, Mapping) else None
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None
