@@ -367,7 +367,7 @@ def scores(folder: Path) -> Found:
             path = folder / f"{name}.{every}.jsonl"
             entaug.write(_predicted(gold, every), path)
             outcome = outcomes[every] = entaug.evaluate_files(_input(name, folder), path)
-            found[f"{name}, every {every}"] = rounded(outcome.as_dict())
+            found[f"{name}, every {every}"] = rounded(outcome.to_dict())
             found[f"{name}, every {every}, by sentence"] = of_bytes(str(outcome.sentence_counts()).encode())
         for seed in (0, 1):
             one = entaug.paired_bootstrap([outcomes[7]], [outcomes[5]], samples=200, seed=seed)

@@ -124,17 +124,17 @@ from .scoring.likelihood import (
 from .scoring.likelihood import (
     pseudo_log_likelihood as pseudo_log_likelihood,
 )
-from .scoring.span_f1 import (
-    Counts as Counts,
+from .scoring.significance import (
+    Difference as Difference,
+)
+from .scoring.significance import (
+    paired_bootstrap as paired_bootstrap,
 )
 from .scoring.span_f1 import (
-    Difference as Difference,
+    MatchCounts as MatchCounts,
 )
 from .scoring.span_f1 import (
     Scores as Scores,
-)
-from .scoring.span_f1 import (
-    paired_bootstrap as paired_bootstrap,
 )
 from .scoring.span_f1 import (
     score as score,
@@ -169,7 +169,6 @@ __all__ = [
     "ConstituencyReplacement",
     "Corpus",
     "CorpusStream",
-    "Counts",
     "Crop",
     "Difference",
     "Edit",
@@ -178,6 +177,7 @@ __all__ = [
     "LabelWiseTokenReplacement",
     "MaskedEntityLM",
     "MaskedLMReplacement",
+    "MatchCounts",
     "Mention",
     "MentionReplacement",
     "MulDA",

@@ -25,7 +25,8 @@ from entaug.backends.resolve import resolve
 from entaug.cli.main import main
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 from strategies import sentences
 
 
@@ -211,7 +212,7 @@ def test_the_choice_is_by_agreement_among_the_most_likely(exact: bool) -> None:
     lm = Table({"a": -1.0, "b": -2.0, "c": -3.0, "d": -4.0})
     contest = CandidateSet(texts, [2.0] * 4, [0.1, 0.2, 0.3, 0.9], [[-2.5, -2.5]] * 4, [[2.0, 2.0]] * 4)
     for k, wanted in ((1, 0), (2, 1), (3, 2), (4, 3), (9, 3)):
-        [verdict] = decide([contest], k, lm, None if exact else 4.0)
+        [verdict] = select_best([contest], k, lm, None if exact else 4.0)
         assert (verdict.chosen, verdict.score) == (wanted, -1.0 - wanted)
         assert verdict.best.index(wanted) == wanted
 
@@ -246,7 +247,7 @@ def test_proof_gives_what_computing_everything_gives(rng: Random, k: int) -> Non
                 expected if rng.random() < 0.7 else None,
             )
         )
-    proved = decide(contests, k, lm)
+    proved = select_best(contests, k, lm)
     assert [v.chosen for v in proved] == [brute(c, k, lm) for c in contests]
     for verdict, contest in zip(proved, contests, strict=True):
         [values] = lm.token_log_probs([(contest.texts[verdict.chosen], None)])
@@ -263,14 +264,14 @@ def test_intervals_that_are_right_give_the_same_choice(rng: Random, k: int) -> N
     expected = [[float(x) + rng.uniform(-0.1, 0.1) for x in v] for v in values]
     spread = [[0.1] * len(v) for v in values]
     contest = CandidateSet(texts, [1.0] * len(texts), [rng.random() for _ in texts], expected, spread)
-    [verdict] = decide([contest], k, lm, 4.0)
+    [verdict] = select_best([contest], k, lm, 4.0)
     assert verdict.chosen == brute(contest, k, lm)
     assert verdict.best[0] in range(len(texts))
 
 
 def test_expectations_must_fit() -> None:
     with pytest.raises(ParameterError, match="2 values expected for 1 sub-words"):
-        decide([CandidateSet(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
+        select_best([CandidateSet(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
 
 
 def test_from_left_is_the_choice_of_all_scores() -> None:

@@ -18,6 +18,7 @@ import entaug
 from brat_grammar import faults, faults_of_folder
 from entaug import Edit, Mention, Sentence
 from entaug.augmenters import create_augmenter
+from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading

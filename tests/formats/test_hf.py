@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug import Mention, Sentence
+from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading

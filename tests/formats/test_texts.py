@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entaug import Edit, Mention, Sentence
+from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import (

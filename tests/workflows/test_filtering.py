@@ -15,6 +15,7 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.augmenters.replacement import LabelWiseTokenReplacement
 from entaug.cli.main import main
+from entaug.data import split_fields
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
 from entaug.workflows import augment as jobs

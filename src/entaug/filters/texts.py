@@ -12,7 +12,7 @@ from typing import Any
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, check_share, is_number
-from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 from entaug.stopwords import stop_words
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
@@ -186,7 +186,7 @@ class Duplicates(Filter):
         ]
         left = [i for i, reason in enumerate(found) if reason is None]
         if self.least is not None and left:
-            near = nearest([made[i] for i in left], list(self._gold.values()), least=self.least)
+            near = find_near_duplicates([made[i] for i in left], list(self._gold.values()), min_similarity=self.least)
             for i, neighbour in zip(left, near, strict=True):
                 source = sources[i]
                 if source is not None and similarity(made[i], source) >= self.least:
@@ -306,7 +306,7 @@ class Leakage(Filter):
         read = [_lowered(sentence.tokens) for sentence in made]
         found = [_HELD_OUT if own in self._held_out else None for own in read]
         if self.least is not None:
-            near = nearest(made, list(self._held_out.values()), least=self.least)
+            near = find_near_duplicates(made, list(self._held_out.values()), min_similarity=self.least)
             found = [reason or (_NEAR_HELD_OUT if one else None) for reason, one in zip(found, near, strict=True)]
         return [
             reason or (_RUN if self._runs_of([own]) & self._runs else None)

@@ -19,7 +19,8 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.provenance import Provenance
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import CandidateSet, Selection, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 
 __all__ = ["CASSI"]
 
@@ -329,7 +330,7 @@ class CASSI(Augmenter):
             verdicts = select_best_left_to_right(contests, best, self.causal_lm_)
         else:
             contests = list(self._foreseen(work, contests))
-            verdicts = decide(contests, best, self.masked_lm_, None if self.exact else _CONFIDENCE)
+            verdicts = select_best(contests, best, self.masked_lm_, None if self.exact else _CONFIDENCE)
         for pair, verdict in zip(work, verdicts, strict=True):
             yield self._signed(pair, verdict)
 

@@ -16,7 +16,8 @@ from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import ParameterError
 from entaug.provenance import Provenance
-from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
@@ -246,7 +247,7 @@ class ConstituencyReplacement(Augmenter):
                     for j in part
                 ]
                 if self.rescore == "masked":
-                    verdicts = decide(contests, 1, self.masked_lm_)
+                    verdicts = select_best(contests, 1, self.masked_lm_)
                 else:
                     verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):
