@@ -44,8 +44,8 @@ class Sentence:
         columns: further values per token (part of speech, offsets ...), by column name.
         spaces: the white space after each token, where it is known; else None.
         layout: further fields of the source file that hold for this exact text only, JSON-ready: comments, further
-            fields of mentions. `edit` and `reorder` drop them.
-        provenance: how an augmented sentence was made; None for a gold sentence. `edit` and `reorder` drop it.
+            fields of mentions. Augmented sentences do not inherit them.
+        provenance: how an augmented sentence was made; None for a gold sentence.
 
     Raises:
         InputError: no tokens, an empty token, a span out of range, a duplicate mention, or a column of wrong length.
@@ -323,7 +323,7 @@ class Sentence:
             edits: the edits, in any order, without overlap.
 
         Returns:
-            The new sentence with the same id and meta, without layout and provenance; this sentence where there are no edits.
+            The new sentence, with all else as it is here; this sentence where there are no edits.
 
         Raises:
             EditError: edits overlap, leave the sentence, cut a mention, or delete all tokens.
@@ -356,6 +356,8 @@ class Sentence:
             self.meta,
             edited_columns(self.columns, ordered) if self.columns else self.columns,
             None if self.spaces is None else edited_spaces(self.tokens, self.spaces, ordered, tokens),
+            self.layout,
+            self.provenance,
         )
 
     def split_mentions(self, positions: Iterable[int]) -> Sentence:
@@ -391,8 +393,7 @@ class Sentence:
             permutation: for each new position the old position of its token.
 
         Returns:
-            The new sentence with the same id and meta, without layout and provenance; every span of every mention
-            still covers exactly its own tokens.
+            The new sentence; every span of every mention still covers exactly its own tokens.
 
         Raises:
             EditError: not a permutation, or the tokens of a span would no longer be adjacent.
@@ -421,6 +422,8 @@ class Sentence:
             if self.columns
             else self.columns,
             None if self.spaces is None else reordered_spaces(self.tokens, self.spaces, permutation),
+            self.layout,
+            self.provenance,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -333,9 +333,9 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
         "a.jsonl",
         '{"tokens":["a","b","c"],"entities":[{"spans":[[2,3],[0,1]],"type":"X"}]}',
         1,
-        "comes before",
+        "precedes",
     ),
-    "not whole": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1.0,"type":"X"}]}', 1, "whole numbers"),
+    "not whole": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1.0,"type":"X"}]}', 1, "two integers"),
     "no end": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"type":"X"}]}', 1, "without start and end"),
     "no type": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1}]}', 1, "without a type"),
     "twice": (

@@ -157,7 +157,7 @@ def _char_mentions(found: Any, what: str) -> list[CharMention]:
         else:
             raise InputError(f"a mention in {what!r} must be [start, end, label], not {one!r:.60}", remedy=_REMEDY)
         if type(start) is not int or type(end) is not int or type(label) is not str or not label:
-            told = f"a mention in {what!r} needs two whole numbers and a label, not {start!r}, {end!r}, {label!r}"
+            told = f"a mention in {what!r} needs two integers and a label, not {start!r}, {end!r}, {label!r}"
             raise InputError(told[:200], remedy=_REMEDY)
         mentions.append(CharMention(label, ((start, end),), fields))
     return mentions
