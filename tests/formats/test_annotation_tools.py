@@ -180,7 +180,7 @@ def test_prodigy(tmp_path: Path) -> None:
     assert values(first[0]) == values(second[0])
     assert written == [record], "offsets, numbers of tokens and all"
     made = first[0].edit([Edit(1, 2, ["Bo", "Li"], [Mention("PER", [(0, 2)])])])
-    made = made.with_(id="a-1", **split_fields({**more, "entaug": {"copy": 1}}))
+    made = made.with_(id="a-1").with_fields({**more, "entaug": {"copy": 1}})
     entaug.write([made], tmp_path / "c.jsonl", like=path)
     told = orjson.loads((tmp_path / "c.jsonl").read_bytes())
     assert (told["id"], told["answer"], told["entaug"]) == ("a-1", "accept", {"copy": 1})
@@ -556,7 +556,11 @@ def test_tokens_that_a_text_would_hide_are_refused(tmp_path: Path) -> None:
 )
 def test_round_trip(tmp_path: Path, name: str, extension: str, corpus: list[Sentence]) -> None:
     path, second = tmp_path / f"a{extension}", tmp_path / f"b{extension}"
-    meta = [{}, {"doc": 1, "entaug": {"copy": 1}, "_before": "\n "}, {"more": {"x": [1.5, None, 2**70]}}]
+    meta: list[dict[str, Any]] = [
+        {},
+        {"doc": 1, "entaug": {"copy": 1}, "_before": "\n "},
+        {"more": {"x": [1.5, None, 2**70]}},
+    ]
     corpus = [s.with_(id=[None, "7", "x"][i], **split_fields(meta[i])) for i, s in enumerate(corpus)]
     try:
         entaug.write(corpus, path, name)
@@ -782,10 +786,10 @@ def test_augmentation_through_files(tmp_path: Path) -> None:
         path, out = tmp_path / f"{name}.json", tmp_path / f"{name}-out.json"
         entaug.write(corpus, path, name)
         summary = augment_file(path, out, create_augmenter("mr", copies=1, seed=1))
-        assert summary.tally.made
+        assert summary.tally.accepted
         found = list(entaug.read(out))
         assert open_file(out).format.name == name
         made = [s for s in found if s.provenance is not None]
         assert len(found) == len(corpus) + len(made)
-        assert len(made) == summary.tally.made
+        assert len(made) == summary.tally.accepted
         assert all(s.fields["entaug"]["sources"] for s in made)
