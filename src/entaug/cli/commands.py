@@ -251,17 +251,12 @@ def _quality(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from entaug.report.comparison import markdown_report, read_run_records
-    from entaug.report.html import sort_inputs, write_html_report
-    from entaug.workflows.common import check_apart
-    from entaug.workflows.evaluate import write_text
+    from entaug.workflows.report import classify_inputs, write_html_report, write_markdown_report
 
     use(args)
     if not args.output.lower().endswith((".html", ".htm")):
-        _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
-        records = (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in args.inputs)
-        check_apart([args.output], records)
-        write_text(markdown_report(read_run_records(args.inputs), by_type=args.by_type), args.output, force=args.force)
+        _refuse_page_options(args, classify_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
+        write_markdown_report(args.inputs, args.output, by_type=args.by_type, force=args.force)
         if args.json and args.output != "-":
             print_json({"output": args.output})
         elif args.output != "-":
