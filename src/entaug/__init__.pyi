@@ -30,10 +30,13 @@ from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
 from .scoring.significance import Difference, paired_bootstrap
 from .scoring.span_f1 import MatchCounts, Scores, score
-from .workflows.augment import augment_file, check_file, convert_file
-from .workflows.evaluate import evaluate_files, subset_file
+from .workflows.augment import augment_file
+from .workflows.check import check_file
+from .workflows.convert import convert_file
+from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
 from .workflows.report import write_html_report
+from .workflows.subset import subset_file
 
 __all__ = [
     "ACLM",

@@ -786,10 +786,10 @@ def test_augmentation_through_files(tmp_path: Path) -> None:
         path, out = tmp_path / f"{name}.json", tmp_path / f"{name}-out.json"
         entaug.write(corpus, path, name)
         summary = augment_file(path, out, create_augmenter("mr", copies=1, seed=1))
-        assert summary.tally.accepted
+        assert summary.statistics.accepted
         found = list(entaug.read(out))
         assert open_file(out).format.name == name
         made = [s for s in found if s.provenance is not None]
         assert len(found) == len(corpus) + len(made)
-        assert len(made) == summary.tally.accepted
+        assert len(made) == summary.statistics.accepted
         assert all(s.fields["entaug"]["sources"] for s in made)

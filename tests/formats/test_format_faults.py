@@ -18,8 +18,10 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find, open_file
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
-from entaug.workflows.augment import augment_file, check_file, convert_file
-from entaug.workflows.evaluate import subset_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
+from entaug.workflows.subset import subset_file
 
 ADA = Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])])
 BO = Sentence(["Bo", "left", "."], [Mention("PER", [(0, 1)])])

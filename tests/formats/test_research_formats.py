@@ -19,7 +19,8 @@ from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import DOCUMENT
-from entaug.workflows.augment import augment_file, convert_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
 
 LABELS = ("PER", "a-b", "é")
@@ -456,7 +457,7 @@ def test_files_are_augmented(tmp_path: Path, name: str) -> None:
     summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2))
     both = list(entaug.read(out))
     assert plain(both[:3]) == plain(gold)
-    assert len(both) == 3 + summary.tally.accepted > 3
+    assert len(both) == 3 + summary.statistics.accepted > 3
     assert open_file(out).format.name == name
     if name != "bartner":
         assert all(s.fields["entaug"]["method"] == "mr" for s in both[3:])

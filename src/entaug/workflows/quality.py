@@ -14,8 +14,7 @@ from entaug.files.streams import STDIN
 from entaug.progress import Progress, no_progress
 from entaug.quality import DEFAULT_MODELS, Quality, measure_corpus
 from entaug.quality.tables import quality_markdown, quality_table
-from entaug.workflows.common import check_apart, check_output
-from entaug.workflows.evaluate import write_text
+from entaug.workflows.common import check_apart, check_output, write_text
 
 __all__ = ["measure_files"]
 
