@@ -19,8 +19,8 @@ from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.huggingface.dialect import JSON_COLUMN
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
-from entaug.formats.huggingface.tables import JSON_COLUMN
 from entaug.workflows.augment import augment_file
 from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
@@ -171,7 +171,7 @@ def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
         entaug.read(path, token_column="z")
     with pytest.raises(InputError, match="'c' holds no lists of strings"):
         entaug.read(path, token_column="c")
-    with pytest.raises(ParameterError, match="token_column must be the name"):
+    with pytest.raises(ParameterError, match="token_column must be a string"):
         entaug.read(path, token_column=1)
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.read(path, mentions="both")
