@@ -20,7 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinxarg.ext",
     "sphinx_copybutton",
-    "site_pages",  # ours: pages from the registries, and what names in docstrings mean
+    "page_generator",  # ours: pages from the registries, and what names in docstrings mean
 ]
 exclude_patterns = ["_build", "_made", "_ext", "recorded"]
 nitpicky = True  # a name that leads nowhere is a warning, and warnings are errors

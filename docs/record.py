@@ -16,7 +16,7 @@ import entaug
 from entaug.augmented import read_augmented
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks
+from method_pages import CORPUS, RECORDED, SEED, select_examples  # on the path of the documentation build only
 
 ENOUGH = 30  # sentences are asked of those methods that take seconds over each
 
@@ -35,7 +35,7 @@ def main(names: list[str]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             everything = Path(folder, f"{name}.jsonl")
             entaug.write([*gold, *new], everything)
-            pairs = shown(next(iter(read_augmented([everything]).methods.values())))
+            pairs = select_examples(next(iter(read_augmented([everything]).methods.values())))
         sources = {s.key: s for pair in pairs for s in (pair.source, *pair.other_sources) if s}
         entaug.write([*sources.values(), *(pair.augmented for pair in pairs)], RECORDED / f"{name}.jsonl")
         sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")

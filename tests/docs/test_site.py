@@ -148,7 +148,7 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
 
 
 def test_mentions_are_marked_within_and_beside_one_another() -> None:
-    from site_shown import pairs, sentence
+    from sentence_html import pairs, sentence
 
     one = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 2)]), Mention("Z", [(0, 1), (3, 4)])])
     # By hand: X around Y; Z in two pieces, the first within X.
@@ -176,7 +176,7 @@ class Measure:
 
 def test_any_registry_makes_pages() -> None:
     """Filters are classes; what a registry to come holds may be records, functions, or where a class is."""
-    from site_reference import listed
+    from reference_pages import listed
 
     registry = {"a": Measure("how long", "tokens", len), "b": sphinx, "c": "entaug.filters:Consistency"}
     pages = listed("x", "Some", registry, "entaug.filters")
@@ -190,7 +190,7 @@ def test_any_registry_makes_pages() -> None:
 
 
 def test_links_of_the_readme_lead_to_pages() -> None:
-    from site_text import home
+    from page_text import home
 
     text = "[a](benchmarks/results.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
     expected = "[a](/measured/speed.md) [b](/contributing.md) [c](/architecture.md) [d](https://x.org/y) [e](#f)"
@@ -200,10 +200,10 @@ def test_links_of_the_readme_lead_to_pages() -> None:
 def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="pages are built with the extra docs")
     (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport site_names\nnitpicky = True\n"
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport name_links\nnitpicky = True\n"
         "default_role = 'py:obj'\nextensions = ['sphinx.ext.autodoc']\n"
-        "def setup(app):\n    app.add_post_transform(site_names.Names)\n"
-        "    app.connect('missing-reference', site_names.resolve)\n"
+        "def setup(app):\n    app.add_post_transform(name_links.Names)\n"
+        "    app.connect('missing-reference', name_links.resolve)\n"
     )
     text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.data` and `len`"
     for more, faults in (("", 0), (", `Sentence.exit`", 1)):

@@ -30,7 +30,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
-from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
+from page_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
 __all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
 

@@ -9,26 +9,28 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-import site_names
+import name_links
 from entaug import Augmenter
 from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
-from site_methods import choosing, first_shown, method_pages
-from site_reference import api_pages, format_pages, measured_pages, models_table, registry_pages
-from site_text import home
+from command_pages import command_pages
+from method_pages import choosing_tables, first_example, method_pages
+from reference_pages import api_pages, format_pages, measured_pages, models_table, registry_pages
+from page_text import home
 
 __all__ = ["MADE", "setup"]
 
-MADE = ("_made", "filters", "formats", "measured", "measures", "methods", "reference")
+MADE = ("_made", "commands", "filters", "formats", "measured", "measures", "methods", "reference")
 """Folders that hold nothing but what is made here; Git ignores them."""
 _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
-    choosing,
+    choosing_tables,
+    command_pages,
     method_pages,
     format_pages,
     registry_pages,
     measured_pages,
     api_pages,
-    lambda: {"_made/first.md": first_shown(), "_made/models.md": models_table(), "_made/contents.md": contents()},
+    lambda: {"_made/first.md": first_example(), "_made/models.md": models_table(), "_made/contents.md": contents()},
 )
 
 
@@ -98,6 +100,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("autodoc-skip-member", not_numbered)
     app.connect("autodoc-process-signature", without_signature)
     app.connect("autodoc-process-docstring", not_a_type, priority=100)
-    app.add_post_transform(site_names.Names)
-    app.connect("missing-reference", site_names.resolve)
+    app.add_post_transform(name_links.Names)
+    app.connect("missing-reference", name_links.resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
