@@ -46,9 +46,9 @@ class CASSI(Augmenter):
 
     Each sentence is paired with the training sentences most similar to it by BERTScore, one a copy, and no two
     sentences meet twice. Every subject subtree of one is exchanged for every one of the other, both ways, objects and
-    complements likewise. Of these candidates the `top_k` with the highest pseudo-log-likelihood per word are kept, and of
-    those the one whose words agree most with both sources (J-score) is taken. A sentence without any such subtree gets
-    all its mentions replaced instead. Mentions travel with their subtree; an exchange that would cut a nested or
+    complements likewise. Of these candidates the `top_k` with the highest pseudo-log-likelihood per word are kept, and
+    of those the one whose words agree most with both sources (J-score) is taken. A sentence without any such subtree
+    gets all its mentions replaced instead. Mentions travel with their subtree; an exchange that would cut a nested or
     discontinuous mention is none, nor is one that would cut any, unless `split_mentions` says so.
 
     Pairs are given out in rounds, all first partners before all second ones, in an order that does not depend on that
@@ -68,17 +68,17 @@ class CASSI(Augmenter):
             another `dependency_parser` for other languages); ``"authors"``, what their published code adds to that. It
             settles every parameter below that is not given.
         min_tokens: sentences and candidates of fewer tokens are left out; 1 for all (starter, paper), 6 (authors).
-        shortlist_size: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default all up
-            to 5,000 sentences, and 100 above.
+        shortlist_size: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default
+            all up to 5,000 sentences, and 100 above.
         encoder_layer: the layer of the encoder that BERTScore looks at; none for the last.
         include_punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
-        split_mentions: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the paper has it
-            (starter: no; "the Great Fire of children" is no event).
-        same_phrase_type: whether subtrees are exchanged only for those of their kind: noun phrases, finite clauses, infinitives,
-            clauses after prepositions, adjectives (starter: yes; the paper puts whole clauses in the place of nouns:
-            "I'm going home to there's a lot of people").
-        normalize_boundaries: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
-            beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
+        split_mentions: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the
+            paper has it (starter: no; "the Great Fire of children" is no event).
+        same_phrase_type: whether subtrees are exchanged only for those of their kind: noun phrases, finite clauses,
+            infinitives, clauses after prepositions, adjectives (starter: yes; the paper puts whole clauses in the place
+            of nouns: "I'm going home to there's a lot of people").
+        normalize_boundaries: whether full stops and commas at the ends of a subtree stay where they are, and a word
+            that comes to the beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
         encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
         masked_lm: a `MaskedLM`, or the name of one (starter: mpnet-mlm).
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.

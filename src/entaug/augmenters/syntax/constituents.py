@@ -49,14 +49,14 @@ class ConstituencyReplacement(Augmenter):
     Args:
         num_replacements: how many phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
         categories: of which categories, joined by ``+``: of NP, VP, PP, ADJP, ADVP.
-        allow_whole_sentence: whether a phrase may be all of the words of its sentence (nothing but punctuation around it), on either
-            side; then a sentence may become another one of the corpus.
+        allow_whole_sentence: whether a phrase may be all of the words of its sentence (nothing but punctuation around
+            it), on either side; then a sentence may become another one of the corpus.
         scorer: ``"causal"`` or ``"masked"``: of `num_candidates` candidates keep the one that this kind of language
             model finds likeliest per word; none to draw a single one, as in the paper.
         num_candidates: how many candidates are drawn for the scorer.
         require_mention: whether only phrases that hold a mention come in; the paper asks that of those that go alone.
-        normalize_boundaries: whether a word that comes to the beginning of a sentence, or leaves it, changes to the case usual there;
-            and phrases that a parser lets begin or end between brackets stay where they are.
+        normalize_boundaries: whether a word that comes to the beginning of a sentence, or leaves it, changes to the
+            case usual there; and phrases that a parser lets begin or end between brackets stay where they are.
         constituency_parser: a `ConstituencyParser`, or the name of one: ``"projected"``, ``"link-grammar"``,
             ``"stanza:en"`` (the paper's).
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
