@@ -234,7 +234,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
     method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO, *odd])
     assert isinstance(method.trained_, FakeTokenLM)
     assert len(method.trained_._rows) == 2
-    assert method.notes() == ["2 sentences contain what looks like a label token, and are not used for training"]
+    assert method.notes() == ["2 sentences contain what looks like a label token and are not used for training"]
     made = MulDA(generator=FakeGenerator()).fit([ANA, BO, *odd])
     assert isinstance(made.trained_, FakeGenerator)
     assert len(made.trained_.learned) == 2
