@@ -17,11 +17,11 @@ from typing import Any
 import orjson
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
-from entaug.formats.records import nothing_in_it, parsed
+from entaug.formats.records import no_sentences, parse_json
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
@@ -138,14 +138,14 @@ class Jsonl:
         record: dict[str, Any] = {}
         if sentence.id is not None:
             record["id"] = sentence.id
-        before = sentence.meta.get(BEFORE) if sentence.spaces is not None else None
+        before = sentence.fields.get(BEFORE) if sentence.spaces is not None else None
         if sentence.spaces is not None:
             record["text"] = f"{before}{sentence.text}" if _is_blank(before) else sentence.text
         record["tokens"] = sentence.tokens
         record["entities"] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             if name == BEFORE and _is_blank(before):
                 continue  # it stands in the text
             if name == ENTITY_FIELDS and _are_extras(value, len(entities)):
@@ -209,16 +209,16 @@ def _sentence(line: str) -> Sentence:
         record = orjson.loads(line)
     except json.JSONDecodeError:
         array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
-        record = parsed(line, array or "mend the line")
+        record = parse_json(line, array or "mend the line")
     if record == [] and type(record) is list:
-        raise nothing_in_it()
+        raise no_sentences()
     if type(record) is not dict:
         raise InputError(
             f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
             remedy='write {"tokens": [...], "entities": [...]}',
         )
     if len(record) > 2 and _LONG_NUMBER.search(line):
-        record = parsed(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
+        record = parse_json(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
     tokens = record.get("tokens")
     if type(tokens) is not list:
         raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')
@@ -247,7 +247,7 @@ def _sentence(line: str) -> Sentence:
             meta[BEFORE] = before
         if spaces is None:
             meta["text"] = text
-    return Sentence(tuple(tokens), tuple(mentions), name, meta, columns or {}, spaces)
+    return Sentence(tuple(tokens), tuple(mentions), name, columns=columns or {}, spaces=spaces, **split_fields(meta))
 
 
 def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:

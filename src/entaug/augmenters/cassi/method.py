@@ -26,6 +26,7 @@ from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, Maske
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.params import NonNegativeInt, PositiveInt
+from entaug.provenance import Provenance
 from entaug.rng import Streams
 from entaug.scoring.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
 from entaug.scoring.texts import count_words
@@ -277,7 +278,7 @@ class CASSI(Augmenter):
             return _NO_SUBTREE
         if len(result) < self._min_length:
             return _TOO_SHORT._replace(final=False)
-        return result.with_(meta={"entaug": {"fallback": MentionReplacement.name}})
+        return result.with_(provenance=Provenance(details={"fallback": MentionReplacement.name}))
 
     def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
         """The distinct exchanges that differ from both sources in more than case."""
@@ -346,7 +347,6 @@ def _selected(pair: _Pair, selection: Selection) -> Sentence:
     candidate = pair.candidates[selection.chosen]
     one, other = pair.sources
     details = {
-        "sources": [other.key],
         "frame": candidate.frame,
         "role": candidate.role,
         "out": list(candidate.removed),
@@ -357,4 +357,4 @@ def _selected(pair: _Pair, selection: Selection) -> Sentence:
         "rank": selection.best.index(selection.chosen) + 1,
         "candidates": len(pair.candidates),
     }
-    return candidate.sentence.with_(meta={"entaug": details})
+    return candidate.sentence.with_(provenance=Provenance(sources=(other.key,), details=details))

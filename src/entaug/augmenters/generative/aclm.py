@@ -306,10 +306,8 @@ class ACLM(GenerativeAugmenter):
             return rejection
         if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in templates):
             return TOO_SIMILAR
-        details: dict[str, object] = {"template": prompt}
-        if len(templates) > 1:
-            details["sources"] = [templates[1].sentence.key]
-        return replace_tokens(source, tokens, mentions, **details)
+        others = tuple(template.sentence.key for template in templates[1:])
+        return replace_tokens(source, tokens, mentions, others, template=prompt)
 
     def _tokens_and_mentions(
         self, templates: Sequence[Template], text: str

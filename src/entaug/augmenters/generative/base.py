@@ -14,6 +14,7 @@ from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces
 
 __all__ = [
@@ -170,13 +171,16 @@ def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-def replace_tokens(source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], **details: Any) -> Sentence:
+def replace_tokens(
+    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
+) -> Sentence:
     """Replace all tokens and mentions of a sentence.
 
     Args:
         source: the sentence.
         tokens: the new tokens.
         mentions: the new mentions.
+        sources: the keys of other sentences that the text was generated from.
         details: what provenance reports of the method.
 
     Returns:
@@ -184,7 +188,7 @@ def replace_tokens(source: Sentence, tokens: Sequence[str], mentions: Sequence[M
     """
     spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
     new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return new.with_(meta={"entaug": details})
+    return new.with_(provenance=Provenance(sources=sources, details=details))
 
 
 def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:

@@ -20,6 +20,7 @@ from entaug.augmenters.syntax.span_exchange import (
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.data import Edit, Sentence, Span
 from entaug.params import PositiveInt, Subset
+from entaug.provenance import Provenance
 from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
 from entaug.scoring.texts import count_words
 
@@ -194,8 +195,8 @@ class ConstituencyReplacement(Augmenter):
                 break
         if not edits:
             return None
-        sources = list(dict.fromkeys(detail["from"] for detail in details))
-        return sentence.edit(edits).with_(meta={"entaug": {"sources": sources, "grafts": details}})
+        sources = tuple(dict.fromkeys(str(detail["from"]) for detail in details))
+        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": details}))
 
     def _draw_donor(
         self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random
@@ -231,8 +232,9 @@ class ConstituencyReplacement(Augmenter):
                 selections = select_best_left_to_right(sets, 1, self.causal_lm_)
             for i, selection in zip(batch, selections, strict=True):
                 best = candidates[i][selection.best[0]]
+                assert best.provenance is not None
                 scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
-                results[i] = best.with_(meta={"entaug": {**best.meta["entaug"], **scores}})
+                results[i] = best.with_(provenance=best.provenance.with_details(**scores))
         return results
 
 
