@@ -43,6 +43,7 @@ def exchange_edit(
         tokens: returns the inserted tokens, as many as the range has; None for the tokens of the donor.
 
     Example:
+        >>> from entaug.data import Mention
         >>> donor = Sentence("He saw Rome".split(), [Mention("LOC", [(2, 3)])])
         >>> frame = Sentence("She left him".split())
         >>> new = frame.edit([exchange_edit(frame, donor, (1, 3), (1, 3))])
@@ -66,6 +67,7 @@ def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
         span: the range.
 
     Example:
+        >>> from entaug.data import Mention
         >>> split = Sentence("a b c".split(), [Mention("X", [(0, 1), (2, 3)])])
         >>> [keeps_mentions_whole(split, span) for span in [(0, 3), (1, 2), (0, 2)]]
         [True, True, False]
