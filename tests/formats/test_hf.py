@@ -18,8 +18,8 @@ from entaug import Mention, Sentence
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
 from entaug.formats.huggingface.dialect import JSON_COLUMN
+from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
 from entaug.workflows.augment import augment_file
 from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
