@@ -21,7 +21,7 @@ class AugmentedPair:
     """An augmented sentence and the gold sentences it was made from.
 
     Args:
-        augmented: the augmented sentence, with its provenance in ``meta["entaug"]`` where its file has that.
+        augmented: the augmented sentence, with its provenance where its file has that.
         source: the gold sentence it was made from; None where it is unknown. A sentence that was generated without
             conditioning has the gold sentence in whose stead it was generated.
         other_sources: further gold sentences, for methods that combine several.
@@ -61,8 +61,7 @@ def provenance_of(sentence: Sentence) -> Mapping[str, Any]:
     Args:
         sentence: a gold or augmented sentence.
     """
-    provenance = sentence.meta.get("entaug")
-    return provenance if isinstance(provenance, Mapping) else {}
+    return {} if sentence.provenance is None else sentence.provenance.to_dict()
 
 
 def pair_with_sources(
@@ -140,7 +139,7 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
         if given_gold is None:
             index.add([s for s, augmented in zip(sentences, flags, strict=True) if not augmented])
     corpus.gold = index.sentences
-    if not groups and given_gold is None and corpus.gold and not any("entaug" in s.meta for s in corpus.gold):
+    if not groups and given_gold is None and corpus.gold and not any(s.provenance for s in corpus.gold):
         corpus.notes.append("no sentence has provenance; to compare augmented sentences with gold, name the gold file")
     _add_methods(corpus, groups, index)
     return corpus

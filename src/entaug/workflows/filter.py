@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from entaug.augmented import AugmentedPair, pair_with_sources, provenance_of
@@ -17,6 +17,7 @@ from entaug.filters import Filter, apply_filters, create_filters
 from entaug.formats import OpenedFile, read_each, target
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
+from entaug.provenance import Provenance
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     Options,
@@ -94,7 +95,7 @@ def filter_file(
         output: the file for what is kept, or ``"-"``.
         filters: filters, or what `entaug.filters.create_filters` accepts.
         gold: the file that was augmented; needed where the input holds augmented sentences only, or no provenance.
-        rejected: a file for the rejected sentences, as JSON lines with the reason in ``meta["entaug"]["rejected"]``.
+        rejected: a file for the rejected sentences, as JSON lines with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.report.review`: what was rejected there is left out.
         lose: kinds of content to drop where another format cannot store it; see `entaug.convert_file`.
         force: replace files that exist.
@@ -238,8 +239,8 @@ def _write(
             rejected = stack.enter_context(target(rejected_path, "jsonl").writer())
             for sentence, reason in zip(sentences, rejections, strict=True):
                 if reason is not None:
-                    provenance = {**provenance_of(sentence), "rejected": reason}
-                    rejected.write(sentence.with_(meta={**sentence.meta, "entaug": provenance}))
+                    provenance = replace(sentence.provenance or Provenance(), rejected=reason)
+                    rejected.write(sentence.with_(provenance=provenance))
         writer = stack.enter_context(to.writer(force=force))
         for sentence in kept:
             writer.write(sentence)

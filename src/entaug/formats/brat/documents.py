@@ -101,7 +101,7 @@ def read_document(name: str, annotations: Path, dialect: Cutting, reading: Readi
         return kept
     of_sentences = (provenance[max(0, bisect_right(starts or [], s) - 1)][1] for s in _starts(kept, text))
     return [
-        sentence if own is None else sentence.with_(meta={**sentence.meta, "entaug": own})
+        sentence if own is None else sentence.with_fields({**sentence.fields, "entaug": own})
         for sentence, own in zip(kept, of_sentences, strict=True)
     ]
 
@@ -126,7 +126,7 @@ def _with_lines(
     sentences: Sequence[Sentence], others: Sequence[OtherLine], layout: Mapping[str, Any], reading: Reading
 ) -> list[Sentence]:
     """The sentences with the lines that are written back with each."""
-    extras = [sentence.meta.get(ENTITY_FIELDS, []) for sentence in sentences]
+    extras = [sentence.fields.get(ENTITY_FIELDS, []) for sentence in sentences]
     sentence_of = {name: i for i, own in enumerate(extras) for extra in own for name, _ in _names(extra)}
     waiting = with_all_references(others, sentence_of)
     if len(waiting) < len(others):
@@ -158,7 +158,7 @@ def _with_lines(
             extra["line"] = rank[extra["line"]]
             if "also" in extra:
                 extra["also"] = [[name, rank[line]] for name, line in extra["also"]]
-        kept.append(sentence.with_(meta={**sentence.meta, KEPT: field}))
+        kept.append(sentence.with_fields({**sentence.fields, KEPT: field}))
     return kept
 
 
@@ -184,7 +184,7 @@ def kept_fields(sentence: Sentence) -> dict[str, Any] | None:
     Returns:
         The field that keeps lines and layout; None where the sentence has changed, or was not read from brat.
     """
-    kept, extras = sentence.meta.get(KEPT), sentence.meta.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
+    kept, extras = sentence.fields.get(KEPT), sentence.fields.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
     if not isinstance(kept, dict) or sentence.spaces is None or kept.get("of") != _digest(sentence):
         return None
     size = len(sentence.text)
@@ -209,19 +209,17 @@ def without_foreign_fields(sentence: Sentence) -> Sentence:
     Returns:
         The sentence with these fields alone.
     """
-    kept, old = kept_fields(sentence), sentence.meta
-    meta: dict[str, Any] = {}
-    if isinstance(before := old.get(BEFORE), str) and not before.strip():
-        meta[BEFORE] = before
+    kept, old = kept_fields(sentence), sentence.fields
+    fields: dict[str, Any] = {}
+    if before := before_of(sentence):
+        fields[BEFORE] = before
     match old.get(DOCUMENT):
         case [str(name), int(start)]:
-            meta[DOCUMENT] = [name, start]
-    if kept is None:
-        meta |= {name: old[name] for name in ("entaug",) if name in old}
-    else:
-        meta |= {name: old[name] for name in (ENTITY_FIELDS,) if name in old}
-        meta[KEPT] = {**kept, "made": old.get("entaug")}
-    return sentence.with_(meta=meta)
+            fields[DOCUMENT] = [name, start]
+    if kept is not None:
+        fields[KEPT] = {**kept, "made": old.get("entaug")}
+    name = "entaug" if kept is None else ENTITY_FIELDS
+    return sentence.with_fields({**fields, name: old[name]} if name in old else fields)
 
 
 def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -234,7 +232,7 @@ def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
         The sentences of each document, with the fields that are written.
     """
     for group in documents(map(without_foreign_fields, sentences)):
-        starts = [s.meta[DOCUMENT][1] for s in group if "entaug" not in s.meta and DOCUMENT in s.meta]
+        starts = [s.fields[DOCUMENT][1] for s in group if s.provenance is None and DOCUMENT in s.fields]
         if len(starts) < len(group) or starts == sorted(set(starts)):
             yield group
         elif len(set(starts)) == len(starts):
@@ -258,7 +256,7 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
         LossError: provenance is not JSON.
     """
     text = joined(group)
-    kept = [sentence.meta.get(KEPT, {}) for sentence in group]
+    kept = [sentence.fields.get(KEPT, {}) for sentence in group]
     layout = kept[0].get("files")
     layout = layout if isinstance(layout, dict) else {}
     others = [other for field in kept for line, raw in _kept_lines(field) if (other := parse_other(raw, line))]
@@ -275,7 +273,7 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
         ".txt": BYTE_ORDER_MARK * ("mark" in layout) + body,
         ".ann": end.join(line for _, line in lines) + end * (bool(lines) and "open" not in layout),
     }
-    provenance = [sentence.meta.get("entaug", field.get("made")) for sentence, field in zip(group, kept, strict=True)]
+    provenance = [sentence.fields.get("entaug", field.get("made")) for sentence, field in zip(group, kept, strict=True)]
     if any(own is not None for own in provenance):
         starts = _starts(group, text.text)
         written = [{"start": start, "entaug": own} for start, own in zip(starts, provenance, strict=True)]
@@ -292,7 +290,7 @@ def _document_name(group: Sequence[Sentence], number: int) -> str:
     name = joined(group[:1]).id
     if name is None:
         return f"{number:06d}"
-    if "entaug" not in first.meta:
+    if first.provenance is None:
         return name
     source, slash, suffix = (first.id or "").rpartition("/")
     if name != first.id:

@@ -124,7 +124,7 @@ class Brat(BufferedFormat):
         cut_sentences = cut(plain, replace(dialect, misaligned="cut"), Reading(repair=True))
         if not cut_sentences:
             return sentence
-        return cut_sentences[0].with_(id=sentence.id, meta=sentence.meta)
+        return cut_sentences[0].with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: texts and mentions that brat could not read.
@@ -158,13 +158,13 @@ class Brat(BufferedFormat):
         """See `entaug.formats.base.BaseFormat.lost`; also lines of changed sentences, ids, and tokens not spaCy's."""
         written = {BEFORE, DOCUMENT, ENTITY_FIELDS, KEPT, "entaug"}
         lost = [f"column {name!r}" for name in sentence.columns]
-        lost += [f"field {name!r}" for name in sentence.meta if name not in written]
+        lost += [f"field {name!r}" for name in sentence.fields if name not in written]
         if kept_fields(sentence) is None:
-            if KEPT in sentence.meta:
+            if KEPT in sentence.fields:
                 lost.append("ids of mentions and lines that refer to them, of a sentence that has changed")
-            elif ENTITY_FIELDS in sentence.meta:
+            elif ENTITY_FIELDS in sentence.fields:
                 lost.append("fields of mentions")
-        if sentence.id is not None and DOCUMENT not in sentence.meta and safe_file_name(sentence.id) != sentence.id:
+        if sentence.id is not None and DOCUMENT not in sentence.fields and safe_file_name(sentence.id) != sentence.id:
             lost.append("id")
         if self.carried(sentence, dialect).tokens != sentence.tokens:
             lost.append("tokens that are not spaCy's")
@@ -243,5 +243,5 @@ def _with_unique_id(sentence: Sentence, document: str, seen: set[str | None]) ->
     seen.add(id_)
     if number == 1:
         return sentence
-    start = len(sentence.meta.get(BEFORE, ""))
-    return sentence.with_(id=id_, meta={DOCUMENT: [document, start], **sentence.meta})
+    start = len(sentence.fields.get(BEFORE, ""))
+    return sentence.with_(id=id_).with_fields({DOCUMENT: [document, start], **sentence.fields})
