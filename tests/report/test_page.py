@@ -354,10 +354,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment, and sentences are for a page" in error
+    assert "new.jsonl: holds no records of an experiment, and sentences are shown in HTML only" in error
     assert error.endswith("let the output end in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is for a page" in capsys.readouterr().err
+    assert "--title is for HTML only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours
