@@ -110,7 +110,8 @@ def method_pages() -> dict[str, str]:
     index = [
         "# Methods\n",
         "Each page says what a method does, keeps, needs and costs, and shows examples on the example corpus.",
-        "See also [how to choose a method](/choose.md), [commands for each](/guide.md) and [filters](/filters/index.md).\n",
+        "See also [how to choose a method](/choose.md), [commands for each](/guide.md) and",
+        "[filters](/filters/index.md).\n",
         table(("name", "what it does", "nested", "discontinuous", "needs"), rows),
         "```{toctree}\n:hidden:\n",
         *METHODS,
@@ -149,7 +150,9 @@ def _method_page(name: str) -> str:
 def _properties(cls: type[Augmenter]) -> list[tuple[str, str]]:
     info, descriptions = cls.info, argument_descriptions(MethodInfo)
     kinds = ["flat", *["nested"] * info.nested, *["discontinuous"] * info.discontinuous]
-    kept = [text.rstrip(".") for name, text in descriptions.items() if name.startswith("keeps_") and getattr(info, name)]
+    kept = [
+        text.rstrip(".") for name, text in descriptions.items() if name.startswith("keeps_") and getattr(info, name)
+    ]
     rows = [
         ("works on", f"{', '.join(kinds)} mentions"),
         ("keeps", "; ".join(kept) or "only the labels"),

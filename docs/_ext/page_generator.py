@@ -10,13 +10,13 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import name_links
+from command_pages import command_pages
 from entaug import Augmenter
 from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
-from command_pages import command_pages
 from method_pages import choosing_tables, first_example, method_pages
+from page_text import repository_links_to_pages
 from reference_pages import api_pages, format_pages, measured_pages, models_table, registry_pages
-from page_text import home
 
 __all__ = ["MADE", "setup"]
 
@@ -58,7 +58,7 @@ def make_pages(app: Sphinx) -> None:
 def link_home(app: Sphinx, path: Path, docname: str, content: list[str]) -> None:
     """Let links in what is included from elsewhere in the repository lead to pages."""
     del app, path, docname
-    content[0] = home(content[0])
+    content[0] = repository_links_to_pages(content[0])
 
 
 def without_arguments(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -1,16 +1,14 @@
-"""What all made pages share: Markdown tables, the README's parts, and the project's own measurements."""
+"""Shared by all generated pages: Markdown tables, links, and the project's measurements."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 
-from entaug.params import argument_descriptions
+from entaug.params import REQUIRED, parameters
 
-__all__ = ["MEASURED", "ROOT", "cell", "first_sentence", "home", "options_table", "readme", "rows_of", "table"]
+__all__ = ["MEASURED", "ROOT", "first_sentence", "options_table", "repository_links_to_pages", "rows_of", "table"]
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
@@ -20,21 +18,14 @@ MEASURED = {
 """Pages of measurements, by name."""
 
 
-@cache
-def readme() -> str:
-    """The README."""
-    return (ROOT / "README.md").read_text("utf-8")
-
-
-def cell(text: object) -> str:
-    """Text for a cell of a table."""
-    return str(text).replace("|", "\\|").replace("\n", " ")
-
-
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(cell, line)) + " |" for line in lines) + "\n"
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
 
 
 def rows_of(markdown: str) -> list[dict[str, str]]:
@@ -45,23 +36,21 @@ def rows_of(markdown: str) -> list[dict[str, str]]:
 
 
 def options_table(cls: type, dashes: str = "", head: str = "option", base: type | None = None) -> str:
-    """The fields of a dataclass: name, default, and what its docstring says of each.
+    """The parameters of a class: name, default, valid values, and description.
 
     Args:
-        cls: the dataclass.
-        dashes: what is put before a name on the command line, where it is not said as in Python.
-        head: what the names are.
-        base: a class whose fields come last, as all its subclasses have them.
+        cls: a dataclass.
+        dashes: the prefix of a name on the command line; empty for the names in Python.
+        head: the heading of the names.
+        base: a class whose parameters come last, as all its subclasses have them.
     """
-    told = argument_descriptions(cls)
-    shared = {field.name for field in dataclasses.fields(base)} if base else set()
+    shared = {parameter.name for parameter in parameters(base)} if base else set()
     rows = []
-    for field in sorted(dataclasses.fields(cls), key=lambda field: field.name in shared):
-        if field.init:
-            usual = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-            option = dashes + field.name.replace("_", "-") if dashes else field.name
-            rows.append((f"`{option}`", usual, told.get(field.name, "")))
-    return table((head, "default", "what"), rows)
+    for parameter in sorted(parameters(cls), key=lambda parameter: parameter.name in shared):
+        default = "" if parameter.default is REQUIRED else f"`{parameter.default!r}`"
+        name = dashes + parameter.name.replace("_", "-") if dashes else parameter.name
+        rows.append((f"`{name}`", default, parameter.expected, parameter.description))
+    return table((head, "default", "values", "meaning"), rows)
 
 
 def first_sentence(text: str | None) -> str:
@@ -69,12 +58,13 @@ def first_sentence(text: str | None) -> str:
     return " ".join((text or "").strip().partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
 
 
-def home(markdown: str) -> str:
-    """Links to files of the repository turned into links to their pages."""
-    return re.sub(r"\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", lambda m: f"]({_page(m[1])}{m[2] or ''})", markdown)
+def repository_links_to_pages(markdown: str) -> str:
+    """Turn links to files of the repository into links to their pages, and those to examples, which have none, into text."""
+    markdown = re.sub(r"\[([^\]]+)\]\(examples/[^)]*\)", r"\1", markdown)
+    return re.sub(r"\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", lambda m: f"]({_page_of(m[1])}{m[2] or ''})", markdown)
 
 
-def _page(path: str) -> str:
+def _page_of(path: str) -> str:
     if path in ("CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
         return {"README.md": "/index.md"}.get(path, f"/{path.lower()}")
     for name, file in MEASURED.items():

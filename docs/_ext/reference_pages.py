@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import inspect
 import pydoc
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,13 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-
-WHERE = {
-    name: getattr(entaug, name).__module__ for name in entaug.__all__ if hasattr(getattr(entaug, name), "__module__")
-}
 from entaug.augmenters import METHODS
 from entaug.cli.formats import CAPABILITIES
-from entaug.cli.main import build_parser
 from entaug.cli.models import methods_using
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
@@ -30,17 +25,23 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
-from page_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
+from page_text import MEASURED, ROOT, first_sentence, options_table, repository_links_to_pages, rows_of, table
 
-__all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
+__all__ = ["api_pages", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
 
+# The module of each public name, as the stub says.
+WHERE = {
+    name.strip(): f"entaug{module}"
+    for module, names in re.findall(
+        r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?$",
+        (ROOT / "src/entaug/__init__.pyi").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    for name in names.split(",")
+    if name.strip()
+}
 _NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
 _MOST = 1500  # characters of a file that is shown
-
-
-def command_line() -> argparse.ArgumentParser:
-    """The parser of the command line, for the page that is made from it."""
-    return build_parser()
 
 
 # ------------------------------------------------------------------------------------------------------------- formats
@@ -204,7 +205,14 @@ def _measure_page(one: Measure) -> str:
 def models_table() -> str:
     """The starter set."""
     rows = [
-        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(methods_using(one.name)))
+        (
+            f"`{one.name}`",
+            one.title,
+            one.size,
+            one.licence,
+            f"`entaug[{one.extra}]`",
+            ", ".join(methods_using(one.name)),
+        )
         for one in models.assets()
     ]
     return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
@@ -217,7 +225,7 @@ def measured_pages() -> dict[str, str]:
         title, _, text = path.read_text("utf-8").partition("\n")
         title = title.removeprefix("# ")
         heading = title if title.lower() == name else f"{name}: {title}"
-        pages[f"measured/{name}.md"] = home(f"# {heading}\n{text}")
+        pages[f"measured/{name}.md"] = repository_links_to_pages(f"# {heading}\n{text}")
         rows.append((f"[{name}]({name}.md)", title))
     lines = [
         "# Measurements\n",
