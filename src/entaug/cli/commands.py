@@ -309,30 +309,30 @@ def _refuse_page_options(args: argparse.Namespace, augmented: Sequence[str]) -> 
 _TRAINING: list[tuple[str, Any, str]] = [
     ("epochs", int, "passes over the sentences (default: 30)"),
     ("steps", int, "optimiser steps, in place of epochs"),
-    ("batch", int, "sentences of a step (default: 16)"),
-    ("rate", float, "highest learning rate of the encoder (default: 2e-4)"),
-    ("head_rate", float, "highest learning rate of what is new (default: 1e-3)"),
-    ("keep", str, 'which weights to keep: "last", or "best" on dev (default: last)'),
+    ("batch_size", int, "sentences of a step (default: 16)"),
+    ("learning_rate", float, "highest learning rate of the encoder (default: 2e-4)"),
+    ("head_learning_rate", float, "highest learning rate of what is new (default: 1e-3)"),
+    ("checkpoint", str, 'which weights to keep: "last", or "best" on dev (default: last)'),
     ("seed", int, "of the training (default: 0)"),
 ]
 
 
 def _train(args: argparse.Namespace) -> int:
-    from entaug.taggers.base import Training, create_tagger
+    from entaug.taggers.base import TaggerTrainingConfig, create_tagger
     from entaug.workflows.evaluate import train_file
 
     use(args)
     given = {name: getattr(args, name) for name in ("encoder", "vectors", "overlap")}
     tagger = create_tagger(args.tagger, **{name: value for name, value in given.items() if value is not None})
     own = {name: getattr(args, name) for name, _, _ in _TRAINING}
-    training = Training(**{name: value for name, value in own.items() if value is not None})
+    config = TaggerTrainingConfig(**{name: value for name, value in own.items() if value is not None})
     with _steps() as progress:
         summary = train_file(
             args.input,
             args.output,
             tagger,
             dev=args.dev,
-            training=training,
+            config=config,
             **reading(args),
             progress=progress,
         )
@@ -343,10 +343,10 @@ def _train(args: argparse.Namespace) -> int:
                 "output": summary.output,
                 "sentences": summary.sentences,
                 "labels": summary.labels,
-                "steps": summary.fitted.steps,
-                "losses": summary.fitted.losses,
-                "dev_by_epoch": summary.fitted.dev,
-                "kept_epoch": summary.fitted.kept,
+                "steps": summary.history.steps,
+                "losses": summary.history.losses,
+                "dev_by_epoch": summary.history.dev_f1,
+                "kept_epoch": summary.history.best_epoch,
                 "dev": summary.dev.to_dict() if summary.dev else None,
                 "seconds": round(summary.seconds, 2),
             }
@@ -354,9 +354,9 @@ def _train(args: argparse.Namespace) -> int:
         return OK
     say = sys.stderr.write
     say(f"{args.tagger}: {_n(summary.sentences, 'sentence')}, {_n(len(summary.labels), 'type')}, ")
-    say(f"{_n(summary.fitted.steps, 'step')} ({summary.seconds:.1f} s), loss {summary.fitted.losses[-1]:.3f}\n")
-    if summary.fitted.kept:
-        say(f"kept epoch {summary.fitted.kept} of {len(summary.fitted.dev)}, the best on dev\n")
+    say(f"{_n(summary.history.steps, 'step')} ({summary.seconds:.1f} s), loss {summary.history.losses[-1]:.3f}\n")
+    if summary.history.best_epoch:
+        say(f"kept epoch {summary.history.best_epoch} of {len(summary.history.dev_f1)}, the best on dev\n")
     if summary.dev:
         counts = summary.dev.micro
         say(
