@@ -25,7 +25,7 @@ from entaug.cli.options import Once, add_computing, add_reading, reading, use
 from entaug.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from entaug.experiment import State
+    from entaug.experiment.runner import ExperimentProgress
 
 __all__ = ["add"]
 
@@ -368,8 +368,8 @@ def _train(args: argparse.Namespace) -> int:
 
 def _experiment(args: argparse.Namespace) -> int:
     from entaug.errors import ParameterError
-    from entaug.experiment import run_experiment
-    from entaug.experiment.plan import read_plan
+    from entaug.experiment.reading import read_plan
+    from entaug.experiment.runner import run_experiment
 
     use(args)
     if args.jobs is not None and args.jobs < 1:
@@ -383,15 +383,15 @@ def _experiment(args: argparse.Namespace) -> int:
         return OK
     with _table() as watch:
         waiting = f"waiting: another process is at {plan.output}"
-        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: _say_line(waiting))
+        state = run_experiment(plan, jobs=args.jobs, progress=watch, on_wait=lambda: _say_line(waiting))
     _say_leaks(state)
-    say(f"{_n(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}\n")
+    say(f"{_n(state.done, 'run')} done, {state.previously_done:,} of them earlier: {plan.output}\n")
     say(f"see: entaug report {plan.output}\n")
     return OK
 
 
-def _say_leaks(state: State) -> None:
-    for leak in state.leaks:
+def _say_leaks(state: ExperimentProgress) -> None:
+    for leak in state.warnings:
         _say_line(f"leak: {leak}")
 
 
@@ -417,12 +417,12 @@ def _steps() -> Iterator[Callable[[int, int, float], None] | None]:
 
 
 @contextlib.contextmanager
-def _table() -> Iterator[Callable[[State], None]]:
+def _table() -> Iterator[Callable[[ExperimentProgress], None]]:
     """A live table on a terminal; a line for each finished run in a pipe."""
     if not sys.stderr.isatty():
         seen = [0]
 
-        def line(state: State) -> None:
+        def line(state: ExperimentProgress) -> None:
             if state.done > seen[0]:
                 seen[0] = state.done
                 sys.stderr.write(f"{state.done} of {state.total} runs{_left(state)}\n")
@@ -436,21 +436,21 @@ def _table() -> Iterator[Callable[[State], None]]:
         yield lambda state: live.update(_rows(state))
 
 
-def _left(state: State) -> str:
+def _left(state: ExperimentProgress) -> str:
     if state.seconds_left is None or state.done == state.total:
         return ""
     minutes, seconds = divmod(round(state.seconds_left), 60)
     return f", about {minutes // 60}:{minutes % 60:02}:{seconds:02} left"
 
 
-def _rows(state: State) -> Any:
+def _rows(state: ExperimentProgress) -> Any:
     from rich.table import Table
 
     table = Table(
         "corpus", "size", "tagger", "runs", "gold F1", caption=f"{state.done} of {state.total} runs{_left(state)}"
     )
-    for (corpus, size, tagger), row in state.rows.items():
-        means = {arm: sum(found) / len(found) for arm, found in row["arms"].items()}
+    for (corpus, size, tagger), row in state.settings.items():
+        means = {arm: sum(scores) / len(scores) for arm, scores in row.test_f1.items()}
         gold = next((f"{100 * mean:.1f}" for (arm, _), mean in means.items() if arm == "gold"), "")
-        table.add_row(corpus, f"{size:,}", tagger, f"{row['done']} of {row['total']}", gold)
+        table.add_row(corpus, f"{size:,}", tagger, f"{row.done} of {row.total}", gold)
     return table

@@ -76,7 +76,7 @@ def subset_file(
         input: the file, or ``"-"``.
         folder: where they go; made when it is not there.
         sizes: how many sentences each has; see `entaug.experiment.subsets.draw`.
-        how: how they are drawn: a key of `entaug.experiment.subsets.DRAWS`.
+        how: how they are drawn: a key of `entaug.experiment.subsets.STRATEGIES`.
         seed: of the drawing.
         with_rest: write the sentences that are in no subset too, as ``FOLDER/train.rest.conll``.
         force: replace files that exist.
