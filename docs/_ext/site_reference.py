@@ -19,14 +19,17 @@ WHERE = {
     name: getattr(entaug, name).__module__ for name in entaug.__all__ if hasattr(getattr(entaug, name), "__module__")
 }
 from entaug.augmenters import METHODS
-from entaug.cli.main import _CARRIED, _parser, _used_by
+from entaug.cli.formats import CAPABILITIES
+from entaug.cli.main import build_parser
+from entaug.cli.models import methods_using
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find
 from entaug.formats.base import Format, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
-from entaug.quality.registry import MEASURES, Measure
+from entaug.quality import MEASURES
+from entaug.quality.base import Measure
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
 __all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
@@ -37,7 +40,7 @@ _MOST = 1500  # characters of a file that is shown
 
 def command_line() -> argparse.ArgumentParser:
     """The parser of the command line, for the page that is made from it."""
-    return _parser([])
+    return build_parser()
 
 
 # ------------------------------------------------------------------------------------------------------------- formats
@@ -51,7 +54,7 @@ def format_pages() -> dict[str, str]:
         one = find(name)
         held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
         rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
-    head = ("format", "what", "files", *(_CARRIED[kind].replace("ones", "mentions") for kind in names))
+    head = ("format", "what", "files", *(CAPABILITIES[kind].replace("ones", "mentions") for kind in names))
     pages = {f"formats/{name}.md": _format_page(find(name)) for name in FORMATS}
     return {"_made/formats.md": table(head, rows), **pages}
 
@@ -62,7 +65,7 @@ def _files(one: Format) -> str:
 
 
 def _format_page(one: Format) -> str:
-    carried = [_CARRIED[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
+    carried = [CAPABILITIES[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
     trip = next((row for row in rows_of(MEASURED["round-trips"].read_text("utf-8")) if row["format"] == one.name), None)
     rows = [
         ("files", _files(one)),
@@ -153,7 +156,7 @@ def _loaded(entry: Any) -> Any:
 def _summary(one: Any) -> str:
     info = getattr(one, "info", one)
     if isinstance(one, Measure):
-        return f"{one.title}: {one.meaning}"
+        return f"{one.title}: {one.description}"
     own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
     return next((str(v) for k in ("summary", "title", "what") if (v := getattr(info, k, None))), own) or first_sentence(
         inspect.getdoc(one)
@@ -191,8 +194,7 @@ def _measure_page(one: Measure) -> str:
     unit = {"share": "a share, from 0 to 1, shown in percent", "": "none"}.get(one.unit, one.unit)
     asked = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
     info = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
-    function = getattr(one.function, "func", one.function)  # of a partial one
-    where = f"{function.__module__}.{function.__qualname__}"
+    where = f"{one.function.__module__}.{one.function.__qualname__}"
     return table(("", ""), info) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
 
 
@@ -202,7 +204,7 @@ def _measure_page(one: Measure) -> str:
 def models_table() -> str:
     """The starter set."""
     rows = [
-        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(_used_by(one.name)))
+        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(methods_using(one.name)))
         for one in models.assets()
     ]
     return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
@@ -237,8 +239,7 @@ _HEADINGS = {
     "entaug.registry": "Methods",
     "entaug.augmenters": "Methods",
     "entaug.backends": "Methods",
-    "entaug.workflows.augment": "Jobs",
-    "entaug.workflows.evaluate": "Jobs",
+    "entaug.workflows": "Workflows",
     "entaug.scoring.likelihood": "Scores of sentences",
     "entaug.scoring.bertscore": "Scores of sentences",
     "entaug.scoring.span_f1": "Scores of taggers",

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 # Distributions whose top-level module has another name.
 _MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+# Modules that come with another one.
+_INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -177,6 +179,7 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
         An error that names the extra of entaug that brings the module; None where no extra does.
     """
     missing = (error.name or "").partition(".")[0]
+    missing = _INSTALLED_WITH.get(missing, missing)
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
         name = package.split(";")[0].strip()

@@ -17,7 +17,8 @@ import pytest
 import entaug
 from conftest import ROOT
 from entaug.augmenters import METHODS
-from entaug.cli.main import _needs_in_words, main
+from entaug.cli.main import main
+from entaug.cli.methods import describe_needs
 
 
 def methods_table() -> str:
@@ -25,7 +26,7 @@ def methods_table() -> str:
     for name in METHODS:
         info = METHODS[name].info
         kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
-        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {_needs_in_words(info)} |")
+        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {describe_needs(info)} |")
     return "\n".join(rows)
 
 
@@ -63,7 +64,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     import test_conformance as suite
 
     assert dataclasses.is_dataclass(cls)
-    suite.test_constructor_only_stores_and_parameters_make_it_again("wd")
+    suite.test_constructor_loads_nothing_and_parameters_make_it_again("wd")
     suite.test_output_is_new_valid_and_signed("wd")
     suite.test_keeps_what_it_says_it_keeps("wd")
     suite.test_neither_batches_nor_order_nor_company_change_what_is_made("wd", monkeypatch)

@@ -29,12 +29,12 @@ from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.plan import copies_for, patience_amounts
 from entaug.experiment.reading import read_plan
-from entaug.experiment.records import RecordStore, RunRecord
+from entaug.experiment.records import RecordStore, RunRecord, read_run_records
 from entaug.experiment.runner import _interrupts_blocked, _run_error, run_experiment
 from entaug.experiment.runs import RunSpec, execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.files.locks import lock
-from entaug.report.comparison import markdown_report, read_run_records
+from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))

@@ -22,7 +22,9 @@ from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.brat.format import KEPT, Brat, BratDialect
-from entaug.workflows.augment import _job_key, augment_file, check_file, convert_file
+from entaug.workflows.augment import augment_file, run_key
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, sentences
 
 pytest.importorskip("spacy")
@@ -633,7 +635,7 @@ def test_options_and_jobs(tmp_path: Path) -> None:
     opened, one = open_file(folder), open_file(folder / "sub/doc.ann")
 
     def keys() -> list[str]:
-        return [_job_key(o.path, create_augmenter("mr"), False, False, o, o) for o in (opened, one)]
+        return [run_key(create_augmenter("mr"), o, o) for o in (opened, one)]
 
     before = keys()
     (folder / "sub/doc.txt").write_text(STORY + "x")
@@ -683,9 +685,9 @@ def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
     summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")
     corpus, _ = read(tmp_path / "out", **ALIGNED)
-    assert len(corpus) == summary.before.sentences + summary.tally.made
+    assert len(corpus) == summary.before.sentences + summary.statistics.accepted
     assert sum(len(s.mentions) for s in corpus) == summary.after.mentions.total()
-    assert sum("entaug" in s.meta for s in corpus) == summary.tally.made
+    assert sum("entaug" in s.meta for s in corpus) == summary.statistics.accepted
 
 
 @pytest.mark.corpora

@@ -18,8 +18,10 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find, open_file
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
-from entaug.workflows.augment import augment_file, check_file, convert_file
-from entaug.workflows.evaluate import subset_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
+from entaug.workflows.subset import subset_file
 
 ADA = Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])])
 BO = Sentence(["Bo", "left", "."], [Mention("PER", [(0, 1)])])
@@ -317,7 +319,7 @@ def test_json_that_is_too_deep_is_not_mended_by_lines(tmp_path: Path, name: str,
         with pytest.raises(InputError) as caught:
             entaug.read(tmp_path / "a.json", given)
         assert str(caught.value).endswith(
-            "not JSON that can be read (nested too deep); see whether it is the right file"
+            "not JSON that can be read (nested too deep); check that it is the right file"
         )
 
 

@@ -20,7 +20,8 @@ from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
 from entaug.formats.huggingface.tables import JSON_COLUMN
-from entaug.workflows.augment import augment_file, convert_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
 
 pa = pytest.importorskip("pyarrow")

@@ -57,7 +57,8 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
 
     Args:
         path: the exported file.
-        method: name of the method whose sentences are of interest; decisions about others are counted and left out.
+        method: name of the method whose sentences are of interest, of several joined by ``+``; decisions about others
+            are counted and left out.
 
     Returns:
         The decisions; of several about one sentence the last.
@@ -92,12 +93,13 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
     for number, decision in enumerate(data["decisions"], start=1):
         if problem := _problem(decision):
             raise fault(f"decision {number} {problem}")
-        if method is not None and decision.get("method") not in (None, "", method):
+        if method is not None and decision.get("method") not in (None, "", *method.split("+")):
             others += 1
             continue
-        ids = {None, decision["id"]} if isinstance(decision.get("id"), str) else {None}
-        accepted = decision["decision"] == "accept"
-        decisions |= {(int(decision["fingerprint"], 16), id): accepted for id in ids}
+        fingerprint, sentence_id = int(decision["fingerprint"], 16), decision.get("id")
+        decisions[fingerprint, None] = decision["decision"] == "accept"
+        if isinstance(sentence_id, str):
+            decisions[fingerprint, sentence_id] = decision["decision"] == "accept"
     return Review(decisions, others)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = ["best_by_likelihood", "log_likelihood", "pseudo_log_likelihood"]
+__all__ = ["best_by_likelihood", "causal_log_probs", "log_likelihood", "masked_log_probs", "pseudo_log_likelihood"]
 
 
 def pseudo_log_likelihood(
@@ -46,16 +46,7 @@ def pseudo_log_likelihood(
         (2,)
     """
     lm: MaskedLM = resolve("masked_lm", model)
-
-    def compute(texts: list[str]) -> Iterator[NDArray[Any]]:
-        start = rows = 0
-        for end, pieces in enumerate(lm.pieces(texts), start=1):
-            rows += len(pieces)
-            if rows >= MAX_ROWS or end == len(texts):
-                yield from lm.token_log_probs([(text, None) for text in texts[start:end]])
-                start, rows = end, 0
-
-    return _sums(sentences, compute, per_word=per_word)
+    return _sums(sentences, lambda texts: masked_log_probs(texts, lm), per_word=per_word)
 
 
 def log_likelihood(
@@ -80,12 +71,40 @@ def log_likelihood(
         (2,)
     """
     lm: CausalLM = resolve("causal_lm", model)
+    return _sums(sentences, lambda texts: causal_log_probs(texts, lm), per_word=per_word)
 
-    def compute(texts: list[str]) -> Iterator[NDArray[Any]]:
-        for start in range(0, len(texts), MAX_ROWS):
-            yield from lm.token_log_probs(texts[start : start + MAX_ROWS])
 
-    return _sums(sentences, compute, per_word=per_word)
+def masked_log_probs(texts: Sequence[str], lm: MaskedLM) -> Iterator[NDArray[Any]]:
+    """Compute the log-probability of every sub-word with that sub-word masked, in batches of bounded memory.
+
+    Args:
+        texts: running texts.
+        lm: the model.
+
+    Yields:
+        For each text, one natural logarithm per sub-word.
+    """
+    start = rows = 0
+    for end, pieces in enumerate(lm.pieces(texts), start=1):
+        rows += len(pieces)
+        if rows >= MAX_ROWS or end == len(texts):
+            yield from lm.token_log_probs([(text, None) for text in texts[start:end]])
+            start, rows = end, 0
+
+
+def causal_log_probs(texts: Sequence[str], lm: CausalLM, batch_size: int = MAX_ROWS) -> Iterator[NDArray[Any]]:
+    """Compute the log-probability of every sub-word given those before it.
+
+    Args:
+        texts: running texts.
+        lm: the model.
+        batch_size: the number of texts given to the model at once.
+
+    Yields:
+        For each text, one natural logarithm per sub-word.
+    """
+    for start in range(0, len(texts), batch_size):
+        yield from lm.token_log_probs(texts[start : start + batch_size])
 
 
 def _sums(
