@@ -447,7 +447,7 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
             assert not done.done()
         assert done.result() == 0
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == f"waiting: another process is at {tmp_path / 'plan'}"
+    assert said[0] == f"waiting: another process is running {tmp_path / 'plan'}"
     assert said[-2].startswith("4 runs done, 4 of them earlier")
 
 

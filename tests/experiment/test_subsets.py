@@ -167,7 +167,7 @@ def test_subset_of_nested_and_gzipped(tmp_path: Path, capsys: pytest.CaptureFixt
         ("5,x", "'x' is no number"),
         ("0", "at least 1"),
         ("100000", "is larger than the corpus"),
-        ("", "'' is no number"),
+        ("", "there are no sizes"),
     ],
 )
 def test_subset_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str], sizes: str, said: str) -> None:
