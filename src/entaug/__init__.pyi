@@ -22,7 +22,7 @@ from .corpus import Corpus, CorpusStream
 from .data import Edit, Mention, Sentence
 from .errors import EntaugError
 from .formats import read, stream, write
-from .formats.huggingface.format import from_datasets, to_datasets
+from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
 from .report.markdown import markdown_report
 from .experiment.records import read_run_records

@@ -19,7 +19,7 @@ from entaug.errors import InputError, LossError, MissingExtraError, OutputError,
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
-from entaug.formats.huggingface.tables import JSON_COLUMN
+from entaug.formats.huggingface.dialect import JSON_COLUMN
 from entaug.workflows.augment import augment_file
 from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
@@ -170,7 +170,7 @@ def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
         entaug.read(path, token_column="z")
     with pytest.raises(InputError, match="'c' holds no lists of strings"):
         entaug.read(path, token_column="c")
-    with pytest.raises(ParameterError, match="token_column must be the name"):
+    with pytest.raises(ParameterError, match="token_column must be a string"):
         entaug.read(path, token_column=1)
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.read(path, mentions="both")
@@ -197,9 +197,9 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"tokens": [["a"], ["b"]], "id": ["x", "x"]}, "row 2: id 'x' is that of line 1 too"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 9, "label": "X"}]]}, "out of range"),
     ({"tokens": [["a"]], "entities": [[{"start": -1, "end": 1, "label": "X"}]]}, "negative"),
-    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 1, "label": 5}]]}, "without label"),
-    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"spans": [[0]], "label": "X"}]]}, "must be a pair"),
     ({"tokens": [["a"]], "entities": [[None]], "x": [5]}, "column|none"),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import OutputError
+from entaug.errors import LossError, OutputError
 from entaug.files.atomic import atomic_path, follow_link
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
@@ -87,6 +87,22 @@ class BufferedFormat(BaseFormat):
         """
         if not self.carries.discontinuous:
             self.check_contiguous(self.carried(sentence, dialect))
+
+    def check_flat(self, sentence: Sentence, remedy: str) -> None:
+        """Check that a sentence has neither nested nor discontinuous mentions.
+
+        Args:
+            sentence: the sentence.
+            remedy: what to do where it has any, for the error.
+
+        Raises:
+            LossError: it has any.
+        """
+        try:
+            flatten(sentence.mentions, "error")
+        except LossError as error:
+            error.path, error.remedy = f"sentence {sentence.key}", remedy
+            raise
 
     def read(
         self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None

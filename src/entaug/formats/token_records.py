@@ -9,10 +9,12 @@ from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
+from entaug.tags import InvalidTag, decode_canonical
 
 __all__ = [
     "add_entity_fields",
     "check_tokens",
+    "decode_tags",
     "entity_fields",
     "pop_columns",
     "pop_id",
@@ -92,6 +94,28 @@ def check_tokens(value: Any, name: str) -> tuple[str, ...]:
         invalid = next(token for token in value if type(token) is not str)
         raise InputError(f"a token in {name!r} must be a string, not {invalid!r}", remedy="correct it")
     return tuple(value)
+
+
+def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+    """Decode the tags of a record.
+
+    Args:
+        tags: a tag per token.
+        scheme: the canonical name of their scheme.
+        reading: how to read.
+
+    Returns:
+        The mentions.
+
+    Raises:
+        InputError: a tag is not a string, or breaks the scheme.
+    """
+    if not set(map(type, tags)) <= {str}:
+        raise InputError("a tag that is no string", remedy="correct it")
+    try:
+        return decode_canonical(tags, scheme, reading.repaired if reading.repair else None)
+    except InvalidTag as fault:
+        raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 
 def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:

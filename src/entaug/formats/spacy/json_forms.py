@@ -23,7 +23,7 @@ from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Cutting, Text, cut, documents, joined
 from entaug.formats.spacy.dialects import SpacyDialect
-from entaug.formats.spacy.training import columns_of_words, decode_tags, read_document, write_documents
+from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
 from entaug.formats.token_records import pop_columns, pop_id, without
 from entaug.spacing import infer_spaces
@@ -237,7 +237,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
             raise InputError("tags as 'entities', but not one for each of 'words'", remedy=_REMEDY)
         mentions = [
             CharMention(m.label, ((placed.starts[m.start], placed.ends[m.end - 1]),))
-            for m in decode_tags(entities, "BILOU", reading)
+            for m in mentions_of_tags(entities, "BILOU", reading)
         ]
     else:
         mentions = _char_mentions(entities, "entities")
