@@ -12,12 +12,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
+from entaug.params import Check, construct, parameters, validate
 from entaug.scoring.span_f1 import Scores
 
 __all__ = ["RECORDS_FILE", "RecordStore", "RunRecord", "is_run_record", "read_run_records"]
@@ -26,6 +27,10 @@ RECORDS_FILE = "runs.jsonl"
 _OTHERS_FILE = "other-runs.jsonl"
 _TIMES_FILE = "times.jsonl"
 _REMEDY = "delete the line; the experiment repeats the run"
+
+LeakCounts = Annotated[
+    Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
+]
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class RunRecord:
     steps: int
     new: int
     test: Scores
-    leaks: Mapping[str, int] = field(default_factory=dict)
+    leaks: LeakCounts = field(default_factory=dict)
     search: str = "list"
     chosen: bool = False
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -73,6 +78,9 @@ class RunRecord:
     config: Mapping[str, Any] = field(default_factory=dict)
     path: str | None = field(default=None, compare=False)
     line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        validate(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON.
@@ -114,48 +122,18 @@ class RunRecord:
         Raises:
             InputError: a field is missing or invalid.
         """
-
-        def error(message: str) -> InputError:
-            return InputError(message, path=path, line=line, remedy=_REMEDY)
-
-        if not isinstance(value, dict):
-            raise error("a record must be a JSON object")
-        for name, types in (_REQUIRED | _OPTIONAL).items():
-            if name not in value and name in _OPTIONAL:
-                continue
-            if not isinstance(value.get(name), types) or (isinstance(value.get(name), bool) and bool not in types):
-                expected = " or ".join(kind.__name__ for kind in types)
-                raise error(f"{name} is {'missing' if name not in value else f'no {expected}'}")
-        if type(value["sentences"].get("new")) is not int:
-            raise error("sentences has no number for new")
-        if any(type(count) is not int for count in value.get("leaks", {}).values()):
-            raise error("leaks must hold numbers")
-        scores: dict[str, Scores | None] = {"dev": None}
-        for name, counts in (("test", value["test_counts"]), ("dev", None)):
-            try:
-                if value.get(name) is not None:
-                    scores[name] = Scores.from_dict(value[name], counts)
-            except InputError as fault:
-                raise error(f"{name}: {fault.message}") from None
-        names = _REQUIRED.keys() - {"amount", "sentences", "test", "test_counts"} | _OPTIONAL.keys() - {"dev"}
-        plain = {name: value[name] for name in names if name in value}
-        amount, new = float(value["amount"]), value["sentences"]["new"]
-        return cls(**plain, **scores, amount=amount, new=new, path=path, line=line)  # type: ignore[arg-type]
-
-
-_REQUIRED: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("key", "corpus", "tagger", "arm"), (str,)),
-    **dict.fromkeys(("size", "seed", "steps"), (int,)),
-    "amount": (int, float),
-    **dict.fromkeys(("sentences", "test", "test_counts"), (dict,)),
-}
-_OPTIONAL: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("leaks", "environment", "config"), (dict,)),
-    "dev": (dict, type(None)),
-    "search": (str,),
-    "chosen": (bool,),
-    "new_in_test": (int,),
-}
+        try:
+            values = {p.name: value[p.name] for p in parameters(cls) if p.name in value}
+            values |= {"new": value["sentences"]["new"], "path": path, "line": line}
+            values["test"] = Scores.from_dict(value["test"], value["test_counts"])
+            if values.get("dev") is not None:
+                values["dev"] = Scores.from_dict(value["dev"])
+            return construct(cls, "a record", values)
+        except (LookupError, TypeError):
+            message = "a record must be a JSON object with sentences (with a number for new), test and test_counts"
+        except (ParameterError, InputError) as error:
+            message = error.message
+        raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
 
 
 def is_run_record(value: object) -> bool:
