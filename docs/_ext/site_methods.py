@@ -47,12 +47,12 @@ def examples(name: str) -> tuple[tuple[AugmentedPair, ...], str]:
     """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
     if METHODS[name].info.needs:
         made = next(iter(read_augmented([RECORDED / f"{name}.jsonl"]).methods.values()))
-        signature = made[0].augmented.meta["entaug"]["signature"]
+        signature = made[0].augmented.fields["entaug"]["signature"]
         return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
     gold = list(entaug.read(CORPUS))
     by_key = {sentence.key: sentence for sentence in gold}
     augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
-    new = [AugmentedPair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
+    new = [AugmentedPair(made, by_key[made.fields["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
     told = f"entaug augment {CORPUS.relative_to(ROOT)} -m {name} --seed {SEED}"
     return tuple(shown(new)), f"Made when these pages were, by\n`{told}`"
 

@@ -112,7 +112,7 @@ def test_several_methods_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "out.jsonl"
     assert main(["augment", TRAIN, "-m", methods, "--seed", "3", "--only-new", "-o", str(out)]) == 0
     assert "mr+sis: 100 gold sentences in" in capsys.readouterr().err
-    made = [(s.meta["entaug"]["method"], s.meta["entaug"]["signature"]) for s in entaug.read(out)]
+    made = [(s.fields["entaug"]["method"], s.fields["entaug"]["signature"]) for s in entaug.read(out)]
     assert {method for method, _ in made} == {"mr", "sis"}
     assert all("|seed=3|" in signature for _, signature in made)
     count = sum(method == "mr" for method, _ in made)
@@ -195,7 +195,7 @@ def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:
 def test_provenance_comments_come_back(tmp_path: Path) -> None:
     out = tmp_path / "out.conll"
     assert main(["augment", TRAIN, "-m", "sis", "--only-new", "--provenance", "-o", str(out)]) == 0
-    assert all(s.meta["entaug"]["method"] == "sis" for s in entaug.read(out))
+    assert all(s.fields["entaug"]["method"] == "sis" for s in entaug.read(out))
 
 
 def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def test_germeval_is_read_as_nested_and_comes_back(tmp_path: Path) -> None:
     first, second = entaug.read(path)
     assert first.tokens == ("„", "Troia", "-", "Traum", "“")
     assert first.mentions == (Mention("LOC", [(1, 2)]), Mention("OTH", [(1, 4)]))
-    assert first.meta == {"comments": ["#\thttp://de.wikipedia.org/wiki/Troja [2009-10-17]"]}
+    assert first.fields == {"comments": ["#\thttp://de.wikipedia.org/wiki/Troja [2009-10-17]"]}
     assert second.tokens[-1] == "#"
     assert not first.columns
     assert again(path) == GERMEVAL
@@ -140,7 +140,7 @@ def test_which_column_is_kept_where_the_mentions_do_not_tell_it(tmp_path: Path) 
     path = put(tmp_path, "a.tsv", text)
     options: dict[str, Any] = {"tag_columns": "1,2"}
     [s] = entaug.read(path, **options)
-    assert [extra[LEVEL] for extra in s.meta[ENTITY_FIELDS]] == [1, 0, 1, 0, 1, 0]
+    assert [extra[LEVEL] for extra in s.fields[ENTITY_FIELDS]] == [1, 0, 1, 0, 1, 0]
     assert again(path, **options) == text
     to = open_file(path, **options)
     assert to.format.lost(s, to.dialect) == []
@@ -152,7 +152,7 @@ def test_which_column_is_kept_where_the_mentions_do_not_tell_it(tmp_path: Path) 
     assert (tmp_path / "b.tsv").read_text() == text
     wrong: list[Any] = [7, [{LEVEL: 0}] * 6, [{LEVEL: 2}] * 6, [{LEVEL: True}] * 6, [{}] * 6, [3] * 6]
     for fields in wrong:
-        entaug.write([s.with_(meta={ENTITY_FIELDS: fields})], tmp_path / "c.tsv", like=path, **options)
+        entaug.write([s.with_fields({ENTITY_FIELDS: fields})], tmp_path / "c.tsv", like=path, **options)
         assert entaug.read(tmp_path / "c.tsv", **options)[0].mentions == s.mentions
 
 
@@ -265,7 +265,7 @@ def test_a_first_line_names_the_columns_and_stays_the_first(tmp_path: Path) -> N
     first, second = entaug.read(path)
     assert first.columns == {"XNER": ("B-PER", "O", "B-LOC", "O"), "MISC": ("ann", "-", "ann", "-")}
     assert (first.id, first.spaces) == ("one", (" ", " ", "", ""))
-    assert first.meta["comments"] == ["# newdoc id = d", "# sent_id = one", "# text = Ada left Rome."]
+    assert first.fields["comments"] == ["# newdoc id = d", "# sent_id = one", "# text = Ada left Rome."]
     assert second.mentions == ()
     assert again(path) == UNER
     out = tmp_path / "b.conllup"

@@ -335,7 +335,7 @@ def test_large_numbers_are_read_alike(tmp_path: Path, name: str) -> None:
     array = name in ("label-studio", "spacy-json", "w2ner", "gliner")
     path = put(tmp_path / "a.json", [record] if array else record)
     [sentence] = entaug.read(path, name)
-    assert sentence.meta["n"] == 12345678901234567890123
+    assert sentence.fields["n"] == 12345678901234567890123
     path.write_text(path.read_text().replace("12345678901234567890123", "1" * 5000))
     with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); see whether"):
         entaug.read(path, name)

@@ -19,7 +19,7 @@ import entaug
 from conftest import ROOT
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.experiment.records import read_run_records
 from entaug.quality import Quality
@@ -44,7 +44,9 @@ NEW = sentence(
     "Ada met Cy in Oslo .",
     *(("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5)),
     id="g1/mr-1",
-    meta=told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25),
+    **split_fields(
+        told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25)
+    ),
 )
 
 
@@ -79,7 +81,8 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     # The frame loses "old car" (2-4) for "car of my aunt" (1-5); comparing words would take "car" for what stayed.
     keeps, gives = sentence("the very old car stopped"), sentence("a car of my aunt hid")
     made = sentence(
-        "the very car of my aunt stopped", meta=told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])
+        "the very car of my aunt stopped",
+        **split_fields(told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])),
     )
     source, other = (keeps, gives) if frame == 0 else (gives, keeps)
     found = find_changes(AugmentedPair(made, source, (other,)))
@@ -90,7 +93,7 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     assert found.marks == ((2, 6, "transferred"),)
     assert found.changed == pytest.approx(4 / 7)
     # Edited by hand since: then the words are compared.
-    edited = Sentence(["A", *made.tokens[1:]], meta=made.meta)
+    edited = Sentence(["A", *made.tokens[1:]], **split_fields(made.fields))
     assert {kind for _, _, kind in find_changes(AugmentedPair(edited, source, (other,))).marks} <= {"added", "moved"}
 
 
@@ -100,7 +103,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         {"category": "NP", "out": [4, 5], "from": "two", "into": [0, 2]},
         {"category": "NP", "out": [0, 2], "from": "one", "into": [1, 2]},
     ]
-    made = sentence("y c d v w", meta=told(method="cr", sources=["s", "two", "one"], grafts=grafts))
+    made = sentence("y c d v w", **split_fields(told(method="cr", sources=["s", "two", "one"], grafts=grafts)))
     found = find_changes(AugmentedPair(made, sentence("a b c d e"), (two, one)))
     assert found.marks == ((0, 1, "transferred"), (3, 5, "transferred"))
     assert [side.marks for side in found.sides] == [
@@ -109,7 +112,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         ((1, 2, "transferred"),),
     ]
     for broken in ([{"out": [0, 9], "from": "one", "into": [1, 2]}], ["?"], [{"out": [0, 1], "from": "none"}]):
-        faulty = made.with_(meta=told(method="cr", sources=["s", "two", "one"], grafts=broken))
+        faulty = made.with_(**split_fields(told(method="cr", sources=["s", "two", "one"], grafts=broken)))
         assert {
             kind for _, _, kind in find_changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).marks
         } <= {
@@ -155,7 +158,9 @@ def test_the_digest_names_the_data() -> None:
     "token", ["<script>", "</script>", "<!--", "-->", "]]>", '"', "'", "\\", "\u2028", "\u2029", "😀", "אב", "\ud800"]
 )
 def test_text_is_data(token: str) -> None:
-    nasty = Sentence([token], [Mention(f"L{token}", [(0, 1)])], id=token, meta=told(method=token, signature=token))
+    nasty = Sentence(
+        [token], [Mention(f"L{token}", [(0, 1)])], id=token, **split_fields(told(method=token, signature=token))
+    )
     found = report_data(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
     assert not set("<>&\u2028\u2029") & set(found.json)
     data = json.loads(found.json)
@@ -241,7 +246,10 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
         Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
     text = render_html_report(made, qualities=qualities)
-    row = r"New words, %</button>.*>Words that do not occur in the source\. Higher: further from the source\.<"
+    definition = (
+        r"Share of words that do not occur in the source, mean over sentences\. Higher: further from the source\."
+    )
+    row = rf"New words, %</button>.*>{definition}<"
     assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
@@ -346,10 +354,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment, and sentences are for a page" in error
+    assert "new.jsonl: holds no records of an experiment, and sentences are shown in HTML only" in error
     assert error.endswith("let the output end in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is for a page" in capsys.readouterr().err
+    assert "--title is for HTML only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours

@@ -226,7 +226,7 @@ def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
     augment_file(TRAIN, out, entaug.create_augmenter("sis"))
     everything = list(entaug.read(out))
-    new = [sentence for sentence in everything if "entaug" in sentence.meta]
+    new = [sentence for sentence in everything if sentence.provenance is not None]
     review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
     command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
     subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)

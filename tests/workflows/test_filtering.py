@@ -15,6 +15,7 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.augmenters.replacement import LabelWiseTokenReplacement
 from entaug.cli.main import main
+from entaug.data import split_fields
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
 from entaug.workflows.augment import augment_file
@@ -30,7 +31,7 @@ GOLD = [
 
 def made(text: str, source: str, **told: object) -> Sentence:
     meta = {"entaug": {"method": "mr", "sources": [source], **told}}
-    return Sentence(text.split(), [PER, LOC], id=f"new {text}", meta=meta)
+    return Sentence(text.split(), [PER, LOC], id=f"new {text}", **split_fields(meta))
 
 
 NEW = [
@@ -57,8 +58,8 @@ def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_pa
     assert file.read_bytes() == before
     lines = before.splitlines(keepends=True)
     assert out.read_bytes() == b"".join(lines[i] for i in (0, 1, 3, 5)), "what is kept is kept to the byte"
-    assert [(s.tokens, s.meta["entaug"]) for s in entaug.read(rejected)] == [
-        (s.tokens, {**s.meta["entaug"], "rejected": reason})
+    assert [(s.tokens, s.fields["entaug"]) for s in entaug.read(rejected)] == [
+        (s.tokens, {**s.fields["entaug"], "rejected": reason})
         for s, reason in (
             (NEW[1], "validity: brackets or quotes that do not pair"),
             (NEW[2], "duplicates: reads as its source"),
@@ -148,7 +149,7 @@ def test_filtering_afterwards_gives_what_a_format_holds(tmp_path: Path, name: st
     assert sum(refused.values()) > 0
     kept, wanted = list(entaug.read(after)), list(entaug.read(at_once))
     assert [(s.tokens, s.mentions) for s in kept] == [(s.tokens, s.mentions) for s in wanted]
-    assert sum("entaug" in s.meta for s in kept) == summary.kept > 0
+    assert sum(s.provenance is not None for s in kept) == summary.kept > 0
 
 
 def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pyt
     lines = [line.split()[2].rstrip(":") for line in said.splitlines() if line.startswith("  rejected by ")]
     assert lines == ["validity", "similarity"]
     assert "too unlike its source: " in said
-    [signature] = {s.meta["entaug"]["signature"] for s in entaug.read(out) if "entaug" in s.meta}
+    [signature] = {s.fields["entaug"]["signature"] for s in entaug.read(out) if s.provenance is not None}
     digest = Leakage(held_out=[first]).signature.partition("held_out=")[2][:16]
     assert f"+leakage:held_out={digest},ngram_size=2|" in signature
     assert str(tmp_path) not in signature

@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace) -> int:
             args.output,
             gold=args.gold,
             measures=args.measures,
-            **models,
+            models=models,
             as_json=args.json,
             force=args.force,
             progress=progress,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, OutputError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.plan import Plan
@@ -237,7 +238,7 @@ def _process_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid()))
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings()))
     try:
         yield pool
     except BaseException:
@@ -263,7 +264,7 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _initialize(threads: int, parent: int) -> None:
+def _initialize(threads: int, parent: int, settings: ComputeSettings) -> None:
     """Initialize a process for runs."""
     import signal
 
@@ -271,6 +272,7 @@ def _initialize(threads: int, parent: int) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates it
     torch.set_num_threads(threads)
+    set_compute_settings(settings)
 
     def exit_with_parent() -> None:
         while os.getppid() == parent:

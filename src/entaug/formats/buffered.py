@@ -131,11 +131,13 @@ class BufferedFormat(BaseFormat):
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
     """A sentence with the mentions that `entaug.tags.flatten` keeps, and what is said of these."""
     mentions = flatten(sentence.mentions, overlap)
-    said = sentence.meta.get(ENTITY_FIELDS)
+    said = sentence.layout.get(ENTITY_FIELDS)
     if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
         return sentence.with_(mentions=tuple(mentions))
     of = dict(zip(sentence.mentions, said, strict=True))
-    return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
+    return sentence.with_(
+        mentions=tuple(mentions), layout={**sentence.layout, ENTITY_FIELDS: [of[m] for m in mentions]}
+    )
 
 
 def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> None:

@@ -170,7 +170,7 @@ def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
         The further fields of each mention, in the order of the mentions; empty where nothing is known, or where the
         field of that name holds anything else.
     """
-    fields = sentence.meta.get(ENTITY_FIELDS)
+    fields = sentence.fields.get(ENTITY_FIELDS)
     if type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}:
         return fields
     return [{}] * len(sentence.mentions)

@@ -6,10 +6,10 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from entaug.augmented import AugmentedPair, pair_with_sources, provenance_of
+from entaug.augmented import AugmentedPair, pair_with_sources
 from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
@@ -17,6 +17,7 @@ from entaug.filters import Filter, apply_filters, create_filters
 from entaug.formats import OpenedFile, read_each, target
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
+from entaug.provenance import Provenance
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     Options,
@@ -94,7 +95,7 @@ def filter_file(
         output: the file for what is kept, or ``"-"``.
         filters: filters, or what `entaug.filters.create_filters` accepts.
         gold: the file that was augmented; needed where the input holds augmented sentences only, or no provenance.
-        rejected: a file for the rejected sentences, as JSON lines with the reason in ``meta["entaug"]["rejected"]``.
+        rejected: a file for the rejected sentences, as JSON lines with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.report.review`: what was rejected there is left out.
         lose: kinds of content to drop where another format cannot store it; see `entaug.convert_file`.
         force: replace files that exist.
@@ -150,7 +151,7 @@ def filter_file(
         if gold is not None:
             options = read_options or {}
             gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-        if any(provenance_of(s) for s in sentences) and not getattr(detected.dialect, "provenance", True):
+        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
             # A CoNLL file whose comments hold provenance keeps them.
             to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
         pairs = pair_with_sources(sentences, gold_sentences)
@@ -185,7 +186,7 @@ def filter_file(
 
 def _source(pair: AugmentedPair) -> Sentence | None:
     """The source of a sentence; None for one that was generated without conditioning on it."""
-    return None if provenance_of(pair.augmented).get("unconditioned") else pair.source
+    return None if pair.provenance.details.get("unconditioned") else pair.source
 
 
 def _check_sources(
@@ -238,8 +239,8 @@ def _write(
             rejected = stack.enter_context(target(rejected_path, "jsonl").writer())
             for sentence, reason in zip(sentences, rejections, strict=True):
                 if reason is not None:
-                    provenance = {**provenance_of(sentence), "rejected": reason}
-                    rejected.write(sentence.with_(meta={**sentence.meta, "entaug": provenance}))
+                    provenance = replace(sentence.provenance or Provenance(), rejected=reason)
+                    rejected.write(sentence.with_(provenance=provenance))
         writer = stack.enter_context(to.writer(force=force))
         for sentence in kept:
             writer.write(sentence)

@@ -98,9 +98,9 @@ class TableFormat(BufferedFormat):
         try:
             labels = (mention.label for mention in kept.mentions)
             texts = [*sentence.tokens, *labels, sentence.id or "", *(sentence.spaces or ())]
-            "".join([*texts, *sentence.columns, *sentence.meta]).encode()
+            "".join([*texts, *sentence.columns, *sentence.fields]).encode()
             "".join(value for values in sentence.columns.values() for value in values).encode()
-            json.dumps(dict(sentence.meta))
+            json.dumps(dict(sentence.fields))
         except (TypeError, ValueError, RecursionError) as error:
             raise LossError(f"cannot be written ({error})", path=f"sentence {sentence.key}") from None
 

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import Reading, are_columns
 from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, Table, import_pyarrow
@@ -285,7 +285,7 @@ def _parse(row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequen
     if are_columns({"": meta.get("_spaces")}, n):
         spaces = tuple(meta.pop("_spaces"))
         meta.pop("text", None)
-    return Sentence(tokens, mentions, id_, meta, columns, spaces)
+    return Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
 
 
 def _fields_of_json(text: Any) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _texts(rows: Sequence[Sentence], other: Sequence[dict[str, Any]]) -> list[st
     texts: list[str | None] = []
     for sentence, fields in zip(rows, other, strict=True):
         if sentence.spaces is None:
-            text = sentence.meta.get("text")  # a field, not the text of the tokens
+            text = sentence.fields.get("text")  # a field, not the text of the tokens
             texts.append(text if isinstance(text, str) else None)
             continue
         texts.append(sentence.text)
@@ -126,7 +126,7 @@ def _further_columns(
                 fields.setdefault("columns", {})[name] = list(values)
             else:
                 columns.setdefault(name, [None] * len(rows))[i] = list(values)
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             is_text = name == "text" and sentence.spaces is None and isinstance(value, str)
             if name in ("entaug", ENTITY_FIELDS) or name in of_tokens or (name in taken and not is_text):
                 fields.setdefault(name, value)

@@ -193,14 +193,14 @@ def write_documents(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict
 
     def origin(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered
-        match sentence.meta.get(PARAGRAPH):
-            case [name, _] if "entaug" not in sentence.meta:
+        match sentence.fields.get(PARAGRAPH):
+            case [name, _] if sentence.provenance is None:
                 return True, type(name).__name__, name
         return False, "", number
 
     for (is_kept, _, name), group in groupby(enumerate(sentences), key=origin):
         members = [sentence for _, sentence in group]
-        paragraphs = groupby(members, key=lambda sentence: sentence.meta[PARAGRAPH][1]) if is_kept else [(0, members)]
+        paragraphs = groupby(members, key=lambda sentence: sentence.fields[PARAGRAPH][1]) if is_kept else [(0, members)]
         name = name if is_kept else members[0].id  # noqa: PLW2901
         ids = _regular_ids(name, len(members))
         record: dict[str, Any] = {} if name is None else {"id": name}
@@ -234,7 +234,7 @@ def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme:
         if columns:
             own["columns"] = columns
         of_paragraph = len(written) == 1
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             if name == "cats" and of_paragraph and isinstance(value, dict):
                 paragraph[name] = [{"label": label, "value": score} for label, score in value.items()]
             elif name in ("cats", "brackets"):  # categories that spaCy would not accept: it does not read them here
