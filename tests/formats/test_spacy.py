@@ -120,7 +120,7 @@ def test_the_layout_of_a_docbin_is_the_one_that_is_read() -> None:
     """The reader unpacks the bytes itself: a spaCy that lays them out in another way must not go unnoticed."""
     doc = spacy.blank("en")("New York")
     doc.spans["sc"] = [Span(doc, 0, 2, "LOC", kb_id="Q60", span_id="ny")]
-    message = msgpack.loads(zlib.decompress(DocBin(docs=[doc], store_user_data=True).to_bytes()))
+    message = msgpack.unpackb(zlib.decompress(DocBin(docs=[doc], store_user_data=True).to_bytes()), raw=False)
     assert message.keys() == {
         *("version", "attrs", "tokens", "spaces", "lengths", "strings", "cats", "flags", "span_groups", "user_data")
     }
@@ -128,9 +128,9 @@ def test_the_layout_of_a_docbin_is_the_one_that_is_read() -> None:
     assert len(message["tokens"]) == 2 * 8 * len(message["attrs"])
     assert message["lengths"] == (2).to_bytes(4, "little")
     assert message["spaces"] == b"\x01\x00"
-    [(packed, names)] = msgpack.loads(message["span_groups"][0]).items()
+    [(packed, names)] = msgpack.unpackb(message["span_groups"][0], raw=False).items()
     assert names == ["sc"]
-    [span] = msgpack.loads(packed)["spans"]
+    [span] = msgpack.unpackb(packed, raw=False)["spans"]
     strings = [doc.vocab.strings[text] for text in ("ny", "Q60", "LOC")]
     assert struct.unpack(">QQQllll", span) == (*strings, 0, 2, 0, 8)
 

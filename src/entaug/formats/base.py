@@ -108,7 +108,8 @@ class Reading:
 class Format(Protocol):
     """A format. Instances hold no state: what differs from file to file is in the dialect.
 
-    Those whose files are written at once (folders, binary files, one JSON document) are `entaug.formats.buffered.BufferedFormat`.
+    Those whose files are written at once (folders, binary files, one JSON document) are
+    `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str

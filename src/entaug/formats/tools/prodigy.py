@@ -32,7 +32,7 @@ from entaug.formats.token_records import without
 
 __all__ = ["Prodigy", "ProdigyDialect"]
 
-TOKEN_FIELDS = "_token_fields"
+TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
 _OF_MENTION = ("start", "end", "token_start", "token_end", "label")
 _OF_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
