@@ -189,7 +189,8 @@ def test_commands(
     if with_models:
         few = list(entaug.read("train.conll"))[:FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
-            entaug.write(few, name, force=True)
+            Path(name).unlink()
+            entaug.write(few, name)
     output = getattr(args, "output", None)
     if output and output != "-" and output not in (getattr(args, "input", None), "examples/plan-runs"):
         target = workspace / output
