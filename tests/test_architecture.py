@@ -52,8 +52,6 @@ APART = {
 # ... but these parts of a package that stands apart may be imported.
 _PLAIN = ("protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
 CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
-    f"backends.{name}" for name in ("protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
-)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it", "scipy", "filelock"}

@@ -1,4 +1,4 @@
-"""Replacement of tokens and mentions: LwTR, MR and SR (Dai and Adel 2020, https://aclanthology.org/2020.coling-main.343)."""
+"""Replacement of tokens and mentions: LwTR, MR and SR (Dai and Adel 2020, aclanthology.org/2020.coling-main.343)."""
 
 from __future__ import annotations
 
