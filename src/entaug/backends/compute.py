@@ -1,0 +1,109 @@
+"""The device, the precision and the network access of models, for all models that are loaded by name.
+
+Settings come from the code around (`use_compute_settings`), as the command line's ``--device``, ``--precision`` and
+``--offline`` do; what is not set there comes from the environment variables ``ENTAUG_DEVICE``, ``ENTAUG_PRECISION`` and
+``ENTAUG_OFFLINE`` (or the hub's ``HF_HUB_OFFLINE``), which are read here alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from entaug.params import validate
+
+__all__ = ["ComputeSettings", "compute_settings", "set_compute_settings", "use_compute_settings"]
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeSettings:
+    """What models compute with.
+
+    Args:
+        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; None for
+            CUDA where there is a GPU, else the CPU.
+        precision: number format of language models and encoders; None for bf16 where the device computes with it,
+            else fp32. Translation models use fp32 unless this is set.
+        offline: whether nothing may be fetched from the network.
+    """
+
+    device: str | None = None
+    precision: Literal["fp32", "bf16", "fp16"] | None = None
+    offline: bool | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+_active: ContextVar[ComputeSettings] = ContextVar("compute_settings", default=ComputeSettings())  # noqa: B039 (frozen)
+
+
+def compute_settings() -> ComputeSettings:
+    """The settings in force: those of the code around, completed from the environment.
+
+    Returns:
+        The settings; `offline` is never None.
+
+    Raises:
+        ParameterError: an environment variable has an invalid value.
+    """
+    active = _active.get()
+    variables = ("ENTAUG_OFFLINE", "HF_HUB_OFFLINE")
+    return ComputeSettings(
+        device=active.device or os.environ.get("ENTAUG_DEVICE") or None,
+        precision=active.precision or os.environ.get("ENTAUG_PRECISION") or None,  # type: ignore[arg-type]
+        offline=bool(active.offline) or any(os.environ.get(name, "").lower() in _TRUE for name in variables),
+    )
+
+
+def set_compute_settings(settings: ComputeSettings) -> None:
+    """Set the settings of the current context, for example of a worker process.
+
+    Args:
+        settings: the settings.
+    """
+    _active.set(settings)
+
+
+@contextlib.contextmanager
+def use_compute_settings(
+    *,
+    device: str | None = None,
+    precision: Literal["fp32", "bf16", "fp16"] | None = None,
+    offline: bool | None = None,
+) -> Iterator[ComputeSettings]:
+    """Use settings within a ``with`` block.
+
+    Args:
+        device: see `ComputeSettings`.
+        precision: see `ComputeSettings`.
+        offline: see `ComputeSettings`.
+
+    Yields:
+        The settings in force, completed from those around.
+
+    Raises:
+        ParameterError: a setting has an invalid value.
+
+    Example:
+        >>> with use_compute_settings(device="cpu") as settings:
+        ...     settings.device
+        'cpu'
+    """
+    outer = _active.get()
+    settings = ComputeSettings(
+        device=device or outer.device,
+        precision=precision or outer.precision,
+        offline=outer.offline if offline is None else offline,
+    )
+    token = _active.set(settings)
+    try:
+        yield settings
+    finally:
+        _active.reset(token)
