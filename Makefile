@@ -1,7 +1,7 @@
-# Two commands do everything, installs included:
-#   make demo   set up, then augment the example corpus and show sentences before and after
-#   make test   set up, then run every check
-.PHONY: demo test docs setup browser pictures lint types unit bench bench-models fuzz clean
+# entaug: what a checkout can do. `make help` lists the targets.
+#   make demo   install, augment the example corpus, show sentences before and after, write the report
+#   make test   install, then run every check that CI runs
+.PHONY: demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -9,26 +9,30 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 help:
-	@echo "make demo   set up, then augment the example corpus and show it"
-	@echo "make test   set up, then run every check"
-	@echo "make docs   set up, then build the pages of the documentation and say where they are"
-	@echo "make bench  set up what the benchmarks need, run them, write benchmarks/results.md"
-	@echo "make bench-models  the same for what runs on models, beside its peers; writes benchmarks/models.md"
-	@echo "make pictures  draw the pictures of the README anew"
-	@echo "make fuzz   ten minutes of fuzzing for every reader of a format"
+	@echo "make demo          install, augment the example corpus, show sentences before and after, write the report"
+	@echo "make demo-all      the same with every method; installs all starter models (15 minutes on two cores)"
+	@echo "make test-fast     core, methods, filters and formats with fakes; under 90 seconds"
+	@echo "make test          lint, types and the tests that CI runs; under 10 minutes on two cores"
+	@echo "make test-all      all tests, also the slow ones: full property tests, every method under hash seeds, the whole demo"
+	@echo "make docs          build the documentation and print where it is"
+	@echo "make bench         run the speed benchmarks and write benchmarks/results.md"
+	@echo "make bench-models  compare the model-based methods with their peers and write benchmarks/models.md"
+	@echo "make pictures      draw the pictures of the README and the documentation"
+	@echo "make fuzz          fuzz every format reader for ten minutes"
+	@echo "make clean         remove environments and everything that was built"
 
-# The stamp names what the environment was made from; a change there makes it anew.
-$(VENV)/.made: pyproject.toml constraints.txt
+# The stamp records what the environment was installed from; a change there installs anew.
+$(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "entaug needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-# Word lists and models that methods need, fetched once into the cache folder of the user and checked by their sums.
-setup: $(VENV)/.made
+# Starter models: fetched once into the user's cache folder and checked by their sums.
+setup: $(VENV)/.installed
 	$(BIN)/entaug models prepare
 
-# The tests of the HTML report want Chromium; Debian's is taken where we may install it, and without one they skip.
+# The tests of the HTML report run in Chromium. Debian's is installed where we may; without one these tests skip.
 browser:
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; \
 	then :; \
@@ -38,55 +42,69 @@ browser:
 	    || echo "Chromium could not be installed: the tests of the HTML report in a browser will skip"; \
 	else echo "no Chromium, and no right to install it: the tests of the HTML report in a browser will skip"; fi
 
-# The pictures of the README, drawn anew.
-pictures: $(VENV)/.made browser
-	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/test_page_browser.py -k pictures
+pictures: $(VENV)/.installed browser
+	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/report/test_page_browser.py -k pictures
 
-demo: setup
+# The demo needs one model, that of the method `lm`.
+demo: $(VENV)/.installed
+	$(BIN)/entaug models prepare --for lm
 	$(BIN)/python examples/demo.py
+
+demo-all: setup
+	$(BIN)/python examples/demo.py --all
 
 test: lint types unit
 
-lint: $(VENV)/.made
+lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.made
+types: $(VENV)/.installed
 	$(BIN)/mypy
 
-# Two tests at a time, each on one core.
+# Two test processes, each on one core.
 WORKERS ?= 2
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+# Core, methods, filters and formats, with fakes in place of models.
+FAST = tests/test_*.py tests/augmenters tests/filters tests/formats tests/scoring
+test-fast: $(VENV)/.installed
+	ENTAUG_TESTS=fast $(PYTEST) -m "not slow and not models and not corpora" $(FAST)
+
 unit: setup browser
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) -m "not slow"
+
+test-all: lint types setup browser
+	ENTAUG_TESTS=all $(PYTEST)
 
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
-docs: $(VENV)/.made
+docs: $(VENV)/.installed
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "$(CURDIR)/docs/_build/html/index.html"
 
 # The peers that the benchmarks compare with live in an environment of their own.
-$(VENV)-bench/.made: pyproject.toml benchmarks/requirements.txt
+$(VENV)-bench/.installed: pyproject.toml benchmarks/requirements.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/requirements.txt
 	touch $@
 
-bench: setup $(VENV)-bench/.made
+bench: setup $(VENV)-bench/.installed
 	$(VENV)-bench/bin/python benchmarks/speed.py --write benchmarks/results.md
 
 # Those of the models need transformers 4, and nothing of entaug.
-$(VENV)-peers/.made: benchmarks/requirements-peers.txt
+$(VENV)-peers/.installed: benchmarks/requirements-peers.txt
 	$(PYTHON) -m venv $(VENV)-peers
 	$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-peers.txt
 	touch $@
 
-bench-models: setup $(VENV)-peers/.made
+bench-models: setup $(VENV)-peers/.installed
 	$(BIN)/python benchmarks/models.py --peers $(VENV)-peers/bin/python --write benchmarks/models.md
 
 # Ten minutes of coverage-guided fuzzing for each reader, or FORMATS="jsonl brat" MINUTES=2. What it finds is written
 # beside, as crash-*; mend the reader and keep it under fuzz/seeds.
 MINUTES ?= 10
 FORMATS ?= $(shell ls fuzz/seeds)
-fuzz: $(VENV)/.made
+fuzz: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps atheris
 	for name in $(FORMATS); do \
 	  mkdir -p fuzz/corpus/$$name && $(BIN)/python fuzz/fuzz_formats.py $$name \

@@ -39,7 +39,7 @@ from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.models.catalogue import path
-from entaug.scoring.candidate_selection import CandidateSet, decide
+from entaug.scoring.candidate_selection import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {"wnut17": "wnut17/wnut17train.conll", "crossner-ai": "crossner/ai/train.txt"}
@@ -81,7 +81,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
             lm.rows = 0
             cassi._learnt.clear()  # noqa: SLF001
             foreseen = list(cassi._foreseen(pairs, contests))  # noqa: SLF001
-            verdicts = decide(foreseen, cassi.k, lm, confidence)
+            verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
             chosen[way] = [v.chosen for v in verdicts]
             alike = sum(a == b for a, b in zip(chosen[way], chosen["by proof"], strict=True))
             told = "" if way == "by proof" else f"{alike} of {n} as by proof"
@@ -89,7 +89,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
         alike = 0
         for contest, proved in list(zip(contests, chosen["by proof"], strict=True))[:brute]:
             values = entaug.pseudo_log_likelihood(list(contest.texts), lm) / np.array(contest.words)
-            top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.k]
+            top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.top_k]
             wanted = contest.preferences or []
             alike += min(top, key=lambda i: (-wanted[i], i)) == proved
         yield (name, f"brute force on {brute} pairs", "", "", f"{alike} of {brute} as by proof")
@@ -122,7 +122,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
     picks = []
     for _, contest in some:
         values = np.array(plain_scores(plain, list(contest.texts))) / np.array(contest.words)
-        top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.k]
+        top = sorted(range(len(values)), key=lambda i: (-values[i], i))[: cassi.top_k]
         picks.append(min(top, key=lambda i: (-(contest.preferences or [])[i], i)))
     slow = len(some) / (time.monotonic() - begun)
     yield ("wnut17", f"as the authors' pipeline, fp32, {len(some)} pairs", f"{slow:.3f}", "1.0", "")
@@ -132,7 +132,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
         cassi._learnt.clear()  # noqa: SLF001
         begun = time.monotonic()
         foreseen = list(cassi._foreseen([p for p, _ in some], [c for _, c in some]))  # noqa: SLF001
-        verdicts = decide(foreseen, cassi.k, lm, confidence)
+        verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
         fast = len(some) / (time.monotonic() - begun)
         alike = sum(v.chosen == pick for v, pick in zip(verdicts, picks, strict=True))
         way = f"{precision}, {'by proof' if confidence is None else 'by intervals'}"

@@ -63,7 +63,7 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     made = list(method.augment(sentences))
     seconds = time.monotonic() - begun
     tally = method.statistics_
-    looked = tally.made + tally.rejected.total()
+    looked = tally.accepted + tally.rejected.total()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     simple = list(MentionReplacement(p=1.0, copies=3).fit(sentences).augment(sentences))
     tuned: Any = method.tuned_  # type: ignore[attr-defined]
@@ -71,13 +71,13 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     yield ""
     yield f"`{method.signature}`"
     yield ""
-    yield f"- made {tally.made} of {tally.asked}; yield {tally.made / max(1, looked):.1%} of {looked} texts"
+    yield f"- made {tally.accepted} of {tally.requested}; yield {tally.accepted / max(1, looked):.1%} of {looked} texts"
     for reason, times in tally.rejected.most_common():
         yield f"    - {reason}: {times} ({times / looked:.1%})"
     yield f"- learning {fitted:.0f} s, {len(tuned.losses)} epochs, kept {tuned.kept}, losses " + ", ".join(
         f"{a:.2f}/{b:.2f}" if b is not None else f"{a:.2f}" for a, b in tuned.losses
     )
-    yield f"- writing {seconds - fitted:.0f} s, {tally.made / max(1e-9, seconds - fitted):.2f} kept a second; "
+    yield f"- writing {seconds - fitted:.0f} s, {tally.accepted / max(1e-9, seconds - fitted):.2f} kept a second; "
     yield f"  peak memory {memory:.1f} GiB"
     sources = {s.key: s for s in sentences}
     texts = {"gold": [AugmentedPair(s) for s in sentences]}

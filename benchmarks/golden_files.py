@@ -244,14 +244,14 @@ def jobs(folder: Path) -> Found:
     ):
         path, source = folder / f"{name}.{method}.jsonl", _input(name, folder)
         aside = folder / f"{name}.{method}.rejected.jsonl"
-        augmenter = entaug.create_augmenter(method, seed=SEED, filters="validity+mentions:words=false", **params)
+        augmenter = entaug.create_augmenter(method, seed=SEED, filters="validity+mentions:match_words=false", **params)
         summary = entaug.augment_file(source, path, augmenter, to_format="jsonl", rejected=aside)
         tally = summary.tally
         key = f"{name}, {method}"
         found[key] = {
             "sentences": of_sentences(list(entaug.read(path))),
             "rejected": of_sentences(list(entaug.read(aside))) if aside.stat().st_size else None,
-            "tally": [tally.sources, tally.asked, tally.made, tally.missing.total(), tally.rejected.total()],
+            "tally": [tally.sources, tally.requested, tally.accepted, tally.missing.total(), tally.rejected.total()],
             "lengths": [summary.before.sentences, summary.after.sentences],
         }
         made = entaug.read_augmented([path], source)
@@ -260,7 +260,11 @@ def jobs(folder: Path) -> Found:
             f"{pair.augmented.id} {pair.source.id if pair.source else None} {len(pair.other_sources)}" for pair in pairs
         ]
         found[f"{key}, pairs"] = of_bytes("\n".join(told).encode())
-        for wanted in ("duplicates:least=0.9", "similarity:low=0.8,high=0.95", "validity:shortest=0.9+mentions"):
+        for wanted in (
+            "duplicates:threshold=0.9",
+            "similarity:min_similarity=0.8,max_similarity=0.95",
+            "validity:min_length_ratio=0.9+mentions",
+        ):
             kept = folder / "kept.jsonl"
             filtered = entaug.filter_file(path, kept, wanted, gold=source, force=True)
             found[f"{key}, filtered by {wanted}"] = {
@@ -280,7 +284,7 @@ def online(folder: Path) -> Found:
         ("nested", "sis", {"p": 1.0}),
         ("train", "crop", {"dependency_parser": fakes.FakeDependencyParser()}),
         ("train", "lm", {"masked_lm": fakes.FakeMaskedLM()}),
-        ("train", "lwtr", {"filters": "validity+similarity:low=0.6"}),
+        ("train", "lwtr", {"filters": "validity+similarity:min_similarity=0.6"}),
     ):
         gold = corpus(name)
         data = entaug.OnlineDataset(gold, entaug.create_augmenter(method, seed=SEED, **params).fit(gold))
@@ -367,7 +371,7 @@ def scores(folder: Path) -> Found:
             path = folder / f"{name}.{every}.jsonl"
             entaug.write(_predicted(gold, every), path)
             outcome = outcomes[every] = entaug.evaluate_files(_input(name, folder), path)
-            found[f"{name}, every {every}"] = rounded(outcome.as_dict())
+            found[f"{name}, every {every}"] = rounded(outcome.to_dict())
             found[f"{name}, every {every}, by sentence"] = of_bytes(str(outcome.sentence_counts()).encode())
         for seed in (0, 1):
             one = entaug.paired_bootstrap([outcomes[7]], [outcomes[5]], samples=200, seed=seed)

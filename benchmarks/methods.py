@@ -66,12 +66,12 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
         made = list(method.augment(gold))
         pairs = [entaug.AugmentedPair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
         tally = method.statistics_
-        drawn = tally.made + tally.rejected.total()
+        drawn = tally.accepted + tally.rejected.total()
         record |= {
             "signature": method.signature,
-            "made": tally.made,
-            "asked": tally.asked,
-            "yield": tally.made / max(1, drawn),
+            "made": tally.accepted,
+            "asked": tally.requested,
+            "yield": tally.accepted / max(1, drawn),
             "reasons": dict(tally.rejected.most_common()),
             "learning": fitted - begun,
             "making": time.monotonic() - fitted,

@@ -264,7 +264,7 @@ def lm(peers: Peers) -> Iterator[Row]:
                     lambda method, gold=gold: list(method.augment(gold)),  # type: ignore[misc]
                     # As nlpaug and the papers: any of the likeliest, once, three words one after the other.
                     lambda model=model: entaug.MaskedLMReplacement(  # type: ignore[misc]
-                        masked_lm=model, n=3, top_k=10, plausible=0, max_attempts=1, seed=0
+                        masked_lm=model, num_replacements=3, top_k=10, min_p=0, max_attempts=1, seed=0
                     ),
                 )
                 replaced = np.mean([words_changed(made, gold) for made in new])

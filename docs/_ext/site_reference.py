@@ -26,7 +26,8 @@ from entaug.formats import FORMATS, find
 from entaug.formats.base import Format, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
-from entaug.quality.registry import MEASURES, Measure
+from entaug.quality import MEASURES
+from entaug.quality.base import Measure
 from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
 
 __all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
@@ -153,7 +154,7 @@ def _loaded(entry: Any) -> Any:
 def _summary(one: Any) -> str:
     info = getattr(one, "info", one)
     if isinstance(one, Measure):
-        return f"{one.title}: {one.meaning}"
+        return f"{one.title}: {one.description}"
     own = None if inspect.isclass(one) or inspect.isfunction(one) else first_sentence(type(one).__doc__)
     return next((str(v) for k in ("summary", "title", "what") if (v := getattr(info, k, None))), own) or first_sentence(
         inspect.getdoc(one)
@@ -191,8 +192,7 @@ def _measure_page(one: Measure) -> str:
     unit = {"share": "a share, from 0 to 1, shown in percent", "": "none"}.get(one.unit, one.unit)
     asked = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
     info = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
-    function = getattr(one.function, "func", one.function)  # of a partial one
-    where = f"{function.__module__}.{function.__qualname__}"
+    where = f"{one.function.__module__}.{one.function.__qualname__}"
     return table(("", ""), info) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
 
 
@@ -242,6 +242,7 @@ _HEADINGS = {
     "entaug.scoring.likelihood": "Scores of sentences",
     "entaug.scoring.bertscore": "Scores of sentences",
     "entaug.scoring.span_f1": "Scores of taggers",
+    "entaug.scoring.significance": "Scores of taggers",
     "entaug.report.comparison": "Reports",
     "entaug.errors": "Errors",
 }

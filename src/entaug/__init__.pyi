@@ -1,162 +1,38 @@
-"""Public names and where they are; `entaug.__init__` imports each on first use."""
+# The public names and where they are; `entaug.__init__` imports each on first use.
 
-from ._version import __version__ as __version__
-from .augmented import (
-    AugmentedPair as AugmentedPair,
-)
-from .augmented import (
-    read_augmented as read_augmented,
-)
-from .augmenters import (
-    METHODS as METHODS,
-)
-from .augmenters import (
-    create_augmenter as create_augmenter,
-)
-from .augmenters.backtranslation import (
-    Backtranslation as Backtranslation,
-)
-from .augmenters.base import (
-    Augmenter as Augmenter,
-)
-from .augmenters.cassi.method import (
-    CASSI as CASSI,
-)
-from .augmenters.generative.aclm import (
-    ACLM as ACLM,
-)
-from .augmenters.generative.daga import (
-    DAGA as DAGA,
-)
-from .augmenters.generative.daga import (
-    MulDA as MulDA,
-)
-from .augmenters.generative.entda import (
-    EnTDA as EnTDA,
-)
-from .augmenters.generative.melm import (
-    MaskedEntityLM as MaskedEntityLM,
-)
-from .augmenters.masked_lm import (
-    MaskedLMReplacement as MaskedLMReplacement,
-)
-from .augmenters.online import (
-    OnlineDataset as OnlineDataset,
-)
-from .augmenters.replacement import (
-    LabelWiseTokenReplacement as LabelWiseTokenReplacement,
-)
-from .augmenters.replacement import (
-    MentionReplacement as MentionReplacement,
-)
-from .augmenters.replacement import (
-    SynonymReplacement as SynonymReplacement,
-)
-from .augmenters.shuffling import (
-    ShuffleWithinSegments as ShuffleWithinSegments,
-)
-from .augmenters.syntax.constituents import (
-    ConstituencyReplacement as ConstituencyReplacement,
-)
-from .augmenters.syntax.dependency_fragments import (
-    Crop as Crop,
-)
-from .augmenters.syntax.dependency_fragments import (
-    Rotate as Rotate,
-)
-from .backends.protocols import (
-    RoundTrip as RoundTrip,
-)
-from .corpus import (
-    Corpus as Corpus,
-)
-from .corpus import (
-    CorpusStream as CorpusStream,
-)
-from .data import (
-    Edit as Edit,
-)
-from .data import (
-    Mention as Mention,
-)
-from .data import (
-    Sentence as Sentence,
-)
-from .errors import (
-    EntaugError as EntaugError,
-)
-from .formats import (
-    read as read,
-)
-from .formats import (
-    stream as stream,
-)
-from .formats import (
-    write as write,
-)
-from .formats.huggingface.format import (
-    from_datasets as from_datasets,
-)
-from .formats.huggingface.format import (
-    to_datasets as to_datasets,
-)
-from .quality import (
-    Quality as Quality,
-)
-from .quality import (
-    measure_quality as measure_quality,
-)
-from .report.comparison import (
-    markdown_report as markdown_report,
-)
-from .report.comparison import (
-    read_run_records as read_run_records,
-)
-from .report.html import (
-    write_html_report as write_html_report,
-)
-from .scoring.bertscore import (
-    pairwise_bertscore as pairwise_bertscore,
-)
-from .scoring.likelihood import (
-    best_by_likelihood as best_by_likelihood,
-)
-from .scoring.likelihood import (
-    pseudo_log_likelihood as pseudo_log_likelihood,
-)
-from .scoring.span_f1 import (
-    Counts as Counts,
-)
-from .scoring.span_f1 import (
-    Difference as Difference,
-)
-from .scoring.span_f1 import (
-    Scores as Scores,
-)
-from .scoring.span_f1 import (
-    paired_bootstrap as paired_bootstrap,
-)
-from .scoring.span_f1 import (
-    score as score,
-)
-from .workflows.augment import (
-    augment_file as augment_file,
-)
-from .workflows.augment import (
-    check_file as check_file,
-)
-from .workflows.augment import (
-    convert_file as convert_file,
-)
-from .workflows.evaluate import (
-    evaluate_files as evaluate_files,
-)
-from .workflows.evaluate import (
-    subset_file as subset_file,
-)
-from .workflows.filter import (
-    filter_file as filter_file,
-)
+from ._version import __version__
+from .augmented import AugmentedPair, pair_with_sources, read_augmented
+from .augmenters import METHODS, create_augmenter
+from .augmenters.backtranslation import Backtranslation
+from .augmenters.base import Augmenter
+from .augmenters.cassi.method import CASSI
+from .augmenters.combined import CombinedAugmenter, augment, parse_methods
+from .augmenters.generative.aclm import ACLM
+from .augmenters.generative.daga import DAGA, MulDA
+from .augmenters.generative.entda import EnTDA
+from .augmenters.generative.melm import MaskedEntityLM
+from .augmenters.masked_lm import MaskedLMReplacement
+from .augmenters.online import OnlineDataset
+from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement, SynonymReplacement
+from .augmenters.shuffling import ShuffleWithinSegments
+from .augmenters.syntax.constituents import ConstituencyReplacement
+from .augmenters.syntax.dependency_fragments import Crop, Rotate
+from .backends.protocols import RoundTrip
+from .corpus import Corpus, CorpusStream
+from .data import Edit, Mention, Sentence
+from .errors import EntaugError
+from .formats import read, stream, write
+from .formats.huggingface.format import from_datasets, to_datasets
+from .quality import Quality, measure_quality
+from .report.comparison import markdown_report, read_run_records
+from .report.html import write_html_report
+from .scoring.bertscore import pairwise_bertscore
+from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
+from .scoring.significance import Difference, paired_bootstrap
+from .scoring.span_f1 import MatchCounts, Scores, score
+from .workflows.augment import augment_file, check_file, convert_file
+from .workflows.evaluate import evaluate_files, subset_file
+from .workflows.filter import filter_file
 
 __all__ = [
     "ACLM",
@@ -166,10 +42,10 @@ __all__ = [
     "AugmentedPair",
     "Augmenter",
     "Backtranslation",
+    "CombinedAugmenter",
     "ConstituencyReplacement",
     "Corpus",
     "CorpusStream",
-    "Counts",
     "Crop",
     "Difference",
     "Edit",
@@ -178,6 +54,7 @@ __all__ = [
     "LabelWiseTokenReplacement",
     "MaskedEntityLM",
     "MaskedLMReplacement",
+    "MatchCounts",
     "Mention",
     "MentionReplacement",
     "MulDA",
@@ -190,6 +67,7 @@ __all__ = [
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
+    "augment",
     "augment_file",
     "best_by_likelihood",
     "check_file",
@@ -200,8 +78,10 @@ __all__ = [
     "from_datasets",
     "markdown_report",
     "measure_quality",
+    "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
+    "parse_methods",
     "pseudo_log_likelihood",
     "read",
     "read_augmented",

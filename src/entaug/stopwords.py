@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 from entaug.errors import ParameterError
+from entaug.params import Check
 
-__all__ = ["stop_words"]
+__all__ = ["StopWords", "stop_words"]
 
 
 @lru_cache(maxsize=8)
@@ -38,3 +40,12 @@ def stop_words(language: str | None) -> frozenset[str]:
             f"no stop words for {language!r}", remedy=f"give a word list file or one of: {languages}"
         ) from None
     return frozenset(line.strip().lower() for line in lines if line.strip())
+
+
+def _is_available(language: str) -> bool:
+    stop_words(language)
+    return True
+
+
+StopWords = Annotated[str, Check(_is_available, "the code of a language or a file")]
+"""A parameter of `stop_words`."""

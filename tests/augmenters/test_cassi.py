@@ -25,7 +25,8 @@ from entaug.backends.resolve import resolve
 from entaug.cli.main import main
 from entaug.errors import InputError, ParameterError
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 from strategies import sentences
 
 
@@ -211,7 +212,7 @@ def test_the_choice_is_by_agreement_among_the_most_likely(exact: bool) -> None:
     lm = Table({"a": -1.0, "b": -2.0, "c": -3.0, "d": -4.0})
     contest = CandidateSet(texts, [2.0] * 4, [0.1, 0.2, 0.3, 0.9], [[-2.5, -2.5]] * 4, [[2.0, 2.0]] * 4)
     for k, wanted in ((1, 0), (2, 1), (3, 2), (4, 3), (9, 3)):
-        [verdict] = decide([contest], k, lm, None if exact else 4.0)
+        [verdict] = select_best([contest], k, lm, None if exact else 4.0)
         assert (verdict.chosen, verdict.score) == (wanted, -1.0 - wanted)
         assert verdict.best.index(wanted) == wanted
 
@@ -246,7 +247,7 @@ def test_proof_gives_what_computing_everything_gives(rng: Random, k: int) -> Non
                 expected if rng.random() < 0.7 else None,
             )
         )
-    proved = decide(contests, k, lm)
+    proved = select_best(contests, k, lm)
     assert [v.chosen for v in proved] == [brute(c, k, lm) for c in contests]
     for verdict, contest in zip(proved, contests, strict=True):
         [values] = lm.token_log_probs([(contest.texts[verdict.chosen], None)])
@@ -263,14 +264,14 @@ def test_intervals_that_are_right_give_the_same_choice(rng: Random, k: int) -> N
     expected = [[float(x) + rng.uniform(-0.1, 0.1) for x in v] for v in values]
     spread = [[0.1] * len(v) for v in values]
     contest = CandidateSet(texts, [1.0] * len(texts), [rng.random() for _ in texts], expected, spread)
-    [verdict] = decide([contest], k, lm, 4.0)
+    [verdict] = select_best([contest], k, lm, 4.0)
     assert verdict.chosen == brute(contest, k, lm)
     assert verdict.best[0] in range(len(texts))
 
 
 def test_expectations_must_fit() -> None:
     with pytest.raises(ParameterError, match="2 values expected for 1 sub-words"):
-        decide([CandidateSet(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
+        select_best([CandidateSet(["a"], [1.0], [1.0], [[1.0, 2.0]])], 1, FakeMaskedLM())
 
 
 def test_from_left_is_the_choice_of_all_scores() -> None:
@@ -361,16 +362,16 @@ def test_a_shortlist_ranks_its_own_exactly() -> None:
 
 def test_bad_options_are_refused() -> None:
     for bad in (
-        {"k": 0},
+        {"top_k": 0},
         {"pairing": "nearest"},
         {"scorer": "both"},
-        {"choice": "worst"},
+        {"selection": "worst"},
         {"preset": "mine"},
-        {"shortest": 0},
-        {"shortlist": -1},
-        {"layer": "last"},
-        {"tidy": "yes"},
-        {"alike": 1},
+        {"min_tokens": 0},
+        {"shortlist_size": -1},
+        {"encoder_layer": "last"},
+        {"normalize_boundaries": "yes"},
+        {"same_phrase_type": 1},
         {"exact": 1},
     ):
         with pytest.raises(ParameterError, match=next(iter(bad))):
@@ -388,8 +389,8 @@ def test_copies_are_settled_when_it_is_fitted() -> None:
 def test_presets_settle_what_is_not_given() -> None:
     paper = CASSI(preset="paper", dependency_parser="de_dep_news_trf")
     assert (paper.encoder, paper.masked_lm) == ("FacebookAI/xlm-roberta-base",) * 2
-    assert (paper.dependency_parser, paper.shortest, paper.tidy) == ("de_dep_news_trf", 1, False)
-    assert CASSI(preset="authors").shortest == 6
+    assert (paper.dependency_parser, paper.min_tokens, paper.normalize_boundaries) == ("de_dep_news_trf", 1, False)
+    assert CASSI(preset="authors").min_tokens == 6
     assert "masked_lm=mpnet-mlm" in CASSI().signature
 
 
@@ -405,15 +406,15 @@ FAKES: dict[str, Any] = {
     "options",
     [
         {"scorer": "causal"},
-        {"choice": "best"},
-        {"choice": "random"},
+        {"selection": "best"},
+        {"selection": "random"},
         {"pairing": "random"},
         {"pairing": "embedding"},
         {"pairing": "off-by-one"},
-        {"shortest": 8},
-        {"k": 1},
+        {"min_tokens": 8},
+        {"top_k": 1},
         {"exact": True},
-        {"shortlist": 12},
+        {"shortlist_size": 12},
     ],
     ids=str,
 )
@@ -433,7 +434,7 @@ def test_every_option_works(options: dict[str, Any]) -> None:
 def test_provenance_rebuilds_the_sentence() -> None:
     gold = [*entaug.read(EXAMPLE / "train.conll")]
     by_key = {s.key: s for s in gold}
-    made = list(CASSI(**FAKES, tidy=False).fit(gold).augment(gold))
+    made = list(CASSI(**FAKES, normalize_boundaries=False).fit(gold).augment(gold))
     assert any(s.meta["entaug"].get("frame") == 1 for s in made)
     for s in made:
         told = s.meta["entaug"]
@@ -537,7 +538,7 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
     parser = Trees()
     parser.trees = trees
     cuts = data.draw(st.booleans())
-    options: dict[str, Any] = {"copies": 2, "tidy": False, "cuts": cuts}
+    options: dict[str, Any] = {"copies": 2, "normalize_boundaries": False, "split_mentions": cuts}
     by_key = {s.key: s for s in gold}
     cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=parser, **options)
     for s in cassi.fit(gold).augment(gold):
@@ -672,7 +673,9 @@ def test_trees_from_a_conllu_file(tmp_path: Path) -> None:
 def test_options_of_the_command_line_have_their_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["augment", str(EXAMPLE / "train.conll"), "-m", "cassi", "-o", str(tmp_path / "out.conll")]
     # A number is read as one: it is what it says that is refused, not that it is a text.
-    assert main([*command, "--shortest", "0", "--no-tidy"]) == 2
-    assert "at least 1, not 0" in capsys.readouterr().err
-    assert main([*command, "--shortlist", "-3"]) == 2
-    assert "0 for all, not -3" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--min-tokens", "0", "--no-normalize-boundaries"])
+    assert "at least 1, or none, not '0'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--shortlist-size", "-3"])
+    assert "at least 0, or none, not '-3'" in capsys.readouterr().err

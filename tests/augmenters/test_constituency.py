@@ -264,12 +264,14 @@ class TestReplacement:
         }
 
     def test_labelled_donors_alone(self) -> None:
-        [of_ana, of_bo] = made([self.ana, self.bo], self.parser, categories="NP", labelled=True)
+        [of_ana, of_bo] = made([self.ana, self.bo], self.parser, categories="NP", require_mention=True)
         assert of_ana == {"Oslo lives in Rome now | B-LOC O O B-LOC O", "Ana lives in Oslo now | B-PER O O B-LOC O"}
         assert of_bo == {"yesterday he flew to Ana | O O O O B-PER", "yesterday he flew to Rome | O O O O B-LOC"}
 
     def test_several_at_once_do_not_overlap(self) -> None:
-        [of_ana, _] = made([self.ana, self.bo], self.parser, n=3, labelled=True, categories="NP+VP+PP")
+        [of_ana, _] = made(
+            [self.ana, self.bo], self.parser, num_replacements=3, require_mention=True, categories="NP+VP+PP"
+        )
         assert "Oslo flew to Oslo | B-LOC O O B-LOC" in of_ana
         assert all(len(text.split(" | ")[0].split()) in (4, 5) for text in of_ana)
 
@@ -330,9 +332,11 @@ class TestReplacement:
         ]
         parser = Given("[VP [NP Rome] burns] .", "[VP [NP Oslo ( Norway] fell]")
         assert made(gold, parser, categories="VP+NP") == [set(), set()]
-        loose = made(gold, parser, categories="NP", tidy=False)
+        loose = made(gold, parser, categories="NP", normalize_boundaries=False)
         assert loose[0] == {"Oslo ( Norway burns . | B-LOC O O O O"}
-        assert made(gold, parser, categories="VP", whole=True, tidy=False)[1] == {"Rome burns | B-LOC O"}
+        assert made(gold, parser, categories="VP", allow_whole_sentence=True, normalize_boundaries=False)[1] == {
+            "Rome burns | B-LOC O"
+        }
 
     @pytest.mark.parametrize("kind", ["causal", "masked"])
     def test_the_likeliest_of_the_candidates(self, kind: str) -> None:
@@ -344,9 +348,9 @@ class TestReplacement:
         parser = Given("we saw [NP Rome] today", *(f"[NP {town}] fell" for town in towns))
         lm = FakeCausalLM() if kind == "causal" else FakeMaskedLM()
         options = {"causal_lm" if kind == "causal" else "masked_lm": lm}
-        method = ConstituencyReplacement(rescore=kind, m=60, constituency_parser=parser, **options)  # type: ignore[arg-type]
+        method = ConstituencyReplacement(scorer=kind, num_candidates=60, constituency_parser=parser, **options)  # type: ignore[arg-type]
         method.fit(gold)
-        [one] = method._rewrite_many([Request(gold[0], Random(0))])
+        [one] = method._rewrite_batch([Request(gold[0], Random(0))])
         assert isinstance(one, Sentence)
 
         def score(text: str) -> float:
@@ -361,12 +365,12 @@ class TestReplacement:
 
     def test_refusals(self) -> None:
         for options in (
-            {"n": 0},
-            {"m": 0},
+            {"num_replacements": 0},
+            {"num_candidates": 0},
             {"categories": "NP+XP"},
             {"categories": ""},
-            {"rescore": "best"},
-            {"tidy": 1},
+            {"scorer": "best"},
+            {"normalize_boundaries": 1},
         ):
             with pytest.raises(ParameterError):
-                ConstituencyReplacement(**options).check()
+                ConstituencyReplacement(**options)

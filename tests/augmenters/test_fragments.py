@@ -63,7 +63,7 @@ def test_crop_keeps_the_verb_and_every_choice_of_roles() -> None:
     }
     assert found["Ana Byron has not given ."].iob() == ["B-PER", "I-PER", "O", "O", "O", "O"]
     assert found["has not given the book ."].mentions == (), "mentions are kept or dropped whole"
-    assert len(all_of(Crop(copies=20, roles=2, dependency_parser=TREES), ANA)) == 4
+    assert len(all_of(Crop(copies=20, min_roles=2, dependency_parser=TREES), ANA)) == 4
 
 
 def test_rotate_makes_every_order() -> None:
@@ -110,7 +110,7 @@ def test_many_roles_are_sampled() -> None:
 def test_crop_refuses_impossible_parameters() -> None:
     for roles in (0, -1, "x"):
         with pytest.raises(ParameterError, match="roles must be"):
-            Crop(roles=roles, dependency_parser=TREES).check()  # type: ignore[arg-type]
+            Crop(min_roles=roles, dependency_parser=TREES)  # type: ignore[arg-type]
 
 
 def test_brackets_are_closed() -> None:

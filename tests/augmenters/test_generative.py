@@ -208,7 +208,7 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
     made = []
     for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_(meta={})])):
-        monkeypatch.setattr(EnTDA, "_window", window)
+        monkeypatch.setattr(EnTDA, "window_size", window)
         method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
     assert made[0] == made[1] == made[2]
@@ -274,7 +274,7 @@ def test_entda_by_hand() -> None:
         {"decoding": "greedy"},
         {"num_beams": 0},
         {"diversity_penalty": -1},
-        {"unlisted": "guess"},
+        {"unlisted_mentions": "guess"},
         {"constrained": 1},
         {"preset": "mine"},
         {"epochs": 0},
@@ -284,7 +284,7 @@ def test_entda_by_hand() -> None:
 )
 def test_entda_refuses_impossible_parameters(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        EnTDA(**wrong).check()
+        EnTDA(**wrong)
 
 
 def test_presets_differ_by_names_and_numbers() -> None:
@@ -409,7 +409,7 @@ class Answers(FakeGenerator):
         ("<B-GRP> Suede <B-GRP> and <B-GRP> Oasis <B-GRP>", "a mention that the template has not"),
         ("<B-GRP> Suede <B-GRP> and Pulp", UNLISTED),
         ("the band <B-GRP> Suede <B-GRP> split in June", "too much like its source"),
-        ("", "no text that came to an end within the limits of the model and of longest"),
+        ("", "no text that came to an end within the limits of the model and of max_new_tokens"),
     ],
 )
 def test_what_aclm_keeps(said: str, outcome: str) -> None:
@@ -419,7 +419,12 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
     Said.said = (said,)
     gold = gold_bands()
     method = ACLM(
-        generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner=0.0, max_similarity=0.8, max_attempts=1
+        generator=Said(),
+        tagger=FakeTagger(),
+        encoder=FakeEncoder(),
+        mixner_probability=0.0,
+        max_similarity=0.8,
+        max_attempts=1,
     )
     made = list(method.fit(gold).augment(gold[:1]))
     if made:
@@ -436,13 +441,17 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
 
     def said(text: str, source: Sentence) -> Sentence | Rejection:
         method = ACLM(
-            keywords="none", mixner=0.0, generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()
+            keywords="none",
+            mixner_probability=0.0,
+            generator=FakeGenerator(),
+            tagger=FakeTagger(),
+            encoder=FakeEncoder(),
         )
         method.fit([one, other, odd])
         monkey = FakeGenerator()
         monkey.generate = lambda inputs, *_: [[text]] * len(inputs)  # type: ignore[method-assign]
         method.tuned_ = monkey
-        [made] = method._rewrite_many([Request(source, Random(0))])
+        [made] = method._rewrite_batch([Request(source, Random(0))])
         return made
 
     assert said("all of <B-GRP> Suede <B-GRP> left", one) == COPIED
@@ -481,7 +490,9 @@ def test_mixner_names_both_sources() -> None:
         said = ("<B-GRP> Suede <B-GRP> met <B-GRP> Pulp <B-GRP> in <B-LOC> Leeds <B-LOC>",)
 
     gold = gold_bands()
-    method = ACLM(generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner=1.0, keywords="random")
+    method = ACLM(
+        generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
+    )
     [made] = method.fit(gold).augment(gold[:1])
     assert made.meta["entaug"]["sources"] == ["a", "b"]
     assert [(m.label, made.mention_tokens(m)) for m in made.mentions] == [
@@ -553,21 +564,21 @@ def test_a_filter_asks_again_and_is_counted() -> None:
 
 def test_a_filter_with_confidence() -> None:
     gold = [Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])])]
-    sure = Consistency(tagger=FakeTagger(), confidence=0.5)
+    sure = Consistency(tagger=FakeTagger(), min_confidence=0.5)
     sure.fit(gold)
     bo = Sentence(["Bo", "sings"], [Mention("PER", [(0, 1)])])
     assert sure.judge([gold[0], bo], [gold[0], None]) == [None, "the tagger does not agree"]
 
 
 def test_filters_by_name() -> None:
-    [one_] = create_filters("consistency:confidence=0.25")
-    assert (one_.name, create_filters(None)) == ("consistency:tagger=linear,confidence=0.25", [])
+    [one_] = create_filters("consistency:min_confidence=0.25")
+    assert (one_.spec, create_filters(None)) == ("consistency:tagger=linear,min_confidence=0.25", [])
     assert len(create_filters(["consistency", one_])) == 2
     with pytest.raises(UnknownNameError, match="consistency"):
         create_filters("consistensy")
-    with pytest.raises(ParameterError, match="did you mean 'confidence'"):
-        create_filters("consistency:confidense=1")
-    with pytest.raises(ParameterError, match="no number"):
-        create_filters("consistency:confidence=high")
+    with pytest.raises(UnknownNameError, match="did you mean 'min_confidence'"):
+        create_filters("consistency:min_confidense=1")
+    with pytest.raises(ParameterError, match="a number from 0 to 1"):
+        create_filters("consistency:min_confidence=high")
     with pytest.raises(ParameterError, match="from 0 to 1"):
-        create_filters("consistency:confidence=2")
+        create_filters("consistency:min_confidence=2")

@@ -72,7 +72,7 @@ def melm(words: Sequence[str] = ("Best", "Kyiv", "Lima", "Cork", "Oulu", "Sixth"
 def test_melm_takes_ranks_two_to_five_and_no_other() -> None:
     seen: set[str] = set()
     for seed in range(60):
-        for made in melm(p=1.0, spread=0.0, seed=seed).augment([ANA, BO]):
+        for made in melm(mask_ratio=1.0, mask_std=0.0, seed=seed).augment([ANA, BO]):
             source = ANA if made.tokens[1] != "saw" else BO
             assert made.mentions == source.mentions, "number, labels and places stay"
             seen |= {w.lower() for m in made.mentions for w in made.mention_tokens(m)}
@@ -82,7 +82,7 @@ def test_melm_takes_ranks_two_to_five_and_no_other() -> None:
 
 
 def test_melm_shows_the_labels_around_the_gaps() -> None:
-    method = melm(p=1.0, spread=0.0)
+    method = melm(mask_ratio=1.0, mask_std=0.0)
     list(method.augment([ANA]))
     model = method.learned_
     assert isinstance(model, Ranked)
@@ -99,7 +99,7 @@ def test_melm_shows_the_labels_around_the_gaps() -> None:
 
 def test_melm_learns_words_of_mentions_others_in_each_epoch() -> None:
     lm = FakeMaskedLM()
-    made = MaskedEntityLM(masked_lm=lm, epochs=400, rate_hidden=0.7)
+    made = MaskedEntityLM(masked_lm=lm, epochs=400, train_mask_ratio=0.7)
     made.fit([ANA])
     assert isinstance(made.learned_, FakeMaskedLM)
     texts = made.learned_.learned
@@ -115,7 +115,7 @@ def test_melm_learns_words_of_mentions_others_in_each_epoch() -> None:
 
 def test_melm_hides_about_half() -> None:
     long = Sentence("a b c d e f g h i j k".split(), [Mention("X", [(0, 10)])])
-    method = melm(p=0.5, spread=1.0)
+    method = melm(mask_ratio=0.5, mask_std=1.0)
     counts = [len(method._places(long, Random(seed))) for seed in range(2000)]
     assert mean(counts) == pytest.approx(5, abs=0.15)
     assert pstdev(counts) == pytest.approx(1.04, abs=0.1), "one word, and rounding"
@@ -126,7 +126,7 @@ def test_melm_hides_about_half() -> None:
 def test_melm_guards_what_comes_in() -> None:
     # Not what stands there or beside it, no stop word for a name, and no word for a number or a code.
     code = Sentence("p53 binds Ana Byron".split(), [Mention("GENE", [(0, 1)]), Mention("PER", [(2, 4)])])
-    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), p=1.0, spread=0.0).fit([code])
+    method = MaskedEntityLM(masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0).fit([code])
     method.learned_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")
@@ -149,16 +149,16 @@ def test_melm_refusals() -> None:
     with pytest.raises(ParameterError, match=r"deaf cannot learn.*mpnet-mlm"):
         MaskedEntityLM(masked_lm=Deaf()).load()
     odd: list[dict[str, Any]] = [
-        {"rate_hidden": 0},
-        {"best": 6},
-        {"best": 0},
-        {"spread": -1},
+        {"train_mask_ratio": 0},
+        {"min_rank": 6},
+        {"min_rank": 0},
+        {"mask_std": -1},
         {"epochs": 0},
         {"learning_rate": 2},
     ]
     for options in odd:
         with pytest.raises(ParameterError):
-            MaskedEntityLM(masked_lm=FakeMaskedLM(), **options).check()
+            MaskedEntityLM(masked_lm=FakeMaskedLM(), **options)
 
 
 # --------------------------------------------------------------------------------------------------------------- DAGA
@@ -179,7 +179,7 @@ class Written(FakeTokenLM):
 
 def judged(method: DAGA, *row: str) -> Sentence | str:
     method.learned_ = Written(" ".join(row))
-    [made] = method._rewrite_many([Request(ANA, Random(1))])
+    [made] = method._rewrite_batch([Request(ANA, Random(1))])
     return made.reason if isinstance(made, Rejection) else made
 
 
@@ -207,10 +207,10 @@ def test_daga_fills_placeholders_under_their_tag() -> None:
     assert made.tokens[2] in {"12", "3"}
     assert made.tokens[3] in {"men", "in", ".", "times"}
     assert made.meta["entaug"] == {"unconditioned": True}
-    kept = judged(DAGA(token_lm=FakeTokenLM(), unknown="keep").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
+    kept = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
     assert isinstance(kept, Sentence)
     assert kept.tokens == ("<unk>", "saw")
-    dropped = judged(DAGA(token_lm=FakeTokenLM(), unknown="drop").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
+    dropped = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="drop").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
     assert dropped == "a word that the model does not know"
 
 
@@ -222,7 +222,7 @@ def test_daga_keeps_what_is_valid_and_new() -> None:
     assert judged(method, "<B-PER>", "saw", "Rome") == "a known mention that was not listed"
     again = judged(method, "<B-PER>", "Bo", "saw", "<B-LOC>", "Oslo", "3", "times")
     assert again == "a sentence of the corpus again"
-    open_ = DAGA(token_lm=FakeTokenLM(), unlisted="keep").fit([ANA, BO])
+    open_ = DAGA(token_lm=FakeTokenLM(), unlisted_mentions="keep").fit([ANA, BO])
     assert isinstance(judged(open_, "<B-PER>", "saw", "Rome"), Sentence)
 
 
@@ -238,7 +238,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
     made = MulDA(generator=FakeGenerator()).fit([ANA, BO, *odd])
     assert isinstance(made.tuned_, FakeGenerator)
     assert len(made.tuned_.learned) == 2
-    replaced = melm(p=1.0, spread=0.0)
+    replaced = melm(mask_ratio=1.0, mask_std=0.0)
     [other] = replaced.augment([odd[0]])
     assert other.tokens[:4] == odd[0].tokens[:4], "no label token of the text is taken for one of ours"
     unseen = Sentence("IBM and Ana".split(), [Mention("ORG", [(0, 1)]), Mention("PER", [(2, 3)])])
@@ -261,16 +261,16 @@ def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) 
 
 def test_daga_refusals() -> None:
     odd = (
-        {"unknown": "x"},
+        {"unknown_tokens": "x"},
         {"tag_scheme": "IOBX"},
         {"temperature": 0},
         {"max_new_tokens": 0},
-        {"unlisted": "label"},
+        {"unlisted_mentions": "label"},
         {"batch_size": 0},
     )
     for options in odd:
         with pytest.raises(EntaugError):
-            DAGA(token_lm=FakeTokenLM(), **options).check()
+            DAGA(token_lm=FakeTokenLM(), **options)
 
 
 @pytest.fixture(scope="module")
@@ -363,9 +363,9 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
 
 
 def test_mulda_refusals() -> None:
-    for options in ({"constrained": True}, {"unlisted": "label"}, {"temperature": -1}, {"max_new_tokens": 0}):
+    for options in ({"constrained": True}, {"unlisted_mentions": "label"}, {"temperature": -1}, {"max_new_tokens": 0}):
         with pytest.raises(ParameterError):
-            MulDA(generator=FakeGenerator(), **options).check()
+            MulDA(generator=FakeGenerator(), **options)
 
 
 # ---------------------------------------------------------------------------------------------------------------- all
@@ -374,8 +374,8 @@ def test_mulda_refusals() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        MaskedEntityLM(masked_lm=FakeMaskedLM(["Eve", "Kyiv", "Lima"]), best=1),
-        DAGA(token_lm=FakeTokenLM(), unknown="keep", unlisted="keep"),
+        MaskedEntityLM(masked_lm=FakeMaskedLM(["Eve", "Kyiv", "Lima"]), min_rank=1),
+        DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep", unlisted_mentions="keep"),
     ],
     ids=lambda method: method.info.name,
 )

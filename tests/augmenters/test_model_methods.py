@@ -56,7 +56,7 @@ def by(answers: dict[str, str]) -> RoundTrip:
 def test_lm_fills_from_left_to_right_and_hides_the_rest() -> None:
     lm = Scripted([("big", -0.1)])
     gold = [Sentence("Ada saw a red car .".split(), [Mention("PER", [(0, 1)])])]
-    [new] = MaskedLMReplacement(n=4, masked_lm=lm).augment(gold)
+    [new] = MaskedLMReplacement(num_replacements=4, masked_lm=lm).augment(gold)
     assert new.tokens == ("Ada", "big", "big", "big", "big", ".")
     assert lm.asked == [
         ["Ada ", None, " ", None, " ", None, " ", None, "."],
@@ -65,7 +65,7 @@ def test_lm_fills_from_left_to_right_and_hides_the_rest() -> None:
         ["Ada big big big ", None, "."],
     ]
     lm.asked.clear()
-    [joint] = MaskedLMReplacement(n=4, masked_lm=lm, joint=True).augment(gold)
+    [joint] = MaskedLMReplacement(num_replacements=4, masked_lm=lm, single_pass=True).augment(gold)
     assert joint.tokens == new.tokens
     assert len(lm.asked) == 1
 
@@ -74,14 +74,16 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
     # Of "red" (the original, however likely), "blue" (.6), "green" (.3), "old" (.1) and "odd" (not in the top three).
     lm = Scripted([("red", -0.01), ("blue", -0.51), ("green", -1.204), ("old", -2.303), ("odd", -2.4)])
     gold = [Sentence(["Red", "Oslo"], [Mention("LOC", [(1, 2)])], id=str(i)) for i in range(3000)]
-    new = MaskedLMReplacement(n=1, top_k=3, masked_lm=lm).run()
-    drawn = Counter(made.tokens[0] for source in gold for _, made_of in new.each([source]) for made in made_of)
+    new = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm).run()
+    drawn = Counter(made.tokens[0] for source in gold for made in new.sentences([source]))
     # Equal results of different sources are made once: so the draw itself is looked at.
     assert set(drawn) == {"Blue", "Green", "Old"}
-    method = MaskedLMReplacement(n=1, top_k=3, masked_lm=lm).load()
+    method = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm).load()
     counts: Counter[str] = Counter()
     for source in gold:
-        [made] = MaskedLMReplacement(n=1, top_k=3, masked_lm=lm, seed=int(source.id or 0)).augment([source])
+        [made] = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm, seed=int(source.id or 0)).augment(
+            [source]
+        )
         counts[made.tokens[0]] += 1
     assert counts["Blue"] / 3000 == pytest.approx(0.6, abs=0.03)
     assert counts["Old"] / 3000 == pytest.approx(0.1, abs=0.02)
@@ -105,10 +107,10 @@ def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
 
     gold = [Sentence("top of Oslo here".split(), [Mention("LOC", [(2, 3)])], id=str(i)) for i in range(20)]
     for joint in (False, True):
-        method = MaskedLMReplacement(n=1, masked_lm=Sure(), joint=joint)
+        method = MaskedLMReplacement(num_replacements=1, masked_lm=Sure(), single_pass=joint)
         made = {new.tokens for one in gold for new in method.augment([one])}
         assert made == {("new", "of", "Oslo", "here"), ("top", "of", "Oslo", "new")}
-        any_fill = MaskedLMReplacement(n=1, masked_lm=Sure(), joint=joint, plausible=0)
+        any_fill = MaskedLMReplacement(num_replacements=1, masked_lm=Sure(), single_pass=joint, min_p=0)
         assert ("top", "in", "Oslo", "here") in {new.tokens for one in gold for new in any_fill.augment([one])}
 
 
@@ -116,15 +118,15 @@ def test_lm_chooses_words_outside_mentions_alone() -> None:
     lm = Scripted([("new", -0.1)])
     tokens = "In 1990 Ada 's friend , well-known , left Oslo in 3rd gear .".split()
     gold = [Sentence(tokens, [Mention("PER", [(2, 3)]), Mention("LOC", [(9, 10)])])]
-    [made] = MaskedLMReplacement(n=50, masked_lm=lm).augment(gold)
+    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm).augment(gold)
     assert made.tokens == tuple("New 1990 Ada 's new , new , new Oslo new 3rd new .".split())
-    [made] = MaskedLMReplacement(n=50, masked_lm=lm, stop_words="en").augment(gold)
+    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm, stop_words="en").augment(gold)
     assert made.tokens[0] == "In"
-    [made] = MaskedLMReplacement(n=50, masked_lm=lm, punctuation=True).augment(gold)
+    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm, replace_punctuation=True).augment(gold)
     assert made.tokens == tuple("New new Ada new new new new new new Oslo new new new new".split())
     # The gap of a discontinuous mention is no mention.
     gapped_ = [Sentence("severe joint and back pain".split(), [Mention("D", [(1, 2), (4, 5)]), Mention("D", [(3, 5)])])]
-    [made] = MaskedLMReplacement(n=9, masked_lm=lm).augment(gapped_)
+    [made] = MaskedLMReplacement(num_replacements=9, masked_lm=lm).augment(gapped_)
     assert made.tokens == ("new", "joint", "new", "back", "pain")
     assert made.mentions == gapped_[0].mentions
 
@@ -140,7 +142,7 @@ def test_lm_chooses_words_outside_mentions_alone() -> None:
 )
 def test_lm_follows_the_casing(tokens: str, wanted: str) -> None:
     gold = [Sentence(tokens.split(), [Mention("LOC", [(3, 4)])])]
-    [made] = MaskedLMReplacement(n=9, masked_lm=Scripted([("new", -0.1)])).augment(gold)
+    [made] = MaskedLMReplacement(num_replacements=9, masked_lm=Scripted([("new", -0.1)])).augment(gold)
     assert " ".join(made.tokens) == wanted
 
 
@@ -148,7 +150,7 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     lm = Scripted([("banana", -0.7), ("blue", -0.9)])
     vectors = FakeWordVectors([["red", "blue"], ["banana"]])
     gold = [Sentence(["red", "Oslo"], [Mention("LOC", [(1, 2)])])]
-    method = MaskedLMReplacement(n=1, masked_lm=lm, filtered=0.5, word_vectors=vectors)
+    method = MaskedLMReplacement(num_replacements=1, masked_lm=lm, min_similarity=0.5, word_vectors=vectors)
     assert [made.tokens for made in method.augment(gold)] == [("blue", "Oslo")]
     none = [Sentence(["zzz", "Oslo"], [Mention("LOC", [(1, 2)])])]
     assert list(method.augment(none)) == []
@@ -158,10 +160,13 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     assert method.statistics_.missing == {"no word outside mentions that may be replaced": 1}
 
 
-@pytest.mark.parametrize("bad", [{"n": 0}, {"top_k": 0}, {"filtered": 2}, {"joint": 1}, {"punctuation": None}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"num_replacements": 0}, {"top_k": 0}, {"min_similarity": 2}, {"single_pass": 1}, {"replace_punctuation": None}],
+)
 def test_lm_refuses(bad: dict[str, object]) -> None:
     with pytest.raises(ParameterError):
-        MaskedLMReplacement(masked_lm=FakeMaskedLM(), **bad).check()  # type: ignore[arg-type]
+        MaskedLMReplacement(masked_lm=FakeMaskedLM(), **bad)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------------------ bt
@@ -186,7 +191,7 @@ def test_bt_translates_runs_of_three_or_more() -> None:
     # "at night" has two words, and a full stop: three tokens, so it is a candidate as well.
     both = translated(text, {"went by train to": "rode to", "at night": "in the night"}, [ada, oslo])
     assert both == ["Ada rode to Oslo in the night ."]
-    assert translated(text, {"at night": "x y"}, [ada, oslo], shortest=4) == []
+    assert translated(text, {"at night": "x y"}, [ada, oslo], min_tokens=4) == []
 
 
 def test_bt_casing_and_punctuation_follow_the_original() -> None:
@@ -254,10 +259,10 @@ def test_bt_varies_pivots_and_samples() -> None:
     made = Backtranslation(translator=trips, copies=2, p=1.0).fit(gold).augment(gold)
     assert len({sentence.tokens for sentence in made}) == 2
     sampling = RoundTrip(FakeTranslator(samples=True), FakeTranslator())
-    drawn = Backtranslation(translator=sampling, sample=True, copies=4, p=1.0).fit(gold)
+    drawn = Backtranslation(translator=sampling, do_sample=True, copies=4, p=1.0).fit(gold)
     assert len(list(drawn.augment(gold))) > 2
     assert drawn.notes() == []
-    fixed = Backtranslation(translator=by({}), sample=True)
+    fixed = Backtranslation(translator=by({}), do_sample=True)
     fixed.load()
     assert "cannot sample" in fixed.notes()[0]
 
@@ -267,15 +272,17 @@ def test_bt_of_whole_sentences_protects_mentions() -> None:
     text = "Ada Byron went home by Old Oslo with joy ."
     mentions[1] = Mention("LOC", [(5, 7)])
     asked = "XX1 went home by XX2 with joy"
-    assert translated(text, {asked: "Happily, XX1 travelled via XX2."}, mentions, whole=True) == [
+    assert translated(text, {asked: "Happily, XX1 travelled via XX2."}, mentions, whole_sentence=True) == [
         "Happily , Ada Byron travelled via Old Oslo ."
     ]
-    assert translated(text, {asked: "Via XX2 travelled XX1"}, mentions, whole=True) == []
-    assert translated(text, {asked: "XX1 travelled"}, mentions, whole=True) == []
-    assert translated(text, {asked: "XX1 XX1 travelled via XX2"}, mentions, whole=True) == []
+    assert translated(text, {asked: "Via XX2 travelled XX1"}, mentions, whole_sentence=True) == []
+    assert translated(text, {asked: "XX1 travelled"}, mentions, whole_sentence=True) == []
+    assert translated(text, {asked: "XX1 XX1 travelled via XX2"}, mentions, whole_sentence=True) == []
     # Overlapping mentions and those with gaps are protected as one.
     nested = [Mention("D", [(0, 1), (2, 3)]), Mention("D", [(1, 3)])]
-    made = translated("joint back pain was seen today .", {"XX1 was seen today": "XX1 was found"}, nested, whole=True)
+    made = translated(
+        "joint back pain was seen today .", {"XX1 was seen today": "XX1 was found"}, nested, whole_sentence=True
+    )
     assert made == ["joint back pain was found ."]
 
 

@@ -478,7 +478,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
         first = cls(generator=generator, checkpoint_dir=str(kept), **settings).fit(gold)
         texts = [(s.tokens, s.mentions) for s in first.augment(gold)]
         tally = first.statistics_
-        assert tally.made + tally.missing.total() == tally.asked == len(gold)
+        assert tally.accepted + tally.missing.total() == tally.requested == len(gold)
         # What was kept is used, and gives the same.
         again = cls(generator=generator, checkpoint_dir=str(kept), **settings)
         again.progress = lambda *_: pytest.fail("it learned again")

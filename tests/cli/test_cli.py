@@ -63,7 +63,7 @@ def test_only_new_to_stdout_with_summary_on_stderr(capfdbinary: pytest.CaptureFi
     out, err = capfdbinary.readouterr()
     summary = orjson.loads(err)
     lines = out.splitlines()
-    assert len(lines) == summary["tally"]["made"] == summary["after"]["sentences"]
+    assert len(lines) == summary["tally"]["accepted"] == summary["after"]["sentences"]
     assert {orjson.loads(line)["entaug"]["method"] for line in lines} == {"sis"}
 
 
@@ -279,9 +279,9 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
     [
         (["augment", "none.conll", "-m", "mr"], 2, "none.conll: no such file"),
         (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
-        (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a probability between 0 and 1, not 1.5"),
-        (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be a whole number of at least 1, not -1"),
-        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: invalid int value: 'x'; see"),
+        (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a number from 0 to 1, not '1.5'"),
+        (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer of at least 1, not '-1'"),
+        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: copies must be an integer of at least 1, not 'x'; see"),
         (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
         (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
         (["augment", TRAIN, "-m", "mr", "-o", "."], 3, "is a directory"),

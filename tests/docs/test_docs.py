@@ -63,7 +63,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     import test_conformance as suite
 
     assert dataclasses.is_dataclass(cls)
-    suite.test_constructor_only_stores_and_parameters_make_it_again("wd")
+    suite.test_constructor_loads_nothing_and_parameters_make_it_again("wd")
     suite.test_output_is_new_valid_and_signed("wd")
     suite.test_keeps_what_it_says_it_keeps("wd")
     suite.test_neither_batches_nor_order_nor_company_change_what_is_made("wd", monkeypatch)

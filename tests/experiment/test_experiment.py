@@ -32,7 +32,7 @@ from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
 from entaug.files.locks import lock
 from entaug.report.comparison import markdown_report, read_run_records
-from entaug.scoring.span_f1 import Counts, Scores
+from entaug.scoring.span_f1 import MatchCounts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
@@ -286,7 +286,7 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
         assert record["sentences"]["new"] == expected, run.arm
         assert record["test_sentences"] == len(record["test_counts"]["gold"]) == len(entaug.read(TEST))
         scores = Scores.from_dict(record["test"], record["test_counts"])
-        assert scores.micro == sum(scores.sentences, Counts())
+        assert scores.micro == sum(scores.sentences, MatchCounts())
     # Both amounts share one file, which holds what `entaug augment` makes of the subset and nothing else.
     [made] = (tmp_path / "plan" / "augmented").glob("*.jsonl")
     [train] = {run.cell.train for run in runs}
@@ -328,10 +328,10 @@ def test_amounts_by_patience() -> None:
 
 
 def f1_record(run: Run, f1: float) -> dict[str, Any]:
-    counts = Counts(round(f1 * 100), 100, 100)
+    counts = MatchCounts(round(f1 * 100), 100, 100)
     parts = {"by_mention_length": {"1": counts}, "by_sentence_length": {"1-10": counts}, "by_kind": {"flat": counts}}
     made = Scores(sentences=(counts,), by_type={"X": counts}, **parts)
-    return {"key": run.key, "dev": made.as_dict(), "test": made.as_dict()}
+    return {"key": run.key, "dev": made.to_dict(), "test": made.to_dict()}
 
 
 def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder: Path, tmp_path: Path) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -32,9 +31,10 @@ from entaug.filters import (
     Mentions,
     Similarity,
     Validity,
+    apply_filters,
     create_filters,
-    judge_all,
 )
+from entaug.params import parameters
 from strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]
@@ -78,7 +78,7 @@ def test_validity_names_each_fault_and_forgives_what_the_source_has() -> None:
     wanted = [reason for _, reason in cases]
     validity = Validity().fit(gold)
     assert validity.judge(made, [source] * len(made)) == wanted
-    assert Validity(shortest=0.5).fit(gold).judge([words("Ada wrote of", PER)], [source]) == [
+    assert Validity(min_length_ratio=0.5).fit(gold).judge([words("Ada wrote of", PER)], [source]) == [
         "too short beside its source"
     ]
     # Where the source is no better, it is not held against it; one fault more is.
@@ -92,7 +92,7 @@ def test_validity_names_each_fault_and_forgives_what_the_source_has() -> None:
         None,
         "brackets or quotes that do not pair",
     ]
-    lenient = Validity(balanced=False, repeated=True, longest=None, stop_words=None).fit(gold)
+    lenient = Validity(balanced_brackets=False, allow_repetition=True, max_length_ratio=None, stop_words=None).fit(gold)
     assert [reason for reason in lenient.judge(made, [source] * len(made)) if reason is not None] == [
         "no mention left",
         "a mention without a word",
@@ -113,8 +113,8 @@ def test_duplicates_look_at_words_alone_and_near_ones_on_demand() -> None:
     exact = ["reads as its source", "reads as another gold sentence"]
     assert Duplicates().fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
     near = ["nearly reads as its source", "nearly reads as another gold sentence", None]
-    assert Duplicates(least=0.8).fit(gold).judge(made, [gold[0]] * 5) == [*exact, *near]
-    assert Duplicates(least=0.81).fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
+    assert Duplicates(threshold=0.8).fit(gold).judge(made, [gold[0]] * 5) == [*exact, *near]
+    assert Duplicates(threshold=0.81).fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
     # What was made of nothing has no source to read as.
     assert Duplicates().fit(gold).judge(made[:1], [None]) == ["reads as another gold sentence"]
     with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
@@ -142,12 +142,12 @@ def test_fluency_is_nats_a_word_below_the_source_or_in_all() -> None:
     assert lm.asked.count("a good day.") == 1, "a source is scored once"
     fluency.judge(made, [source] * 3)
     assert lm.asked.count("a good day.") == 1
-    both = Fluency(causal_lm=lm, margin=0.9, least=-2.5).fit([source])
+    both = Fluency(causal_lm=lm, margin=0.9, min_log_likelihood=-2.5).fit([source])
     assert both.judge(made, [source] * 3) == ["reads worse than its source", "reads badly", None]
-    alone = Fluency(causal_lm=lm, margin=None, least=-2.5).fit([])
+    alone = Fluency(causal_lm=lm, margin=None, min_log_likelihood=-2.5).fit([])
     assert alone.judge(made, [None] * 3) == [None, "reads badly", None]
     assert (fluency.needs_source, alone.needs_source) == (True, False)
-    with pytest.raises(InputError, match="a sentence has no source, and fluency judges by it"):
+    with pytest.raises(InputError, match="a sentence has no source, and fluency compares with it"):
         fluency.judge(made, [source, None, source])
 
 
@@ -166,13 +166,17 @@ def test_fluency_by_a_masked_model() -> None:
 def test_similarity_is_a_band() -> None:
     source = words("a b c d")
     made = [words("a b c x"), words("a x y z"), words("A b c d")]  # 0.75, 0.25, 1
-    band = Similarity(low=0.5, high=0.9).fit([])
+    band = Similarity(min_similarity=0.5, max_similarity=0.9).fit([])
     assert band.judge(made, [source] * 3) == [None, "too unlike its source", "too like its source"]
-    assert Similarity(low=None, high=0.75).fit([]).judge(made, [source] * 3) == [None, None, "too like its source"]
+    assert Similarity(min_similarity=None, max_similarity=0.75).fit([]).judge(made, [source] * 3) == [
+        None,
+        None,
+        "too like its source",
+    ]
 
 
 @pytest.mark.parametrize("by", ["bertscore", "vectors"])
-def test_similarity_by_an_encoder(by: str) -> None:
+def test_similarity_by_an_encoder(by: Literal["bertscore", "vectors"]) -> None:
     encoder = FakeEncoder()
     source, same, other = words("a red car"), words("a red car"), words("x y")
     if by == "bertscore":
@@ -180,11 +184,13 @@ def test_similarity_by_an_encoder(by: str) -> None:
     else:
         a, b = encoder.sentence_vectors(["a red car", "x y"])
         value = float(a @ b)
-    high = Similarity(by=by, encoder=encoder, low=None, high=0.999).fit([])
+    high = Similarity(metric=by, encoder=encoder, min_similarity=None, max_similarity=0.999).fit([])
     assert high.judge([same, other], [source] * 2) == ["too like its source", None]
     for low, wanted in ((max(0.0, value - 0.01), None), (min(1.0, max(0.0, value) + 0.01), "too unlike its source")):
         if low > 0 or wanted:
-            assert Similarity(by=by, encoder=encoder, low=low).fit([]).judge([other], [source]) == [wanted]
+            assert Similarity(metric=by, encoder=encoder, min_similarity=low).fit([]).judge([other], [source]) == [
+                wanted
+            ]
 
 
 def test_mentions_by_words_and_by_label() -> None:
@@ -199,7 +205,7 @@ def test_mentions_by_words_and_by_label() -> None:
     ]
     gone = "a mention of its source is gone"
     assert Mentions().fit([]).judge(made, [source] * 4) == [None, gone, gone, gone]
-    assert Mentions(words=False).fit([]).judge(made, [source] * 4) == [None, gone, None, gone]
+    assert Mentions(match_words=False).fit([]).judge(made, [source] * 4) == [None, gone, None, gone]
     # Gaps count by their words, and nested mentions each.
     gaps = words("left and right arm", [Mention("PART", [(0, 1), (3, 4)]), Mention("PART", [(2, 4)])])
     assert Mentions().fit([]).judge(
@@ -220,11 +226,23 @@ def test_leakage_by_equality_nearness_and_runs() -> None:
     exact, near, run = "reads as a held-out sentence", "nearly reads as a held-out sentence", "shares a run of words"
     run += " with a held-out sentence"
     none = [None] * 5
-    assert Leakage(held_out=held, least=None).fit(gold).judge(made, none) == [exact, None, None, None, None]
-    assert Leakage(held_out=held, least=0.8).fit(gold).judge(made, none) == [exact, near, None, None, None]
-    assert Leakage(held_out=held, least=None, run=3).fit(gold).judge(made, none) == [exact, None, run, None, None]
-    assert Leakage(held_out=held, least=None, run=2).fit(gold).judge(made, none) == [exact, run, run, None, None]
-    assert Leakage(held_out=held, least=None, run=2).fit([]).judge(made, none)[3] == run
+    assert Leakage(held_out=held, threshold=None).fit(gold).judge(made, none) == [exact, None, None, None, None]
+    assert Leakage(held_out=held, threshold=0.8).fit(gold).judge(made, none) == [exact, near, None, None, None]
+    assert Leakage(held_out=held, threshold=None, ngram_size=3).fit(gold).judge(made, none) == [
+        exact,
+        None,
+        run,
+        None,
+        None,
+    ]
+    assert Leakage(held_out=held, threshold=None, ngram_size=2).fit(gold).judge(made, none) == [
+        exact,
+        run,
+        run,
+        None,
+        None,
+    ]
+    assert Leakage(held_out=held, threshold=None, ngram_size=2).fit([]).judge(made, none)[3] == run
     assert Leakage(held_out=[]).fit([]).judge(made, none) == none
 
 
@@ -240,12 +258,14 @@ def test_leakage_is_signed_by_content() -> None:
 
 MADE: dict[str, Any] = {
     "validity": Validity,
-    "duplicates": lambda: Duplicates(least=0.8),
+    "duplicates": lambda: Duplicates(threshold=0.8),
     "fluency": lambda: Fluency(causal_lm=FakeCausalLM(), margin=1.0),
-    "similarity": lambda: Similarity(low=0.3, high=0.95),
-    "mentions": lambda: Mentions(words=False),
-    "consistency": lambda: Consistency(tagger=FakeTagger(), confidence=0.0),
-    "leakage": lambda: Leakage(held_out=[words("the of in and to"), words("Ada ran fast .")], least=0.5, run=3),
+    "similarity": lambda: Similarity(min_similarity=0.3, max_similarity=0.95),
+    "mentions": lambda: Mentions(match_words=False),
+    "consistency": lambda: Consistency(tagger=FakeTagger(), min_confidence=0.0),
+    "leakage": lambda: Leakage(
+        held_out=[words("the of in and to"), words("Ada ran fast .")], threshold=0.5, ngram_size=3
+    ),
 }
 ALL = pytest.mark.parametrize("name", sorted(FILTERS))
 
@@ -253,14 +273,14 @@ ALL = pytest.mark.parametrize("name", sorted(FILTERS))
 @ALL
 def test_declares_itself(name: str) -> None:
     cls = FILTERS[name]
-    assert cls.filter_name == name
-    assert MADE[name]().filter_name == name
+    assert cls.name == name
+    assert MADE[name]().name == name
     assert cls.summary
     assert cls.reasons
     assert cls.__name__ in entaug.filters.__all__
     doc = inspect.getdoc(cls) or ""
     assert "Example:" in doc
-    assert all(f"{field.name}: " in doc for field in dataclasses.fields(cls))
+    assert all(f"{field.name}: " in doc for field in parameters(cls))
     readme = (ROOT / "README.md").read_text()
     assert f"`{name}`" in readme
 
@@ -289,20 +309,22 @@ def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data:
 def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = corpus(by)
     if METHODS[by].info.unconditioned and MADE[name]().needs_source:
-        with pytest.raises(ParameterError, match=f"{by} writes from nothing, so {name} has no source to judge by"):
+        with pytest.raises(
+            ParameterError, match=f"{by} writes without a source, so {name} has no source to compare with"
+        ):
             make(by, filters=MADE[name]())
         return
     augmenter: Augmenter = make(by, seed=2, max_attempts=3, filters=MADE[name]())
     made = list(augmenter.fit(gold).augment(gold))
     tally = augmenter.statistics_
-    assert tally.made + tally.missing.total() == tally.asked == len(gold)
+    assert tally.accepted + tally.missing.total() == tally.requested == len(gold)
     told = {reason.removeprefix(f"{name}: ") for reason in tally.rejected if reason.startswith(f"{name}: ")}
     assert told <= set(FILTERS[name].reasons)
     assert f"filters={name}" in augmenter.signature
     sources = {s.key: s for s in gold}
     known = [None if METHODS[by].info.unconditioned else sources[s.meta["entaug"]["sources"][0]] for s in made]
     assert augmenter.filters_[0].judge(made, known) == [None] * len(made), "what is kept is good"
-    monkeypatch.setattr(type(augmenter), "_window", 5)
+    monkeypatch.setattr(type(augmenter), "window_size", 5)
     assert list(augmenter.augment(gold)) == made
 
 
@@ -318,7 +340,9 @@ def test_what_writes_from_nothing_has_no_source_that_it_could_be_judged_by() -> 
             seen.extend(sources)
             return super()._judge(made, sources)
 
-    daga = entaug.DAGA(token_lm=FakeTokenLM(), unknown="keep", unlisted="keep", max_attempts=20, filters=Watching())
+    daga = entaug.DAGA(
+        token_lm=FakeTokenLM(), unknown_tokens="keep", unlisted_mentions="keep", max_attempts=20, filters=Watching()
+    )
     assert list(daga.fit(gold).augment(gold))
     assert seen
     assert set(seen) == {None}
@@ -333,13 +357,13 @@ def test_filters_go_in_order_and_the_first_that_refuses_is_counted() -> None:
     source = words("Ada left ( Rome )", PER)
     made = [words("ada left ( rome )", PER), words("Ada left ( Rome", PER), words("Bo left", PER)]
     filters = [one.fit([source]) for one in create_filters("duplicates+validity+mentions")]
-    assert judge_all(filters, made, [source] * 3) == [
+    assert apply_filters(filters, made, [source] * 3) == [
         "duplicates: reads as its source",
         "validity: brackets or quotes that do not pair",
         "mentions: a mention of its source is gone",
     ]
     turned = [filters[2], filters[0], filters[1]]
-    assert judge_all(turned, made[2:], [source]) == ["mentions: a mention of its source is gone"]
+    assert apply_filters(turned, made[2:], [source]) == ["mentions: a mention of its source is gone"]
 
 
 def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
@@ -347,7 +371,7 @@ def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
     free = MentionReplacement(p=0.5, copies=4, seed=1).fit(gold)
     changes = [sum(a != b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) for s in free.augment(gold[:1])]
     assert 2 in changes
-    free.filters = Similarity(low=0.6)  # of three tokens two must stay
+    free.filters = Similarity(min_similarity=0.6)  # of three tokens two must stay
     kept = list(free.fit(gold).augment(gold[:1]))
     assert kept
     assert all(sum(a == b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) == 2 for s in kept)
@@ -374,19 +398,24 @@ def test_online_sentences_are_filtered_too() -> None:
 
 
 def test_by_name_with_parameters_of_every_kind() -> None:
-    found = create_filters(["validity:balanced=false,shortest=none,longest=2", "mentions + duplicates:least=0.9"])
-    assert [one.name for one in found] == [
-        "validity:longest=2.0,balanced=false,repeated=false,stop_words=en",
-        "mentions:words=true",
-        "duplicates:least=0.9",
+    found = create_filters(
+        [
+            "validity:balanced_brackets=false,min_length_ratio=none,max_length_ratio=2",
+            "mentions + duplicates:threshold=0.9",
+        ]
+    )
+    assert [one.spec for one in found] == [
+        "validity:max_length_ratio=2.0,balanced_brackets=false,allow_repetition=false,stop_words=en",
+        "mentions:match_words=true",
+        "duplicates:threshold=0.9",
     ]
-    assert [one.name for one in create_filters("+".join(one.name for one in found))] == [
-        "validity:shortest=0.1,longest=2.0,balanced=false,repeated=false,stop_words=en",
-        *(one.name for one in found[1:]),
+    assert [one.spec for one in create_filters("+".join(one.spec for one in found))] == [
+        "validity:min_length_ratio=0.1,max_length_ratio=2.0,balanced_brackets=false,allow_repetition=false,stop_words=en",
+        *(one.spec for one in found[1:]),
     ]
-    [leakage] = create_filters("leakage:run=5,least=none", [words("a b")])
+    [leakage] = create_filters("leakage:ngram_size=5,threshold=none", [words("a b")])
     assert isinstance(leakage, Leakage)
-    assert (leakage.run, leakage.least) == (5, None)
+    assert (leakage.ngram_size, leakage.threshold) == (5, None)
     assert create_filters("none") == []
 
 
@@ -394,20 +423,24 @@ def test_by_name_with_parameters_of_every_kind() -> None:
     ("text", "error", "said"),
     [
         ("fluent", UnknownNameError, "fluency"),
-        ("fluency:margins=1", ParameterError, "did you mean 'margin'"),
-        ("fluency:margin=much", ParameterError, "'much' is no number"),
+        ("fluency:margins=1", UnknownNameError, "did you mean 'margin'"),
+        ("fluency:margin=much", ParameterError, "a number, or none, not 'much'"),
         ("fluency:margin=none", ParameterError, "nothing to judge by"),
-        ("fluency:scorer=both", ParameterError, "causal, masked"),
-        ("similarity:low=0.9,high=0.1", ParameterError, "low must not be above high"),
-        ("similarity:by=sound", ParameterError, "tokens, bertscore, vectors"),
-        ("validity:balanced=perhaps", ParameterError, "must be true or false"),
-        ("validity:longest=-1", ParameterError, "at least 0"),
+        ("fluency:scorer=both", ParameterError, "one of 'causal', 'masked'"),
+        (
+            "similarity:min_similarity=0.9,max_similarity=0.1",
+            ParameterError,
+            "min_similarity must not be above max_similarity",
+        ),
+        ("similarity:metric=sound", ParameterError, "'tokens', 'bertscore', 'vectors'"),
+        ("validity:balanced_brackets=perhaps", ParameterError, "must be true or false"),
+        ("validity:max_length_ratio=-1", ParameterError, "at least 0"),
         ("validity:stop_words=xx-nowhere", ParameterError, "no stop words"),
-        ("duplicates:least=2", ParameterError, "from 0 to 1"),
-        ("mentions:words=some", ParameterError, "true or false"),
+        ("duplicates:threshold=2", ParameterError, "from 0 to 1"),
+        ("mentions:match_words=some", ParameterError, "true or false"),
         ("leakage", ParameterError, "--held-out"),
-        ("leakage:held_out=test.conll", ParameterError, "has no parameter 'held_out'"),
-        ("leakage:run=1.5", ParameterError, "no whole number"),
+        ("leakage:held_out=test.conll", ParameterError, "held_out must be sentences .*--held-out FILE"),
+        ("leakage:ngram_size=1.5", ParameterError, "an integer of at least 1, or none, not '1.5'"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(text: str, error: type[Exception], said: str) -> None:
@@ -416,7 +449,7 @@ def test_what_cannot_be_is_one_clear_line(text: str, error: type[Exception], sai
 
 
 def test_a_filter_must_have_seen_gold() -> None:
-    with pytest.raises(ParameterError, match="has not seen the gold sentences"):
+    with pytest.raises(ParameterError, match="has not seen the training sentences"):
         Validity().judge([words("a")], [None])
     with pytest.raises(ParameterError, match="2 sources for 1 sentences"):
         Validity().fit([]).judge([words("a")], [None, None])

@@ -683,9 +683,9 @@ def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
     summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")
     corpus, _ = read(tmp_path / "out", **ALIGNED)
-    assert len(corpus) == summary.before.sentences + summary.tally.made
+    assert len(corpus) == summary.before.sentences + summary.tally.accepted
     assert sum(len(s.mentions) for s in corpus) == summary.after.mentions.total()
-    assert sum("entaug" in s.meta for s in corpus) == summary.tally.made
+    assert sum("entaug" in s.meta for s in corpus) == summary.tally.accepted
 
 
 @pytest.mark.corpora

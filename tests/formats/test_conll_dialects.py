@@ -285,7 +285,7 @@ def test_the_first_line_is_there_whatever_is_written(tmp_path: Path, only_new: b
     out = tmp_path / "b.conllup"
     summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2), only_new=only_new)
     text = out.read_text()
-    assert summary.tally.made
+    assert summary.tally.accepted
     assert text.startswith(UNER if not only_new else UNER.splitlines()[0] + "\n# sent_id = one")
     assert text.count("global.columns") == 1
     assert layout(out) == layout(path)

@@ -317,7 +317,7 @@ def test_json_that_is_too_deep_is_not_mended_by_lines(tmp_path: Path, name: str,
         with pytest.raises(InputError) as caught:
             entaug.read(tmp_path / "a.json", given)
         assert str(caught.value).endswith(
-            "not JSON that can be read (nested too deep); see whether it is the right file"
+            "not JSON that can be read (nested too deep); check that it is the right file"
         )
 
 

@@ -104,10 +104,10 @@ def test_nested_mentions_are_a_group_of_spans(tmp_path: Path) -> None:
     said = NESTED.with_(meta={ENTITY_FIELDS: [{"kb_id": "inner"}, {"kb_id": "outer"}]})
     [outer] = through([said], path, overlap="outermost")
     assert outer.meta[ENTITY_FIELDS] == [{"kb_id": "outer"}], "what is said of a mention stays with it"
-    with pytest.raises(LossError, match="no mentions with gaps"):
+    with pytest.raises(LossError, match="discontinuous mention"):
         entaug.write([GAP], path)
     assert through([GAP], path, overlap="outermost")[0].mentions == ()
-    with pytest.raises(ParameterError, match="mentions must be"):
+    with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.write([GAP], path, mentions="both")
 
 
@@ -395,7 +395,7 @@ def test_spacy_reads_our_documents(tmp_path: Path) -> None:
     assert [s.mentions for s in found] == [NESTED.mentions, FULL.mentions]
     doc = Doc(nlp.vocab).from_json(json.loads(path.read_text().splitlines()[0]))
     assert {s.text for s in doc.spans["sc"]} == {"New York Times", "New York"}
-    with pytest.raises(LossError, match="gaps"):
+    with pytest.raises(LossError, match="discontinuous mention"):
         entaug.write([GAP], path, format="spacy-json")
     with pytest.raises(LossError, match="white space alone"):
         entaug.write([Sentence(["a", "\n"])], path, format="spacy-json")

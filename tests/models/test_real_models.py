@@ -122,7 +122,7 @@ def test_the_same_whatever_the_batches(name: str, monkeypatch: pytest.MonkeyPatc
     method = entaug.create_augmenter(name, copies=2, seed=1).fit(gold)
     wanted = [s.tokens for s in method.augment(gold)]
     for window in (3, 1000):
-        monkeypatch.setattr(type(method), "_window", window)
+        monkeypatch.setattr(type(method), "window_size", window)
         assert [s.tokens for s in method.augment(gold)] == wanted
 
 

@@ -19,9 +19,10 @@ from entaug.backends.fakes import FakeCausalLM, FakeEncoder, FakeMaskedLM
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
-from entaug.quality import MEASURES, Quality, measure, measure_made
-from entaug.quality.measures import NEAR, SAMPLE, context
-from entaug.quality.tables import markdown, table
+from entaug.quality import MEASURES, Quality, measure_corpus, measure_quality
+from entaug.quality.diversity import MAX_SENTENCES
+from entaug.quality.novelty import NEAR_DUPLICATE, context
+from entaug.quality.tables import quality_markdown, quality_table
 
 NO_MODELS: dict[str, Any] = {"causal_lm": None, "encoder": None}
 BY_SENTENCE = ("perplexity", "lm_score", "source_lm_difference", "similarity", "new_words", "length_difference")
@@ -53,7 +54,7 @@ class Scripted(FakeCausalLM):
 
 
 def of(name: str, pairs: Sequence[AugmentedPair] = PAIRS, gold: Sequence[Sentence] = GOLD, **models: Any) -> Any:
-    found = measure(pairs, gold, measures=[name], **{**NO_MODELS, **models})
+    found = measure_quality(pairs, gold, measures=[name], **{**NO_MODELS, **models})
     return found.values[name], [v if v is None else round(v, 9) for v in found.by_sentence.get(name, ())]
 
 
@@ -92,11 +93,11 @@ def test_equal_texts_are_asked_once_and_order_changes_nothing() -> None:
     pairs = [AugmentedPair(rng.choice(gold), rng.choice(gold)) for _ in range(700)]
     lm = Scripted({"a": -2.0})
     models: dict[str, Any] = {"causal_lm": lm, "masked_lm": FakeMaskedLM(), "encoder": FakeEncoder()}
-    whole = measure(pairs, gold, **models)
+    whole = measure_quality(pairs, gold, **models)
     assert len(lm.asked) == len(set(lm.asked)) <= 40
     order = list(range(len(pairs)))
     rng.shuffle(order)
-    shuffled = measure([pairs[i] for i in order], gold, **models)
+    shuffled = measure_quality([pairs[i] for i in order], gold, **models)
     assert len(whole.values) == len(MEASURES)
     for name, value in whole.values.items():
         assert value is not None, name
@@ -119,7 +120,7 @@ def test_many_texts_go_to_the_model_in_parts(monkeypatch: pytest.MonkeyPatch) ->
 
     told: list[tuple[str, int, int | None]] = []
     pairs = [AugmentedPair(Sentence([f"w{i}"])) for i in range(600)]
-    found = measure(
+    found = measure_quality(
         pairs, (), measures=["perplexity"], causal_lm=Counted({}), progress=lambda *state: told.append(state)
     )
     assert sizes == [256, 256, 88]
@@ -187,7 +188,7 @@ def test_near_duplicates_begin_at_one_token_of_ten() -> None:
     gold = Sentence(words)
     near, far = Sentence([*words[:9], "x"]), Sentence([*words[:8], "x", "y"])
     pairs = [AugmentedPair(near, gold), AugmentedPair(far, gold), AugmentedPair(far, near), AugmentedPair(gold)]
-    assert NEAR == 0.9
+    assert NEAR_DUPLICATE == 0.9
     assert of("near_source", pairs, [gold]) == (pytest.approx(2 / 3), [1.0, 0.0, 1.0, None])
     assert of("near_gold", pairs, [gold]) == (0.5, [1.0, 0.0, 0.0, 1.0])
     assert of("near_others", pairs, [gold]) == (0.75, [0.0, 1.0, 1.0, 1.0])
@@ -214,16 +215,16 @@ def test_self_bertscore_is_the_mean_of_pairs() -> None:
     pairs = [AugmentedPair(Sentence(text.split())) for text in ("a b", "a c", "d")]
     assert of("self_bertscore", pairs, encoder=Axes()) == (pytest.approx(0.5 / 3), [])  # 0.5, 0 and 0
     assert of("self_bertscore", [*pairs, pairs[2]], encoder=Axes())[0] == pytest.approx(1.5 / 6)
-    found = measure(pairs[:1], (), measures=["self_bertscore"], encoder=Axes())
+    found = measure_quality(pairs[:1], (), measures=["self_bertscore"], encoder=Axes())
     assert found.values == {"self_bertscore": None}
     assert "no two sentences" in found.notes[0]
 
 
 def test_self_bertscore_of_many_is_of_a_sample_and_says_so() -> None:
-    pairs = [AugmentedPair(Sentence([f"w{i}", f"v{i % 7}"])) for i in range(SAMPLE + 50)]
-    found = measure(pairs, (), measures=["self_bertscore"], encoder=FakeEncoder())
-    assert found.notes == (f"self_bertscore: of {SAMPLE} sentences drawn with seed 0",)
-    again = measure(pairs[::-1], (), measures=["self_bertscore"], encoder=FakeEncoder())
+    pairs = [AugmentedPair(Sentence([f"w{i}", f"v{i % 7}"])) for i in range(MAX_SENTENCES + 50)]
+    found = measure_quality(pairs, (), measures=["self_bertscore"], encoder=FakeEncoder())
+    assert found.notes == (f"self_bertscore: of {MAX_SENTENCES} sentences drawn with seed 0",)
+    again = measure_quality(pairs[::-1], (), measures=["self_bertscore"], encoder=FakeEncoder())
     assert again.values == found.values
     all_of_them = entaug.pairwise_bertscore([" ".join(p.augmented.tokens) for p in pairs], FakeEncoder())
     n = len(pairs)
@@ -250,21 +251,21 @@ def test_shift_of_labels() -> None:
 
 
 def test_rejected_sentences_are_not_measured() -> None:
-    found = measure([*PAIRS, AugmentedPair(SAME, OTHER, rejection="made before")], GOLD, name="x", **NO_MODELS)
+    found = measure_quality([*PAIRS, AugmentedPair(SAME, OTHER, rejection="made before")], GOLD, name="x", **NO_MODELS)
     assert found.sentences == 2
-    assert found.values == measure(PAIRS, GOLD, **NO_MODELS).values
+    assert found.values == measure_quality(PAIRS, GOLD, **NO_MODELS).values
     assert "1 rejected sentences are not measured" in found.notes
 
 
 def test_nothing_one_sentence_no_mentions_and_no_source_have_notes_where_they_have_no_values() -> None:
     models: dict[str, Any] = {"causal_lm": FakeCausalLM(), "masked_lm": FakeMaskedLM(), "encoder": FakeEncoder()}
-    nothing = measure([], GOLD, name="none", **models)
+    nothing = measure_quality([], GOLD, name="none", **models)
     assert nothing.sentences == 0
     assert set(nothing.values) == set(MEASURES)
     assert set(nothing.values.values()) == {None}
     assert nothing.by_sentence == {}
-    assert nothing.notes == (f"not defined, as there are no sentences: {', '.join(MEASURES)}",)
-    lone = measure([AugmentedPair(Sentence(["one", "two"]))], [Sentence(["one"])], **models)
+    assert nothing.notes == (f"undefined because there are no sentences: {', '.join(MEASURES)}",)
+    lone = measure_quality([AugmentedPair(Sentence(["one", "two"]))], [Sentence(["one"])], **models)
     undefined = {name for name, value in lone.values.items() if value is None}
     assert undefined == {
         *("source_lm_difference", "diversity_e", "diversity_n", "diversity_l", "new_words", "similarity"),
@@ -275,9 +276,9 @@ def test_nothing_one_sentence_no_mentions_and_no_source_have_notes_where_they_ha
     assert all(name in told for name in undefined)
     for reason in ("source of no sentence is known", "no two sentences", "no mentions"):
         assert reason in told
-    both = measure([AugmentedPair(Sentence(["one"])), PAIRS[0]], GOLD, **models)
+    both = measure_quality([AugmentedPair(Sentence(["one"])), PAIRS[0]], GOLD, **models)
     assert both.by_sentence["new_words"] == [None, 0.5]
-    assert "the source of 1 of 2 sentences is not known" in both.notes
+    assert "the source of 1 of 2 sentences is unknown" in both.notes
     for found in (lone, both):
         for name in BY_SENTENCE:
             assert name not in found.by_sentence or len(found.by_sentence[name]) == found.sentences
@@ -286,7 +287,7 @@ def test_nothing_one_sentence_no_mentions_and_no_source_have_notes_where_they_ha
 
 def test_a_missing_model_is_an_error_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path))
-    found = measure(PAIRS, GOLD)
+    found = measure_quality(PAIRS, GOLD)
     assert "perplexity" not in found.values
     assert "self_bertscore" not in found.values
     assert found.values["new_words"] == 0.25
@@ -296,25 +297,28 @@ def test_a_missing_model_is_an_error_where_it_was_asked_for(monkeypatch: pytest.
     assert "entaug models prepare minilm" in notes[1]
     for asked in ({"measures": ["perplexity"]}, {"masked_lm": "mpnet-mlm"}, {"encoder": "mpnet"}):
         with pytest.raises(MissingModelError, match="entaug models prepare"):
-            measure(PAIRS, GOLD, **{**NO_MODELS, "causal_lm": "smollm2", **asked})
-    with pytest.raises(ParameterError, match="no masked language model"):
-        measure(PAIRS, GOLD, measures=["masked_lm_score"])
+            measure_quality(PAIRS, GOLD, **{**NO_MODELS, "causal_lm": "smollm2", **asked})
+    with pytest.raises(ParameterError, match="masked_lm is None"):
+        measure_quality(PAIRS, GOLD, measures=["masked_lm_score"])
     with pytest.raises(UnknownNameError, match="did you mean 'perplexity'"):
-        measure(PAIRS, GOLD, measures=["perplexty"])
-    assert "perplexity" not in measure(PAIRS, GOLD, **NO_MODELS).values
+        measure_quality(PAIRS, GOLD, measures=["perplexty"])
+    assert "perplexity" not in measure_quality(PAIRS, GOLD, **NO_MODELS).values
 
 
 def test_gold_is_the_first_row_and_shared_texts_are_computed_once() -> None:
     lm = Scripted({})
     made = AugmentedCorpus(list(GOLD), {"one": PAIRS, "two": [AugmentedPair(MADE, SOURCE)], "none": []}, ["a note"])
-    found = measure_made(made, causal_lm=lm, encoder=None)
+    found = measure_corpus(made, causal_lm=lm, encoder=None)
     assert [(one.name, one.sentences) for one in found] == [("gold", 2), ("one", 2), ("two", 1), ("none", 0)]
     assert len(lm.asked) == len(set(lm.asked)) == 4
-    assert found[0].notes == ("a note", "distinct-1 and -2 fall as sentences become more: compare columns with as many")
+    assert found[0].notes == (
+        "a note",
+        "distinct-1 and distinct-2 decrease with the number of sentences: compare columns of equal size",
+    )
     assert found[0].values["unseen_mentions"] is None
-    assert found[1] == measure(PAIRS, GOLD, name="one", causal_lm=Scripted({}), encoder=None)
+    assert found[1] == measure_quality(PAIRS, GOLD, name="one", causal_lm=Scripted({}), encoder=None)
     assert found[3].values["length"] is None
-    assert measure_made(AugmentedCorpus(), **NO_MODELS) == []
+    assert measure_corpus(AugmentedCorpus(), **NO_MODELS) == []
 
 
 def test_tables_show_shares_in_percent_and_what_is_missing_as_a_dash() -> None:
@@ -322,7 +326,7 @@ def test_tables_show_shares_in_percent_and_what_is_missing_as_a_dash() -> None:
         Quality("gold", 1000, {"perplexity": 1234.5, "new_words": None, "self_bertscore": 0.5}),
         Quality("a|b", 2, {"perplexity": 12.34, "new_words": 0.125, "self_bertscore": 0.25}, notes=("odd",)),
     ]
-    assert table(found).splitlines() == [
+    assert quality_table(found).splitlines() == [
         "                 gold    a|b",
         "sentences       1,000      2",
         "Perplexity      1,234   12.3",
@@ -330,15 +334,15 @@ def test_tables_show_shares_in_percent_and_what_is_missing_as_a_dash() -> None:
         "Self-BERTScore  0.500  0.250",
         "note: a|b: odd",
     ]
-    text = markdown(found)
+    text = quality_markdown(found)
     assert "|  | gold | a\\|b |" in text
     assert "- a|b: odd" in text
-    assert "- New words (`new_words`): words that the source has nowhere. More: further from the source." in text
+    assert "- New words (`new_words`): Words that do not occur in the source. Higher: further from the source." in text
 
 
 def test_a_result_is_plain_json() -> None:
-    found = measure(PAIRS, GOLD, name="x", causal_lm=FakeCausalLM(), encoder=FakeEncoder())
-    told = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    found = measure_quality(PAIRS, GOLD, name="x", causal_lm=FakeCausalLM(), encoder=FakeEncoder())
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert told["values"]["length"] == 6.5
     assert told["by_sentence"]["length"] == [9.0, 4.0]
 
@@ -431,7 +435,7 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
         total, count = total + score, count + len(ids)
         own.append(math.exp(-score / len(ids)))
     lm = TransformersCausalLM(folder, device="cpu", precision="fp32")
-    found = measure([AugmentedPair(s) for s in gold], (), measures=["perplexity"], causal_lm=lm)
+    found = measure_quality([AugmentedPair(s) for s in gold], (), measures=["perplexity"], causal_lm=lm)
     assert found.values["perplexity"] == pytest.approx(math.exp(-total / count), rel=1e-4)
     assert found.by_sentence["perplexity"] == pytest.approx(own, rel=1e-4)
 
@@ -449,14 +453,16 @@ def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None
     scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=6, idf=False, device="cpu")
     f1 = scorer.score([a for a, _ in pairs], [b for _, b in pairs], batch_size=1)[2]
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
-    found = measure([AugmentedPair(s) for s in gold], (), measures=["self_bertscore"], encoder=encoder)
+    found = measure_quality([AugmentedPair(s) for s in gold], (), measures=["self_bertscore"], encoder=encoder)
     assert found.values["self_bertscore"] == pytest.approx(float(f1.mean()), abs=1e-4)
 
 
 def test_sentences_alone_find_their_sources_by_provenance() -> None:
     gold = [Sentence("a b c d e".split()), Sentence("f g h".split())]
     new = list(entaug.create_augmenter("sis", p=1.0).augment(gold))
-    found = measure([*new[:1], AugmentedPair(new[1], gold[1])], gold, measures=["length_difference", "near_gold"])
+    found = measure_quality(
+        [*new[:1], AugmentedPair(new[1], gold[1])], gold, measures=["length_difference", "near_gold"]
+    )
     assert found.by_sentence["length_difference"] == [0, 0]
-    lone = measure([Sentence(["x", "y"])], gold, measures=["new_words"])
+    lone = measure_quality([Sentence(["x", "y"])], gold, measures=["new_words"])
     assert lone.by_sentence.get("new_words", [None]) == [None]

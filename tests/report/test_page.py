@@ -234,7 +234,7 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
         Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
     text = page(made, qualities=qualities)
-    row = r"New words, %</button>.*>Words that the source has nowhere\. More: further from the source\.<"
+    row = r"New words, %</button>.*>Words that do not occur in the source\. Higher: further from the source\.<"
     assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for

@@ -20,7 +20,7 @@ from test_report import CELL, seeds, written
 from conftest import ROOT
 from entaug.cli.main import main
 from entaug.formats import read
-from entaug.quality import measure_made
+from entaug.quality import measure_corpus
 from entaug.report.comparison import read_run_records
 from entaug.report.html import page as page_of
 from pages import examples, hard, many
@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     )
     made = examples()
     texts = {
-        "whole": page_of(made, records, qualities=measure_made(made, causal_lm=None, encoder=None)),
+        "whole": page_of(made, records, qualities=measure_corpus(made, causal_lm=None, encoder=None)),
         "examples": page_of(examples(), title="The example corpus, three times anew"),
         "hard": page_of(hard(), title="Hard <b>cases</b>"),
     }
@@ -441,7 +441,7 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, files: dict[s
 def test_what_a_measure_means_is_told_to_pointer_keys_and_finger(opened: OpenedFile) -> None:
     page = opened.page
     button = page.locator("button.what", has_text="New words")
-    meaning = page.locator(".meaning", has_text="Words that the source has nowhere")
+    meaning = page.locator(".meaning", has_text="Words that do not occur in the source")
     button.scroll_into_view_if_needed()
     assert not meaning.is_visible()
     button.hover()

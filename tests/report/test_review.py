@@ -31,7 +31,7 @@ TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 class LongFirst(Filter):
     """Refuses what begins with a word of more than three letters."""
 
-    filter_name: ClassVar[str] = "long-first"
+    name: ClassVar[str] = "long-first"
     reasons: ClassVar[tuple[str, ...]] = ("begins with a long word",)
 
     def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
@@ -94,7 +94,7 @@ def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> N
 def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
     jobs.augment_file(TRAIN, tmp_path / "a.conll", shuffled(), rejected=tmp_path / "a.jsonl")
     narrow = shuffled()
-    narrow._window = 3  # type: ignore[misc]
+    narrow.window_size = 3  # type: ignore[misc]
     jobs.augment_file(TRAIN, tmp_path / "b.conll", narrow, rejected=tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
@@ -170,7 +170,10 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "is not a review"),
         ('{"entaug": "review", "version": 1}', "is not a review"),
-        ('{"entaug": "review", "version": 2, "decisions": []}', "version 2 of the review format, and this entaug reads version 1"),
+        (
+            '{"entaug": "review", "version": 2, "decisions": []}',
+            "version 2 of the review format, and this entaug reads version 1",
+        ),
         ('{"entaug": "review", "version": 1, "decisions": [3]}', "decision 1 is not an object"),
         ('{"entaug": "review", "version": 1, "decisions": [{"fingerprint": "zz"}]}', "decision 1 has no fingerprint"),
         (

@@ -493,7 +493,7 @@ def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(folder), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
     assert scores == told["dev"]
-    assert evaluate_files(EXAMPLE / "dev.conll", folder).as_dict() == scores
+    assert evaluate_files(EXAMPLE / "dev.conll", folder).to_dict() == scores
     assert main(train) == 3  # it is there already
     assert "is there already" in capsys.readouterr().err
     assert main(["evaluate", str(EXAMPLE / "dev.conll"), str(tmp_path)]) == 2

@@ -71,7 +71,7 @@ def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_pa
     }
     assert [text.partition(":")[0] for text in summary.filters] == ["validity", "duplicates"]
     # What was refused once stays so.
-    again = filter_file(rejected, tmp_path / "none.jsonl", create_filters("mentions:words=false"), gold=file)
+    again = filter_file(rejected, tmp_path / "none.jsonl", create_filters("mentions:match_words=false"), gold=file)
     assert (again.kept, again.refused) == (0, summary.refused)
 
 
@@ -137,7 +137,7 @@ def test_filtering_afterwards_gives_what_a_format_holds(tmp_path: Path, name: st
     options: dict[str, Any] = {"to_format": "brat"} if name == "brat" else {}
     if name == "out.conll":
         options["write_options"] = {"provenance": True}
-    filters = "validity:balanced=false"
+    filters = "validity:balanced_brackets=false"
     free, at_once, after = (tmp_path / f"{part}{name}" for part in ("free-", "once-", "after-"))
     jobs.augment_file(gold, free, LabelWiseTokenReplacement(max_attempts=1, seed=4), **options)
     method = LabelWiseTokenReplacement(max_attempts=1, seed=4, filters=filters)
@@ -156,7 +156,7 @@ def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: 
     held = [Sentence(s.tokens[:-1]) for s in entaug.read(gold)[:5]]
 
     def method(held_out: list[Sentence]) -> LabelWiseTokenReplacement:
-        filters = create_filters("validity+similarity:low=0.6+leakage", held_out)
+        filters = create_filters("validity+similarity:min_similarity=0.6+leakage", held_out)
         return LabelWiseTokenReplacement(filters=filters, max_attempts=3)
 
     def stopping(n: int) -> Callable[[str, int, int | None], None]:
@@ -186,7 +186,12 @@ def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pyt
     out, held = tmp_path / "out.jsonl", tmp_path / "held.conll"
     first = next(iter(entaug.read(TRAIN)))
     entaug.write([first], held)
-    asked = ["--filter", "validity:balanced=false", "--filters", "similarity:low=0.9+leakage:least=none,run=2"]
+    asked = [
+        "--filter",
+        "validity:balanced_brackets=false",
+        "--filters",
+        "similarity:min_similarity=0.9+leakage:threshold=none,ngram_size=2",
+    ]
     argv = ["augment", str(TRAIN), "-m", "lwtr", *asked, "--held-out", str(held), "-o", str(out)]
     assert main(argv) == 0
     said = capsys.readouterr().err
@@ -195,7 +200,7 @@ def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pyt
     assert "too unlike its source: " in said
     [signature] = {s.meta["entaug"]["signature"] for s in entaug.read(out) if "entaug" in s.meta}
     digest = Leakage(held_out=[first]).signature.partition("held_out=")[2][:16]
-    assert f"+leakage:held_out={digest},run=2|" in signature
+    assert f"+leakage:held_out={digest},ngram_size=2|" in signature
     assert str(tmp_path) not in signature
     assert main([*argv, "--force", "--json"]) == 0
     rejected = json.loads(capsys.readouterr().out)["tally"]["rejected"]
@@ -216,7 +221,9 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*argv, "--force", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["refused"]["duplicates: reads as its source"] == 1
     assert "no filter to judge by" in fails(capsys, 2, "filter", str(file))
-    assert "did you mean 'balanced'" in fails(capsys, 2, "filter", str(file), "--filter", "validity:balance=false")
+    assert "did you mean 'balanced_brackets'" in fails(
+        capsys, 2, "filter", str(file), "--filter", "validity:balance=false"
+    )
     assert "--filter leakage" in fails(capsys, 2, *argv, "--force", "--held-out", str(file))
     nowhere = fails(capsys, 2, *argv, "--force", "--filter", "leakage", "--held-out", str(tmp_path / "nowhere.conll"))
     assert "nowhere.conll" in nowhere
@@ -227,12 +234,12 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_the_list_of_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["filters"]) == 0
     said = capsys.readouterr().out
-    assert "mentions:words=true" in said
+    assert "mentions:match_words=true" in said
     assert main(["filters", "leakage"]) == 0
     said = capsys.readouterr().out
     assert "(from --held-out FILE)" in said
     assert "reads as a held-out sentence" in said
     assert main(["filters", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"words": True}
+    assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"match_words": True}
     assert "fluency" in fails(capsys, 2, "filters", "fluensy")

@@ -23,6 +23,13 @@ def _long_names() -> dict[str, str]:
     return {METHODS[name].info.long_name: name for name in METHODS}
 
 
+def _check_method(name: str, cls: object) -> None:
+    from entaug.augmenters.base import Augmenter
+
+    if not (isinstance(cls, type) and issubclass(cls, Augmenter) and cls.name == name):
+        raise TypeError(f"it is not a subclass of Augmenter with the name {name!r}")
+
+
 METHODS: Registry[type[Augmenter]] = Registry(
     "method",
     {
@@ -44,6 +51,7 @@ METHODS: Registry[type[Augmenter]] = Registry(
     },
     group="entaug.methods",
     aliases=_long_names,
+    check=_check_method,
 )
 """The augmentation methods; aliases are their long names."""
 

@@ -9,11 +9,13 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.alignment import CorpusTokenizer, detokenize
-from entaug.augmenters.base import UNCHANGED, Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.contracts import UNCHANGED
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
+from entaug.params import PositiveInt, Probability
 from entaug.rng import some_of
 from entaug.spacing import infer_spaces, is_word_character
 
@@ -35,17 +37,17 @@ _LONE = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 class Backtranslation(Augmenter):
     """Translate runs of words outside mentions into another language and back.
 
-    Runs of at least `shortest` tokens are candidates, the gaps of discontinuous mentions excepted. What comes back is
+    Runs of at least `min_tokens` tokens are candidates, the gaps of discontinuous mentions excepted. What comes back is
     tokenised as the corpus is; the casing of its beginning and the punctuation around it follow the original.
 
     Args:
         p: the probability of each candidate to be translated; one at least always is.
         translator: the way there and back: ``"pt"`` (the starter pair), ``"THERE>BACK"`` with two names of translators,
             several of them with commas between, or a `RoundTrip`, or a list of these. One is drawn for each run.
-        shortest: the least number of tokens of a candidate.
-        sample: draw translations at random instead of taking the best, where the translator can.
-        whole: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p` and
-            `shortest` then have no effect, and a sentence whose placeholders do not come back in order is given up.
+        min_tokens: the minimum number of tokens of a candidate.
+        do_sample: draw translations at random instead of taking the best, where the translator can.
+        whole_sentence: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p` and
+            `min_tokens` then have no effect, and a sentence whose placeholders do not come back in order is given up.
 
     Example:
         >>> from entaug import Mention
@@ -57,11 +59,11 @@ class Backtranslation(Augmenter):
         (('Ada', 'chants', 'very', 'well', '.'), ['B-PER', 'O', 'O', 'O', 'O'])
     """
 
-    p: float = 0.5
+    p: Probability = 0.5
     translator: str | RoundTrip | Sequence[RoundTrip] = "pt"
-    shortest: int = 3
-    sample: bool = False
-    whole: bool = False
+    min_tokens: PositiveInt = 3
+    do_sample: bool = False
+    whole_sentence: bool = False
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
@@ -75,13 +77,6 @@ class Backtranslation(Augmenter):
         cost="two translations per run of words; repeated runs are translated once",
     )
 
-    def _check(self) -> None:
-        if type(self.shortest) is not int or self.shortest < 1:
-            raise ParameterError(f"shortest must be a whole number of at least 1, not {self.shortest!r}")
-        for name in ("sample", "whole"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
-
     def _load(self) -> None:
         self.translator_ = _Pivots(self.translator)
         self._answers: dict[_Question, tuple[str, str]] = {}
@@ -91,7 +86,7 @@ class Backtranslation(Augmenter):
 
     def notes(self) -> list[str]:
         """What a user should know about the translators."""
-        if not self.sample:
+        if not self.do_sample:
             return []
         return [
             f"{trip.name} cannot sample: its translation of a text is always the same"
@@ -99,17 +94,17 @@ class Backtranslation(Augmenter):
             if not (trip.there.samples or trip.back.samples)
         ]
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        plan_one = self._plan_whole if self.whole else self._plan_runs
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        plan_one = self._plan_whole if self.whole_sentence else self._plan_runs
         plans = [plan_one(one.sentence, one.rng) for one in asked]
         self._translate([question for plan in plans for _, question in plan])
-        finish = self._finish_whole if self.whole else self._finish_runs
+        finish = self._finish_whole if self.whole_sentence else self._finish_runs
         return [finish(sentence, plan) for (sentence, *_), plan in zip(asked, plans, strict=True)]
 
     def _question(self, text: str, rng: Random) -> _Question:
         pivot = rng.randrange(len(self.translator_.trips))
         seed = rng.getrandbits(62)  # drawn in any case, so that sampling or not draws the same pivots
-        return _Question(pivot, text, seed if self.sample else None)
+        return _Question(pivot, text, seed if self.do_sample else None)
 
     def _translate(self, questions: Iterable[_Question]) -> None:
         """Answer all questions that are new, each pivot's in one call."""
@@ -128,7 +123,7 @@ class Backtranslation(Augmenter):
     # ------------------------------------------------------------------------------------------------- run by run
 
     def _plan_runs(self, sentence: Sentence, rng: Random) -> _Plan:
-        runs = [run for run in self._runs(sentence) if run[1] - run[0] >= self.shortest]
+        runs = [run for run in self._runs(sentence) if run[1] - run[0] >= self.min_tokens]
         plan = []
         for place in some_of(rng, len(runs), self.p):
             core = _core(sentence.tokens, *runs[place])
@@ -150,7 +145,7 @@ class Backtranslation(Augmenter):
 
     def _finish_runs(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
-            return UNCHANGED if any(e - s >= self.shortest for s, e in self._runs(sentence)) else _NO_SEGMENT
+            return UNCHANGED if any(e - s >= self.min_tokens for s, e in self._runs(sentence)) else _NO_SEGMENT
         edits = []
         odd = False
         for (start, end), question in plan:

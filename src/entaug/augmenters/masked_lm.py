@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 from typing import ClassVar
@@ -13,11 +13,10 @@ from typing import ClassVar
 from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
-from entaug.errors import ParameterError
+from entaug.params import Cosine, PositiveInt, Probability
 from entaug.spacing import is_word_character
-from entaug.stopwords import stop_words
+from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["MaskedLMReplacement"]
 
@@ -37,36 +36,37 @@ class MaskedLMReplacement(Augmenter):
     once, so that all copies with the same places are equal.)
 
     Args:
-        n: how many words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
+        num_replacements: how many words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
         masked_lm: a `MaskedLM`, or the name of one.
         top_k: how many of the likeliest words a fill is drawn among.
-        plausible: how likely a fill must be, as a share of the likeliest word for the place (the original included); 0
-            takes any, as the paper does.
-        joint: fill all words of a sentence from one look of the model, instead of one after the other.
-        filtered: take a fill only where its word vector has at least this cosine with the original's (Filtered BERT);
-            none by default.
+        min_p: the minimum probability of a fill, as a share of that of the likeliest word for the position (the
+            original included); 0 for any, as in the paper.
+        single_pass: fill all words of a sentence from one look of the model, instead of one after the other.
+        min_similarity: the minimum cosine of the word vectors of a fill and the original (Filtered BERT); none for any.
         word_vectors: the vectors for that, or the name of some.
         stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
-        punctuation: whether punctuation and numbers may be replaced by words too, as in the authors' code.
+        replace_punctuation: whether punctuation and numbers may be replaced by words too, as in the authors' code.
 
     Example:
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings well .".split(), [Mention("PER", [(0, 1)])])]
-        >>> [new] = MaskedLMReplacement(n=1, masked_lm=FakeMaskedLM(["runs"])).augment(gold)
+        >>> [new] = MaskedLMReplacement(num_replacements=1, masked_lm=FakeMaskedLM(["runs"])).augment(gold)
         >>> new.tokens in {("Ada", "runs", "well", "."), ("Ada", "sings", "runs", ".")}, new.iob()
         (True, ['B-PER', 'O', 'O', 'O'])
     """
 
-    n: int = 3
+    num_replacements: PositiveInt = 3
     masked_lm: MaskedLM | str = "mpnet-mlm"
-    top_k: int = 10
-    plausible: float = 0.1
-    joint: bool = False
-    filtered: float | None = None
+    top_k: PositiveInt = 10
+    min_p: Probability = 0.1
+    single_pass: bool = False
+    min_similarity: Cosine | None = None
     word_vectors: WordVectors | str = "glove"
-    stop_words: str | None = None
-    punctuation: bool = False
+    stop_words: StopWords | None = None
+    replace_punctuation: bool = False
+    masked_lm_: MaskedLM = field(init=False, repr=False)
+    word_vectors_: WordVectors = field(init=False, repr=False)
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lm",
@@ -81,60 +81,48 @@ class MaskedLMReplacement(Augmenter):
         cost="one pass of a masked language model per replaced word",
     )
 
-    def _check(self) -> None:
-        for name in ("n", "top_k"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        for name in ("joint", "punctuation"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
-        if not (isinstance(self.plausible, int | float) and 0 <= self.plausible <= 1):
-            raise ParameterError(f"plausible must be a share between 0 and 1, not {self.plausible!r}")
-        if self.filtered is not None and not (isinstance(self.filtered, int | float) and -1 <= self.filtered <= 1):
-            raise ParameterError(f"filtered must be a cosine between -1 and 1, not {self.filtered!r}")
-        self._stop = stop_words(self.stop_words)
+    def _uses_backend(self, kind: str) -> bool:
+        return kind != "word_vectors" or self.min_similarity is not None
 
-    def _load(self) -> None:
-        self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
-        if self.filtered is not None:
-            self.word_vectors_: WordVectors = resolve("word_vectors", self.word_vectors)
-
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        work = [_Filling(sentence, self._choose(sentence, rng), self.n, rng) for sentence, rng, *_ in asked]
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        work = [
+            _Filling(sentence, self._choose(sentence, rng), self.num_replacements, rng) for sentence, rng, *_ in asked
+        ]
         while todo := [filling for filling in work if filling.pending]:
-            answers = self.masked_lm_.fill([filling.text() for filling in todo], self._ask(), first_only=not self.joint)
+            answers = self.masked_lm_.fill(
+                [filling.text() for filling in todo], self._ask(), first_only=not self.single_pass
+            )
             for filling, candidates in zip(todo, answers, strict=True):
-                places = filling.pending if self.joint else filling.pending[:1]
+                places = filling.pending if self.single_pass else filling.pending[:1]
                 for place, offered in zip(tuple(places), candidates, strict=False):
                     filling.fill(place, self._draw(filling, place, offered))
         return [filling.result() for filling in work]
 
     def _ask(self) -> int:
         # The original is no candidate, and with a filter most others are none either.
-        return self.top_k + 1 if self.filtered is None else 10 * self.top_k
+        return self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
 
     def _choose(self, sentence: Sentence, rng: Random) -> list[int]:
-        free = sentence.outside_mask()
+        free, stop = sentence.outside_mask(), stop_words(self.stop_words)
         places = [
             i
             for i, token in enumerate(sentence.tokens)
-            if free[i] and (self.punctuation or _is_word(token)) and token.lower() not in self._stop
+            if free[i] and (self.replace_punctuation or _is_word(token)) and token.lower() not in stop
         ]
-        return rng.sample(places, min(_TRIED * self.n, len(places)))
+        return rng.sample(places, min(_TRIED * self.num_replacements, len(places)))
 
     def _draw(self, filling: _Filling, place: int, offered: Sequence[tuple[str, float]]) -> str | None:
         """A word for a place, or None."""
         original = filling.sentence.tokens[place]
-        least = offered[0][1] + math.log(self.plausible) if self.plausible and offered else -math.inf
+        least = offered[0][1] + math.log(self.min_p) if self.min_p and offered else -math.inf
         words = [(word, value) for word, value in offered if value >= least and word.lower() != original.lower()]
-        if self.filtered is not None:
+        if self.min_similarity is not None:
             # Vectors are of plain words: of "Well-known" none may be known, and then no fill is known to be near.
             cosines = self.word_vectors_.similarities([(original, word) for word, _ in words])
             words = [
                 pair
                 for pair, cosine in zip(words, cosines, strict=True)
-                if cosine is not None and cosine >= self.filtered
+                if cosine is not None and cosine >= self.min_similarity
             ]
         words = words[: self.top_k]
         draw = filling.rng.random()  # drawn in any case, so that places do not depend on each other's candidates

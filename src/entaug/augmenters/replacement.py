@@ -5,18 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 from typing import ClassVar
 
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.backends.protocols import Lexicon
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
+from entaug.params import Probability
 from entaug.rng import some_of
-from entaug.stopwords import stop_words
+from entaug.stopwords import StopWords, stop_words
 from entaug.tags import position_tags
 
 __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
@@ -47,8 +47,8 @@ class LabelWiseTokenReplacement(Augmenter):
         True
     """
 
-    p: float = 0.3
-    stop_words: str | None = None
+    p: Probability = 0.3
+    stop_words: StopWords | None = None
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lwtr",
@@ -59,9 +59,6 @@ class LabelWiseTokenReplacement(Augmenter):
         keeps_order=True,
         needs_fit=True,
     )
-
-    def _check(self) -> None:
-        self._stop = stop_words(self.stop_words)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -76,7 +73,7 @@ class LabelWiseTokenReplacement(Augmenter):
         }
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        tokens, stop = sentence.tokens, self._stop
+        tokens, stop = sentence.tokens, stop_words(self.stop_words)
         open_ = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
         if not open_:
             return NO_CANDIDATE
@@ -110,7 +107,7 @@ class MentionReplacement(Augmenter):
         ['Bo Ek sings', 'Ada rests']
     """
 
-    p: float = 0.3
+    p: Probability = 0.3
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",
@@ -211,10 +208,11 @@ class SynonymReplacement(Augmenter):
         (('a', 'fine', 'motion', 'picture'), ['O', 'O', 'B-WORK', 'I-WORK'])
     """
 
-    p: float = 0.3
+    p: Probability = 0.3
     lexicon: Lexicon | str = "wordnet"
-    stop_words: str | None = None
+    stop_words: StopWords | None = None
     inside_mentions: bool = True
+    lexicon_: Lexicon = field(init=False, repr=False)
 
     _words = _known = 0
 
@@ -226,14 +224,6 @@ class SynonymReplacement(Augmenter):
         keeps_order=True,
         needs=("lexicon",),
     )
-
-    def _check(self) -> None:
-        if not isinstance(self.inside_mentions, bool):
-            raise ParameterError(f"inside_mentions must be true or false, not {self.inside_mentions!r}")
-        self._stop = stop_words(self.stop_words)
-
-    def _load(self) -> None:
-        self.lexicon_: Lexicon = resolve("lexicon", self.lexicon)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         """Learn nothing, but see whether the corpus is in the lexicon's language."""
@@ -254,7 +244,7 @@ class SynonymReplacement(Augmenter):
         return [f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?"]
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        synonyms, stop = self.lexicon_.synonyms, self._stop
+        synonyms, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
         tokens = sentence.tokens
         choices = [
             (i, found) for i, token in enumerate(tokens) if (found := synonyms(token)) and token.lower() not in stop

@@ -1,235 +1,285 @@
-"""One pass of a method over a corpus: what is asked for, what of it is kept, and who signs it."""
+"""A run of one or more methods over a corpus: requests drafts, rejects duplicates, assigns ids and provenance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
 
-from entaug.augmenters.base import (
+from entaug.augmenters.contracts import (
     DUPLICATE,
+    REVIEWED,
     UNCHANGED,
     UNWRITABLE,
-    Augmenter,
+    Accepted,
+    Method,
+    Outcome,
+    OutputTarget,
+    Rejected,
     Rejection,
     Request,
     RunStatistics,
-    mark_of,
     rejection_for,
 )
 from entaug.corpus import SentenceKeys
 from entaug.data import Sentence
+from entaug.errors import LossError
 from entaug.rng import Streams
 
-__all__ = ["REVIEWED", "Carried", "Put", "Run"]
+__all__ = ["Draft", "Run", "draw"]
 
-REVIEWED = Rejection("rejected in review", final=True)
-
-# What a source sentence's meta says of its own text or entities, and a rewritten sentence must not inherit.
-_OF_THE_TEXT = frozenset(("comments", "text", "_entity_fields", "_brat"))
-
-_NOTHING: Mapping[str, Any] = {}
-
-Carried = Callable[[Sentence], Sentence]
-Put = Callable[[Sentence, Sentence], bool]
+# Fields of a source's meta that describe its own text or entities, which a rewritten sentence must not inherit.
+_TEXT_FIELDS = frozenset(("comments", "text", "_entity_fields", "_brat"))
 
 
-class _Draft:
-    """One augmented sentence asked for."""
+class Draft:
+    """One augmented sentence in the making.
 
-    __slots__ = ("copy", "key", "reason", "refused", "result", "rng", "siblings", "source")
+    Args:
+        source: the sentence that it is made from.
+        rng: its random stream.
+        copy: its number, from 1.
+        siblings: the contents already accepted for the same source; shared by the drafts of a source.
 
-    def __init__(self, source: Sentence, key: str, copy: int, rng: Random, siblings: set[Any]) -> None:
+    Attributes:
+        sentence: the accepted sentence; None while there is none.
+        rejections: all rejections so far, each with the sentence where a filter rejected it.
+    """
+
+    __slots__ = ("copy", "rejections", "rng", "sentence", "siblings", "source")
+
+    def __init__(self, source: Sentence, rng: Random, copy: int, siblings: set[Any]) -> None:
         self.source = source
-        self.key = key
-        self.copy = copy
         self.rng = rng
+        self.copy = copy
         self.siblings = siblings
-        self.result: Sentence | None = None
-        self.reason = ""
-        self.refused: list[tuple[Sentence, str]] = []
+        self.sentence: Sentence | None = None
+        self.rejections: list[tuple[Sentence | None, Rejection]] = []
 
-    def nothing_new(self, result: Sentence) -> Rejection | None:
-        """Why a result is nothing new, if it is not: it is the source, or was made before."""
-        content = (result.tokens, result.mentions)
+    def compare(self, sentence: Sentence) -> Rejection | None:
+        """Return why a sentence is nothing new: it is the source, or equal to a sibling."""
+        content = (sentence.tokens, sentence.mentions)
         if content == (self.source.tokens, self.source.mentions):
             return UNCHANGED
         return DUPLICATE if content in self.siblings else None
 
-    def take(self, result: Sentence) -> Rejection | None:
-        """Keep a result, unless it is nothing new."""
-        refusal = self.nothing_new(result)
-        if refusal is None:
-            self.siblings.add((result.tokens, result.mentions))
-            self.result = result
-        return refusal
+    def accept(self, sentence: Sentence) -> Rejection | None:
+        """Accept a sentence unless it is nothing new."""
+        rejection = self.compare(sentence)
+        if rejection is None:
+            self.siblings.add((sentence.tokens, sentence.mentions))
+            self.sentence = sentence
+        return rejection
+
+
+def draw(method: Method, drafts: Iterable[Draft]) -> None:
+    """Request drafts from a method until each is accepted, rejected for good, or out of attempts.
+
+    Args:
+        method: a fitted augmenter.
+        drafts: the drafts, in the order of their sources; changed in place.
+    """
+    pending = []
+    for draft in drafts:
+        rejection = rejection_for(draft.source, method.info)
+        if rejection:
+            draft.rejections.append((None, rejection))
+        else:
+            pending.append(draft)
+    for attempt in range(method.attempts):
+        if not pending:
+            return
+        results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
+        if method.has_filters:
+            results, refused = _filtered(method, pending, results)
+        else:
+            refused = [None] * len(pending)
+        again = []
+        for draft, result, filtered in zip(pending, results, refused, strict=True):
+            rejection = result if isinstance(result, Rejection) else draft.accept(result)
+            if rejection is not None:
+                draft.rejections.append((filtered, rejection))
+                if not rejection.final:
+                    again.append(draft)
+        pending = again
+
+
+def _filtered(
+    method: Method, drafts: Sequence[Draft], results: Sequence[Sentence | Rejection]
+) -> tuple[Sequence[Sentence | Rejection], list[Sentence | None]]:
+    """Results after the filters, and the sentences that these rejected; what is nothing new is not filtered."""
+    new = [r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drafts, results, strict=True)]
+    kept = method.apply_filters(new, [draft.source for draft in drafts])
+    refused = [
+        before if isinstance(after, Rejection) and not isinstance(before, Rejection) else None
+        for before, after in zip(new, kept, strict=True)
+    ]
+    return kept, refused
 
 
 class Run:
-    """One pass of a method over a corpus.
+    """One pass of one or more methods over a corpus.
 
     Args:
-        augmenter: fitted, if it needs to be.
-        carried: what is left of a sentence where it goes; two that are equal there are duplicates.
-        put: called with each finished sentence and its source; returns whether the sentence could be put where it goes.
-        put_refused: called with each draft that a filter refused; why stands in its provenance as ``rejected``.
-        reviewed: called with the number of a finished sentence's fingerprint and its id; whether somebody has looked at
-            it and does not want it: `entaug.report.review`.
+        methods: fitted augmenters; each contributes its copies of a source, in this order.
+        target: the output format. Sentences that are equal in it are duplicates, and those that it cannot carry are
+            rejected.
+        excluded: called with the fingerprint (of what the target carries) and the id of a sentence; returns whether it
+            was rejected in review.
+
+    Attributes:
+        statistics: the counts of all sources that `outcomes` has yielded so far.
     """
 
     def __init__(
         self,
-        augmenter: Augmenter,
-        carried: Carried | None = None,
-        put: Put | None = None,
-        put_refused: Callable[[Sentence], None] | None = None,
-        reviewed: Callable[[int, str | None], bool] | None = None,
+        methods: Sequence[Method],
+        *,
+        target: OutputTarget | None = None,
+        excluded: Callable[[int, str | None], bool] | None = None,
     ) -> None:
-        self.tally = RunStatistics()
-        self._carried = carried
-        self._put = put
-        self._put_refused = put_refused
-        self._reviewed = reviewed
-        self._mark = mark_of(augmenter)
-        self._taken: set[str] = getattr(augmenter, "_taken", set())
-        self._augmenter = augmenter
-        self._method = augmenter.info.name
-        self._streams = Streams(augmenter.seed, self._method)
-        self._signature = augmenter.signature
-        self._made: set[int] = set()
+        self.statistics = RunStatistics()
+        self._target = target
+        self._excluded = excluded
+        self._methods = [_MethodRun(method) for method in methods]
+        self._requested = sum(method.copies for method in methods)
+        self.window_size = min(method.window_size for method in methods)
+        self._accepted: set[int] = set()
         self._keys = SentenceKeys()
 
     def skip(self, source: Sentence) -> None:
-        """Count a source as done by an earlier, interrupted run."""
+        """Pass over a source that an earlier, interrupted run has finished.
+
+        Args:
+            source: the next sentence of the corpus.
+        """
         self._keys.assign(source)
 
-    def remember(self, made: Sentence) -> None:
-        """Count a sentence as made by an earlier, interrupted run; it is given as it is carried."""
-        self._made.add(made.fingerprint_number())
+    def remember(self, sentence: Sentence) -> None:
+        """Treat a sentence as accepted by an earlier, interrupted run.
 
-    def each(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Sentence]]]:
-        """Each source with what was made of it."""
+        Args:
+            sentence: the sentence as the target carries it.
+        """
+        self._accepted.add(sentence.fingerprint_number())
+
+    def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
+        """Process a corpus.
+
+        Args:
+            corpus: the sentences; read once, streamed.
+
+        Yields:
+            Each source with all outcomes of its copies.
+        """
         sources = iter(corpus)
-        while window := list(islice(sources, self._augmenter._window)):  # noqa: SLF001
-            drafts = self._drafts(window)
-            copies = self._augmenter.copies
-            for i, source in enumerate(window):
-                yield source, self._keep(drafts[i * copies : (i + 1) * copies])
+        while window := list(islice(sources, self.window_size)):
+            keys = [self._keys.assign(source) for source in window]
+            drafts = [run.drafts(window, keys) for run in self._methods]
+            for i, (source, key) in enumerate(zip(window, keys, strict=True)):
+                outcomes = [
+                    outcome
+                    for run, of_run in zip(self._methods, drafts, strict=True)
+                    for draft in of_run[i * run.copies : (i + 1) * run.copies]
+                    for outcome in self._finish(run, draft, key)
+                ]
+                self.statistics.add(self._requested, outcomes)
+                yield source, outcomes
 
-    def _drafts(self, window: list[Sentence]) -> list[_Draft]:
-        copies = range(1, self._augmenter.copies + 1)
+    def sentences(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Process a corpus.
+
+        Args:
+            corpus: the sentences; read once, streamed.
+
+        Yields:
+            The accepted sentences.
+        """
+        for _, outcomes in self.outcomes(corpus):
+            yield from (outcome.sentence for outcome in outcomes if isinstance(outcome, Accepted))
+
+    def _finish(self, run: _MethodRun, draft: Draft, key: str) -> Iterator[Outcome]:
+        """The outcomes of a draft.
+
+        A sentence equal to one of another source is rejected here, and no other draft is requested: so what is made of
+        a source never depends on the other sentences of the corpus.
+        """
+        filtered = 0
+        for number, (sentence, rejection) in enumerate(draft.rejections, start=1):
+            signed = None
+            if sentence is not None:
+                filtered += 1
+                signed = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
+            is_last = draft.sentence is None and number == len(draft.rejections)
+            yield Rejected(signed, draft.source, rejection.reason, is_last)
+        if draft.sentence is not None:
+            yield self._final(draft.source, run.signed(draft.sentence, draft, key))
+
+    def _final(self, source: Sentence, sentence: Sentence) -> Outcome:
+        """Accept a sentence unless it was rejected in review, is a duplicate, or cannot be written."""
+        fingerprint = (self._target.carried(sentence) if self._target else sentence).fingerprint_number()
+        if self._excluded is not None and self._excluded(fingerprint, sentence.id):
+            return Rejected(None, source, REVIEWED.reason, is_last=True)
+        if fingerprint in self._accepted:
+            return Rejected(None, source, DUPLICATE.reason, is_last=True)
+        encoded = None
+        if self._target:
+            try:
+                encoded = self._target.encode(sentence)
+            except LossError:
+                self._target.encode(source)  # raises where the source cannot be written either: choose another layout
+                return Rejected(None, source, UNWRITABLE.reason, is_last=True)
+        self._accepted.add(fingerprint)
+        return Accepted(sentence, source, encoded)
+
+
+class _MethodRun:
+    """The part of a run that belongs to one method."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._streams = Streams(method.seed, method.name)
+        self._signature = method.signature
+        self.copies = method.copies
+
+    def drafts(self, sources: Sequence[Sentence], keys: Sequence[str]) -> list[Draft]:
+        """All drafts of some sources, finished."""
         stream = self._streams.stream
         drafts = []
-        for source in window:
-            key = self._keys.assign(source)
+        for source, key in zip(sources, keys, strict=True):
             siblings: set[Any] = set()
-            drafts += [_Draft(source, key, copy, stream(key, copy), siblings) for copy in copies]
-        rejected = self.tally.rejected
-        pending = []
-        for draft in drafts:
-            if refusal := rejection_for(draft.source, self._augmenter.info):
-                rejected[refusal.reason] += 1
-                draft.reason = refusal.reason
-            else:
-                pending.append(draft)
-        # With p = 0 no draw changes anything, however often it is asked for.
-        attempts = 1 if getattr(self._augmenter, "p", None) == 0 else self._augmenter.max_attempts
-        for attempt in range(attempts if pending else 0):
-            asked = [Request(d.source, d.rng, d.copy, attempt) for d in pending]
-            results = self._filtered(pending, self._augmenter._rewrite_many(asked))  # noqa: SLF001
-            again = []
-            for draft, result in zip(pending, results, strict=True):
-                if not isinstance(result, Rejection):
-                    refusal = draft.take(result)
-                    if refusal is None:
-                        continue
-                else:
-                    refusal = result
-                rejected[refusal.reason] += 1
-                draft.reason = refusal.reason
-                if not refusal.final:
-                    again.append(draft)
-            pending = again
-            if not pending:
-                break
+            drafts += [Draft(source, stream(key, copy), copy, siblings) for copy in range(1, self.copies + 1)]
+        draw(self._method, drafts)
         return drafts
 
-    def _filtered(
-        self, drafts: Sequence[_Draft], results: Sequence[Sentence | Rejection]
-    ) -> Sequence[Sentence | Rejection]:
-        """The results, with what a filter refuses replaced by why; what is nothing new is not looked at."""
-        if not self._augmenter.filters_:
-            return results
-        new = [r if isinstance(r, Rejection) else d.nothing_new(r) or r for d, r in zip(drafts, results, strict=True)]
-        judged = self._augmenter.judged(new, [draft.source for draft in drafts])
-        if self._put_refused:
-            for draft, made, verdict in zip(drafts, new, judged, strict=True):
-                if isinstance(verdict, Rejection) and not isinstance(made, Rejection):
-                    draft.refused.append((made, verdict.reason))
-        return judged
-
-    def _keep(self, drafts: list[_Draft]) -> list[Sentence]:
-        """The finished sentences of one source.
-
-        A sentence that another source has given already is dropped here and not asked for again: so what is made of a
-        source never depends on the other sentences of the file.
-        """
-        tally = self.tally
-        tally.sources += 1
-        tally.asked += len(drafts)
-        kept = []
-        for draft in drafts:
-            if self._put_refused:
-                for number, (refused, reason) in enumerate(draft.refused, start=1):
-                    self._put_refused(self._signed(refused, draft, f"rejected-{number}", {"rejected": reason}))
-            result = draft.result
-            if result is None:
-                tally.missing[draft.reason] += 1
-                continue
-            carried = self._carried(result) if self._carried else result
-            number = carried.fingerprint_number()
-            unwanted = self._reviewed is not None and self._reviewed(number, self._name(draft))
-            refusal = REVIEWED if unwanted else DUPLICATE if number in self._made else None
-            if refusal is None:
-                signed = self._signed(result, draft)
-                if self._put and not self._put(signed, draft.source):
-                    refusal = UNWRITABLE
-            if refusal:
-                tally.missing[refusal.reason] += 1
-                tally.rejected[refusal.reason] += 1
-                continue
-            self._made.add(number)
-            kept.append(signed)
-        tally.made += len(kept)
-        return kept
-
-    def _signed(self, result: Sentence, draft: _Draft, mark: str = "", more: Mapping[str, Any] = _NOTHING) -> Sentence:
-        own = result.meta.get("entaug") if result.meta is not draft.source.meta else None
-        meta = {name: value for name, value in draft.source.meta.items() if name not in _OF_THE_TEXT}
+    def signed(self, sentence: Sentence, draft: Draft, key: str, suffix: str = "", **more: Any) -> Sentence:
+        """A sentence with its id and provenance."""
+        own = (sentence.meta.get("entaug") if sentence.meta is not draft.source.meta else None) or {}
+        meta = {name: value for name, value in draft.source.meta.items() if name not in _TEXT_FIELDS}
         meta["entaug"] = {
-            "method": self._method,
+            "method": self._method.name,
             "signature": self._signature,
-            **(own or {}),
-            # A method that mixes sentences names the other sources.
-            "sources": [draft.key, *((own or {}).get("sources", ()))],
+            **own,
+            # A method that combines sentences names the other sources.
+            "sources": [key, *own.get("sources", ())],
             "copy": draft.copy,
             **more,
         }
         return Sentence(
-            result.tokens,
-            result.mentions,
-            f"{self._name(draft)}/{mark}" if mark else self._name(draft),
+            sentence.tokens,
+            sentence.mentions,
+            self._id(key, draft.copy) + suffix,
             meta,
-            result.columns,
-            result.spaces,
+            sentence.columns,
+            sentence.spaces,
         )
 
-    def _name(self, draft: _Draft) -> str:
-        """An id that no sentence of the corpus has; one is taken where the corpus was made by the same method."""
-        name = wanted = f"{draft.key}{self._mark}{draft.copy}"
-        number = 1
-        while name in self._taken:
+    def _id(self, key: str, copy: int) -> str:
+        """An id that no sentence of the corpus has; the corpus may be the output of the same method."""
+        wanted = f"{key}{self._method.id_infix}{copy}"
+        name, number = wanted, 1
+        while name in self._method.existing_ids:
             number += 1
             name = f"{wanted}+{number}"
         return name

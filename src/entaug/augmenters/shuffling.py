@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection
 from entaug.data import Sentence
+from entaug.params import Probability
 from entaug.rng import some_of
 
 __all__ = ["ShuffleWithinSegments"]
@@ -33,7 +34,7 @@ class ShuffleWithinSegments(Augmenter):
         (['Ada', 'Byron'], ['B-PER', 'I-PER', 'O', 'O', 'O'])
     """
 
-    p: float = 0.3
+    p: Probability = 0.3
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="sis",

@@ -18,7 +18,6 @@ from entaug.cli.main import (
     _say_lost,
     _say_notes,
     _say_repairs,
-    as_json,
     print_json,
 )
 from entaug.cli.options import Once, add_computing, add_reading, reading, use
@@ -198,32 +197,29 @@ def _size(text: str) -> float:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    from entaug.scoring.span_f1 import table
+    from entaug.scoring.span_f1 import score_table
     from entaug.workflows.evaluate import evaluate_files
 
     use(args)
     scores = evaluate_files(args.gold, args.predicted, **reading(args))
     if args.json:
-        print_json(scores.as_dict())
+        print_json(scores.to_dict())
     else:
-        sys.stdout.write(table(scores))
+        sys.stdout.write(score_table(scores))
     return OK
 
 
 _ASKED = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
-"""The models that measures of quality ask, and which serve unless others are named."""
+"""`entaug.quality.DEFAULT_MODELS`, which is not imported for the help alone."""
 
 
 def _quality(args: argparse.Namespace) -> int:
-    from entaug.augmented import read_augmented
     from entaug.backends.resolve import resolve
-    from entaug.quality import measure_made
-    from entaug.quality.tables import glossary, markdown, table
-    from entaug.workflows.common import check_apart, check_output
-    from entaug.workflows.evaluate import write_text
+    from entaug.quality.tables import list_measures
+    from entaug.workflows.quality import measure_files
 
     if args.list:
-        sys.stdout.write(glossary())
+        sys.stdout.write(list_measures())
         return OK
     if not args.files:
         raise ParameterError("there is no file to measure", remedy="name augmented files, or see --list")
@@ -231,21 +227,24 @@ def _quality(args: argparse.Namespace) -> int:
     named = {kind: getattr(args, kind) for kind in _ASKED if getattr(args, kind)}
     if named and args.no_models:
         raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
-    check_output(args.output, args.files[0], force=args.force)  # before the work, not after it
-    check_apart([args.output], [args.gold, *args.files])
-    # What is named here must be there; what is only usual may be missing.
-    models = {k: None if args.no_models else usual for k, usual in _ASKED.items()}
-    models |= {kind: resolve(kind, name) for kind, name in named.items()}
-    how = reading(args)
-    made = read_augmented(args.files, args.gold, format=how["from_format"], repair=how["repair"], **how["read_options"])
-    chosen = [name.strip() for name in args.measures.split(",") if name.strip()] if args.measures else None
+    # A model that is named must be on this machine; a default one may be missing.
+    models = dict.fromkeys(_ASKED) if args.no_models else {k: resolve(k, name) for k, name in named.items()}
+    given = reading(args)
+    measures = [name.strip() for name in args.measures.split(",") if name.strip()] if args.measures else None
     with _progress() as progress:
-        found = measure_made(made, measures=chosen, **models, progress=progress)
-    if args.json or args.output.endswith(".json"):
-        text = as_json([one.as_dict() for one in found])
-    else:
-        text = (markdown if args.output.endswith(".md") else table)(found)
-    write_text(text, args.output, force=args.force)
+        measure_files(
+            args.files,
+            args.output,
+            gold=args.gold,
+            measures=measures,
+            **models,
+            as_json=args.json,
+            force=args.force,
+            progress=progress,
+            format=given["from_format"],
+            repair=given["repair"],
+            **given["read_options"],
+        )
     if args.output != "-":
         _say_line(f"wrote {args.output}")
     return OK
@@ -347,7 +346,7 @@ def _train(args: argparse.Namespace) -> int:
                 "losses": summary.fitted.losses,
                 "dev_by_epoch": summary.fitted.dev,
                 "kept_epoch": summary.fitted.kept,
-                "dev": summary.dev.as_dict() if summary.dev else None,
+                "dev": summary.dev.to_dict() if summary.dev else None,
                 "seconds": round(summary.seconds, 2),
             }
         )

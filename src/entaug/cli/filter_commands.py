@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli.main import OK, _n, _progress, _say_line, _say_notes, _say_repairs, print_json, say_refusals
@@ -15,12 +14,12 @@ from entaug.cli.options import (
     add_reading,
     add_review,
     add_writing,
-    field_texts,
     filters_given,
     reading,
     use,
     writing,
 )
+from entaug.params import parameters
 
 if TYPE_CHECKING:
     from entaug.filters import Filter
@@ -66,18 +65,18 @@ def add(commands: Any) -> None:
 
 
 def _filters(args: argparse.Namespace) -> int:
-    from entaug.filters import FILTERS, find_filter
+    from entaug.filters import FILTERS
 
-    found = [find_filter(args.name)] if args.name else list(FILTERS.values())
+    found = [FILTERS[args.name]] if args.name else list(FILTERS.values())
     if args.json:
         print_json(
             [
                 {
-                    "name": cls.filter_name,
+                    "name": cls.name,
                     "summary": cls.summary,
                     "class": cls.__name__,
                     "reasons": cls.reasons,
-                    "parameters": {f.name: f.default for f in fields(cls)},
+                    "parameters": {p.name: p.default for p in parameters(cls)},
                 }
                 for cls in found
             ]
@@ -87,24 +86,23 @@ def _filters(args: argparse.Namespace) -> int:
     if not args.name:
         wide = max(map(len, FILTERS))
         for cls in found:
-            say(f"{cls.filter_name:<{wide}}  {cls.summary}\n{'':<{wide}}  {_usual(cls)}\n")
+            say(f"{cls.name:<{wide}}  {cls.summary}\n{'':<{wide}}  {_usual(cls)}\n")
         say("\nMore about one: entaug filters NAME. For use: --filter NAME, of augment or filter\n")
         return OK
     [cls] = found
-    say(f"{cls.filter_name} (entaug.filters.{cls.__name__}): {cls.summary}\n\n")
+    say(f"{cls.name} (entaug.filters.{cls.__name__}): {cls.summary}\n\n")
     say(f"{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:\n")
-    told = field_texts(cls)
-    for field in fields(cls):
-        how = f" (from {field.metadata['given']})" if "given" in field.metadata else ""
-        say(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}{how}\n")
+    for parameter in parameters(cls):
+        how = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
+        say(f"  {parameter.name} = {parameter.default!r}: {parameter.description}{how}\n")
     say("\nreasons:\n" + "".join(f"  {reason}\n" for reason in cls.reasons))
     return OK
 
 
 def _usual(cls: type[Filter]) -> str:
     """A filter with its parameters as they are unless given."""
-    usual = [f"{f.name}={str(f.default).lower()}" for f in fields(cls) if "given" not in f.metadata]
-    return f"{cls.filter_name}:{','.join(usual)}"
+    usual = [f"{f.name}={str(f.default).lower()}" for f in parameters(cls) if "given" not in f.metadata]
+    return f"{cls.name}:{','.join(usual)}"
 
 
 def _filter(args: argparse.Namespace) -> int:

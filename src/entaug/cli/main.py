@@ -26,9 +26,11 @@ from entaug.cli.options import (
     writing,
 )
 from entaug.errors import EntaugError, OutputError, ParameterError
+from entaug.params import construct, parameters
 
 if TYPE_CHECKING:
-    from entaug.augmenters.base import Augmenter, MethodInfo
+    from entaug.augmenters.base import Augmenter
+    from entaug.augmenters.contracts import MethodInfo
     from entaug.files.sinks import Counts
     from entaug.models.catalogue import Asset
     from entaug.workflows.common import Progress
@@ -201,7 +203,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _augment(args: argparse.Namespace) -> int:
-    from entaug.augmenters.base import build
     from entaug.workflows.augment import augment_file
     from entaug.workflows.common import STDOUT, check_apart
 
@@ -209,7 +210,7 @@ def _augment(args: argparse.Namespace) -> int:
     check_apart([args.output, args.rejected], args.held_out)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     params["filters"] = filters_given(args) or None
-    augmenter = build(args.method_class, params)
+    augmenter = construct(args.method_class, args.method, params)
     with _progress() as progress:
         summary = augment_file(
             args.input,
@@ -235,11 +236,11 @@ def _augment(args: argparse.Namespace) -> int:
     _say_lost(summary.lost)
     if summary.resumed_at:
         say(f"went on after {_n(summary.resumed_at, 'sentence')} of an interrupted run\n")
-    say(f"{summary.method}: {_n(summary.before.sentences, 'gold sentence')} in, {tally.made:,} new, ")
+    say(f"{summary.method}: {_n(summary.before.sentences, 'gold sentence')} in, {tally.accepted:,} new, ")
     say(f"{summary.after.sentences:,} written ({summary.seconds:.1f} s)\n")
     for reason, count in tally.missing.most_common():
         say(f"  not made: {count:,} ({reason})\n")
-    filters = dict.fromkeys(one.filter_name for one in augmenter.filters_)
+    filters = dict.fromkeys(one.name for one in augmenter.filters_)
     by_filters = {r: n for f in filters for r, n in tally.rejected.items() if r.startswith(f"{f}: ")}
     say_refusals(by_filters)
     again = {r: n - tally.missing[r] for r, n in tally.rejected.items() if n > tally.missing[r]}
@@ -318,7 +319,7 @@ def _methods(args: argparse.Namespace) -> int:
             {
                 **dataclasses.asdict(cls.info),
                 "class": cls.__name__,
-                "parameters": {f.name: f.default for f in dataclasses.fields(cls)},
+                "parameters": {p.name: p.default for p in parameters(cls)},
             }
             for cls in classes
         ]
@@ -359,9 +360,8 @@ def _print_method(cls: type[Augmenter]) -> None:
     ]
     print(f"keeps: {', '.join(kept) or 'labels right, and nothing else'}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
-    told = field_texts(cls)
-    for field in dataclasses.fields(cls):
-        print(f"  {field.name} = {field.default!r}: {told.get(field.name, '')}")
+    for parameter in parameters(cls):
+        print(f"  {parameter.name} = {parameter.default!r}: {parameter.description}")
 
 
 def _formats(args: argparse.Namespace) -> int:
@@ -475,7 +475,7 @@ def _say_notes(notes: dict[str, int]) -> None:
 
 def say_refusals(refused: Mapping[str, int]) -> None:
     """How many each filter has refused, and why, from counts by ``"FILTER: REASON"``."""
-    from entaug.augmenters.run import REVIEWED
+    from entaug.augmenters.contracts import REVIEWED
 
     by_filter: dict[str, dict[str, int]] = {}
     for told, count in refused.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.errors import ParameterError
 from entaug.formats import FORMATS
+from entaug.params import Parameter, parameters
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
@@ -152,22 +152,34 @@ def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> 
         name = "options of every method; those of one: entaug augment --method NAME --help"
     else:
         cls, name = chosen, f"options of {chosen.info.name} ({chosen.info.long_name})"
-    told = field_texts(cls)
     group = parser.add_argument_group(name)
-    for field in dataclasses.fields(cls):
-        if field.name == "filters":  # several times if need be, so with an option of its own
+    for parameter in parameters(cls):
+        if parameter.name == "filters":  # several times if need be, so with an option of its own
             continue
-        default = field.default
-        option = "--" + field.name.replace("_", "-")
+        default = parameter.default
+        option = "--" + parameter.name.replace("_", "-")
         usual = "" if default is None else f" (default: {default})"
-        text = f"{told.get(field.name, '')}{usual}".strip().replace("%", "%%")
-        if isinstance(default, bool) or field.type == "bool | None":
+        text = f"{parameter.description}{usual}".strip().replace("%", "%%")
+        if parameter.is_flag:
             group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
-            kind = type(default) if isinstance(default, int | float) else _KINDS.get(str(field.type), _text_or_none)
-            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=field.name.upper(), help=text)
+            metavar = parameter.name.upper()
+            kind = _reader(parameter)
+            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=metavar, help=text)
     add_filters(parser)
-    parser.set_defaults(method_class=cls, method_fields=[field.name for field in dataclasses.fields(cls)])
+    parser.set_defaults(method_class=cls, method_fields=[parameter.name for parameter in parameters(cls)])
+
+
+def _reader(parameter: Parameter) -> Callable[[str], Any]:
+    """The function that argparse converts the text of a parameter with."""
+
+    def read(text: str) -> Any:
+        try:
+            return parameter.parse(text)
+        except ParameterError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -211,29 +223,6 @@ def filters_given(args: argparse.Namespace) -> list[Filter]:
     if held_out is not None and not any(isinstance(one, Leakage) for one in found):
         raise ParameterError("--held-out goes with the leakage filter alone", remedy="add --filter leakage")
     return found
-
-
-def _text_or_none(text: str) -> str | None:
-    return None if text.lower() == "none" else text
-
-
-def _number_or_none(text: str) -> float | None:
-    return None if text.lower() == "none" else _number(float, text, "a number")
-
-
-def _whole_or_none(text: str) -> int | None:
-    return None if text.lower() == "none" else _number(int, text, "a whole number")
-
-
-def _number(kind: Any, text: str, wanted: str) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither {wanted} nor none") from None
-
-
-# Annotations are strings here, so optional numbers are known by how they are written.
-_KINDS: dict[str, Any] = {"float | None": _number_or_none, "int | None": _whole_or_none}
 
 
 def field_texts(cls: type) -> dict[str, str]:

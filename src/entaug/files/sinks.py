@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import orjson
 
-from entaug.augmenters.base import RunStatistics
+from entaug.augmenters.contracts import RunStatistics
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
 from entaug.files.atomic import atomic_file, follow_link, output_error
@@ -243,7 +243,7 @@ class PartialSink(Sink):
             "offset": self.offset,
             "gold_end": self.gold_end,
             "aside": self._aside.offset if self._aside else 0,
-            "tally": (tally.sources, tally.asked, tally.made, dict(tally.missing), dict(tally.rejected)),
+            "tally": (tally.sources, tally.requested, tally.accepted, dict(tally.missing), dict(tally.rejected)),
             "after": (after.sentences, after.tokens, dict(after.mentions), after.nested, after.discontinuous),
         }
         if time.monotonic() - self._last >= _CHECKPOINT:
@@ -266,7 +266,7 @@ class PartialSink(Sink):
     def restore(self, tally: RunStatistics, after: Counts) -> None:
         """See `Sink`."""
         sources, asked, made, missing, rejected = self._state["tally"]
-        tally.sources, tally.asked, tally.made = sources, asked, made
+        tally.sources, tally.requested, tally.accepted = sources, asked, made
         tally.missing.update(missing)
         tally.rejected.update(rejected)
         after.sentences, after.tokens, mentions, after.nested, after.discontinuous = self._state["after"]

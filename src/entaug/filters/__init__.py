@@ -1,21 +1,20 @@
-"""Filters: whether to keep a sentence that a method made. Every method can have some, one after the other.
+"""Filters decide which augmented sentences to keep. Every method can have several, applied in order.
 
-A new filter is one class and one line in `FILTERS`.
+A new filter is one class and one line in `FILTERS`; a package adds filters through the entry point group
+``entaug.filters``.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import ParameterError, UnknownNameError
-from entaug.filters.base import Filter, judge_all
+from entaug.filters.base import Filter, apply_filters
 from entaug.filters.consistency import Consistency
 from entaug.filters.models import Fluency, Similarity
 from entaug.filters.texts import Duplicates, Leakage, Mentions, Validity
+from entaug.params import construct, parse_assignments
+from entaug.registry import Registry
 
 __all__ = [
     "FILTERS",
@@ -27,79 +26,59 @@ __all__ = [
     "Mentions",
     "Similarity",
     "Validity",
+    "apply_filters",
     "create_filters",
-    "find_filter",
-    "judge_all",
 ]
 
-FILTERS: dict[str, type[Filter]] = {
-    cls.filter_name: cls for cls in (Validity, Duplicates, Fluency, Similarity, Mentions, Consistency, Leakage)
-}
-
-
-def find_filter(name: str) -> type[Filter]:
-    """The class of a filter.
-
-    Raises:
-        UnknownNameError: there is no such filter.
-    """
-    if name not in FILTERS:
-        raise UnknownNameError("filter", name, list(FILTERS))
-    return FILTERS[name]
+FILTERS: Registry[type[Filter]] = Registry(
+    "filter",
+    {
+        "validity": "entaug.filters.texts:Validity",
+        "duplicates": "entaug.filters.texts:Duplicates",
+        "fluency": "entaug.filters.models:Fluency",
+        "similarity": "entaug.filters.models:Similarity",
+        "mentions": "entaug.filters.texts:Mentions",
+        "consistency": "entaug.filters.consistency:Consistency",
+        "leakage": "entaug.filters.texts:Leakage",
+    },
+    group="entaug.filters",
+)
+"""The filters."""
 
 
 def create_filters(
-    what: str | Filter | Sequence[str | Filter | None] | None, held_out: Sequence[Sentence] | None = None
+    filters: str | Filter | Sequence[str | Filter | None] | None, held_out: Sequence[Sentence] | None = None
 ) -> list[Filter]:
-    """Filters from what a user gives.
+    """Create filters from what a user gives.
 
     Args:
-        what: a filter; its name, with parameters behind a colon; several of these, as a sequence or joined by ``+``.
-        held_out: sentences of dev and test, for `Leakage` given by its name.
+        filters: a filter; its name, with parameters behind a colon; several of these, as a sequence or joined by ``+``.
+        held_out: the sentences of dev and test for `Leakage` given by its name.
+
+    Returns:
+        The filters, not fitted yet; empty for None and ``"none"``.
 
     Raises:
-        UnknownNameError: there is no such filter.
-        ParameterError: it has no such parameter, or that value cannot be.
+        UnknownNameError: there is no such filter, or it has no such parameter.
+        ParameterError: a parameter has an invalid value.
 
     Example:
-        >>> [f.name for f in create_filters("mentions:words=false + consistency:confidence=0.5")]
-        ['mentions:words=false', 'consistency:tagger=linear,confidence=0.5']
+        >>> [f.spec for f in create_filters("mentions:match_words=false + consistency:min_confidence=0.5")]
+        ['mentions:match_words=false', 'consistency:tagger=linear,min_confidence=0.5']
     """
-    if what is None:
+    if filters is None:
         return []
-    if isinstance(what, Filter):
-        return [what]
-    if not isinstance(what, str):
-        return [made for one in what for made in create_filters(one, held_out)]
-    return [_create(text, held_out) for text in what.split("+") if text.strip() not in ("", "none")]
+    if isinstance(filters, Filter):
+        return [filters]
+    if not isinstance(filters, str):
+        return [filter_ for item in filters for filter_ in create_filters(item, held_out)]
+    return [_create(text, held_out) for text in filters.split("+") if text.strip() not in ("", "none")]
 
 
 def _create(text: str, held_out: Sequence[Sentence] | None) -> Filter:
-    name, _, rest = text.strip().partition(":")
-    cls = find_filter(name)
-    known = {f.name: str(f.type) for f in fields(cls) if "given" not in f.metadata}
-    params: dict[str, Any] = {"held_out": held_out} if cls is Leakage else {}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals or key.strip() not in known:
-            near = difflib.get_close_matches(key.strip(), known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            remedy = f"{hint}(as in {name}:{next(iter(known))}=..., it has: {', '.join(known)})"
-            raise ParameterError(f"{name} has no parameter {key.strip()!r}", remedy=remedy)
-        params[key.strip()] = _value(value.strip(), known[key.strip()])
-    return cls(**params)
-
-
-def _value(text: str, kind: str) -> Any:
-    """The value of a parameter from its text, by the annotation of its field."""
-    if text.lower() == "none":
-        return None
-    if kind == "bool" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for number, name, what in ((float, "float", "number"), (int, "int", "whole number")):
-        if name in kind:
-            try:
-                return number(text)
-            except ValueError:
-                raise ParameterError(f"{text!r} is no {what}") from None
-    return text
+    name, _, assignments = text.strip().partition(":")
+    cls = FILTERS[name]
+    values = parse_assignments(cls, name, filter(None, assignments.split(",")))
+    if cls is Leakage:
+        values.setdefault("held_out", held_out)
+    return construct(cls, name, values)

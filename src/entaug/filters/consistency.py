@@ -1,15 +1,15 @@
-"""Does a tagger that has learned from gold alone find the same mentions?"""
+"""Consistency of a sentence with a tagger that was trained on the training sentences alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from entaug.backends.protocols import Tagger
-from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import InputError
-from entaug.filters.base import Filter, check_share
+from entaug.filters.base import Filter
+from entaug.params import Probability
 
 __all__ = ["Consistency"]
 
@@ -18,14 +18,14 @@ _DISAGREES = "the tagger does not agree"
 
 @dataclass(kw_only=True, eq=False)
 class Consistency(Filter):
-    """Keep what a tagger that has learned from gold alone agrees with.
+    """Keep sentences whose mentions a tagger trained on the training sentences predicts too.
 
-    ACLM's published code has it, and its paper does not mention it.
+    The published code of ACLM has this filter; its paper does not mention it.
 
     Args:
         tagger: a `Tagger`, or the name of one.
-        confidence: the least that the tagger's confidence in a sentence's mentions must be (see `Tagger.confidences`);
-            none where it must predict them exactly.
+        min_confidence: the minimum confidence of the tagger in a sentence's mentions (see `Tagger.confidences`); none
+            where it must predict them exactly.
 
     Example:
         >>> from entaug import Mention
@@ -36,25 +36,24 @@ class Consistency(Filter):
         [None, 'the tagger does not agree']
     """
 
-    filter_name = "consistency"
-    summary = "a tagger that has learned from gold alone finds the same mentions"
+    name = "consistency"
+    summary = "a tagger trained on the training sentences alone predicts the same mentions"
     reasons = (_DISAGREES,)
 
     tagger: Tagger | str = "linear"
-    confidence: float | None = None
-
-    def _check(self) -> None:
-        check_share("confidence", self.confidence)
+    min_confidence: Probability | None = None
+    tagger_: Tagger = field(init=False, repr=False)
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         if not any(sentence.mentions for sentence in gold):
             raise InputError("no mentions for the consistency filter to learn from", remedy="leave the filter out")
-        self._taught: Tagger = resolve("tagger", self.tagger).fit(gold)
+        self._trained: Tagger = self.tagger_.fit(gold)
 
-    def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+    def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         del sources
-        if self.confidence is None:
-            agreed = [a.mentions == b.mentions for a, b in zip(made, self._taught.predict(made), strict=True)]
+        if self.min_confidence is None:
+            predictions = self._trained.predict(sentences)
+            agrees = [a.mentions == b.mentions for a, b in zip(sentences, predictions, strict=True)]
         else:
-            agreed = [value >= self.confidence for value in self._taught.confidences(made)]
-        return [None if one else _DISAGREES for one in agreed]
+            agrees = [confidence >= self.min_confidence for confidence in self._trained.confidences(sentences)]
+        return [None if agreed else _DISAGREES for agreed in agrees]

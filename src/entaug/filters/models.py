@@ -1,63 +1,65 @@
-"""Filters with a model behind them: how well a sentence reads, and how like its source it is."""
+"""Filters with a model: fluency, and similarity with the source."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
-from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
-from entaug.filters.base import Filter, check_share, is_number
+from entaug.filters.base import Filter
+from entaug.params import Probability
 from entaug.scoring.bertscore import bertscore_among
 from entaug.scoring.likelihood import log_likelihood, pseudo_log_likelihood
 from entaug.scoring.near_duplicates import similarity
 
 __all__ = ["Fluency", "Similarity"]
 
-_SCORERS = ("causal", "masked")
 _LESS_FLUENT = "reads worse than its source"
 _NOT_FLUENT = "reads badly"
 
 
 @dataclass(kw_only=True, eq=False)
 class Fluency(Filter):
-    """Keep what a language model finds about as likely as its source, or likely enough.
+    """Keep sentences that a language model finds about as likely as their source, or likely enough.
 
-    What is compared is the mean over the words that are not punctuation. Sentences of one corpus differ by several nats
-    a word among themselves; that is why the source is the measure. A rare name in place of a known one costs too, and
-    so do the first words of a text, which weigh more in a short one: exchanged mentions of few words and sentences cut
-    down may read well and score worse.
+    The measure is the mean log-likelihood over the words that are not punctuation. Sentences of one corpus differ by
+    several nats per word among themselves; that is why the source is the reference. A rare name in place of a known one
+    lowers the score, and so do the first words of a text, which weigh more in a short one: sentences with exchanged
+    mentions of few words and shortened sentences may read well and score worse.
 
     Args:
-        margin: by how many nats a word a sentence may be less likely than its source; none for any.
-        least: the least that its log-likelihood per word must be; none for any.
-        scorer: ``"causal"``, one pass a sentence; ``"masked"``, one a sub-word.
+        margin: by how many nats per word a sentence may be less likely than its source; none for any.
+        min_log_likelihood: the minimum log-likelihood per word; none for any.
+        scorer: ``"causal"``, one pass per sentence; ``"masked"``, one per sub-word.
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer=causal``.
         masked_lm: a `MaskedLM`, or the name of one; used with ``scorer=masked``.
 
     Example:
         >>> from entaug.backends.fakes import FakeCausalLM
         >>> gold = Sentence("Rome shines".split())
-        >>> made = [Sentence("Rome burns".split()), Sentence("Rome sleeps".split())]
-        >>> log_likelihood([gold, *made], FakeCausalLM(), per_word=True).round(1)
+        >>> new = [Sentence("Rome burns".split()), Sentence("Rome sleeps".split())]
+        >>> log_likelihood([gold, *new], FakeCausalLM(), per_word=True).round(1)
         array([-6.5, -7.5, -9.1])
-        >>> Fluency(causal_lm=FakeCausalLM(), margin=1.0).fit([gold]).judge(made, [gold, gold])
+        >>> Fluency(causal_lm=FakeCausalLM(), margin=1.0).fit([gold]).judge(new, [gold, gold])
         [None, 'reads worse than its source']
     """
 
-    filter_name = "fluency"
+    name = "fluency"
     summary = "a language model finds it about as likely as its source, or likely enough"
     reasons = (_LESS_FLUENT, _NOT_FLUENT)
-    without_source = "give an absolute bound alone, as in fluency:margin=none,least=-6"
+    without_source = "give an absolute bound alone, as in fluency:margin=none,min_log_likelihood=-6"
 
     margin: float | None = 1.5
-    least: float | None = None
-    scorer: str = "causal"
+    min_log_likelihood: float | None = None
+    scorer: Literal["causal", "masked"] = "causal"
     causal_lm: CausalLM | str = "smollm2"
     masked_lm: MaskedLM | str = "mpnet-mlm"
+    causal_lm_: CausalLM = field(init=False, repr=False)
+    masked_lm_: MaskedLM = field(init=False, repr=False)
 
     @property
     def needs_source(self) -> bool:
@@ -65,39 +67,33 @@ class Fluency(Filter):
         return self.margin is not None
 
     def _check(self) -> None:
-        for name in ("margin", "least"):
-            value = getattr(self, name)
-            if value is not None and not is_number(value):
-                raise ParameterError(f"{name} must be a number, or none, not {value!r}")
-        if self.margin is None and self.least is None:
-            raise ParameterError("fluency has nothing to judge by", remedy="give margin or least")
-        if self.scorer not in _SCORERS:
-            raise ParameterError(f"scorer must be one of {', '.join(_SCORERS)}, not {self.scorer!r}")
+        if self.margin is None and self.min_log_likelihood is None:
+            raise ParameterError("fluency has nothing to judge by", remedy="give margin or min_log_likelihood")
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind == f"{self.scorer}_lm"
 
     def _load(self) -> None:
-        self._known: dict[tuple[tuple[str, ...], tuple[str, ...] | None], float] = {}
-        if self.scorer == "causal":
-            self.causal_lm_: CausalLM = resolve("causal_lm", self.causal_lm)
-        else:
-            self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
+        super()._load()
+        self._source_scores: dict[tuple[tuple[str, ...], tuple[str, ...] | None], float] = {}
 
-    def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        scores = self._scores(made)
-        found: list[str | None] = [None] * len(made)
-        if self.least is not None:
-            found = [_NOT_FLUENT if score < self.least else None for score in scores]
+    def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+        scores = self._scores(sentences)
+        reasons: list[str | None] = [None] * len(sentences)
+        if self.min_log_likelihood is not None:
+            reasons = [_NOT_FLUENT if score < self.min_log_likelihood else None for score in scores]
         if self.margin is not None:
-            given = [source for source in sources if source is not None]
-            for i, (score, home) in enumerate(zip(scores, self._scores_of_sources(given), strict=True)):
-                if found[i] is None and score < home - self.margin:
-                    found[i] = _LESS_FLUENT
-        return found
+            known = [source for source in sources if source is not None]
+            for i, (score, of_source) in enumerate(zip(scores, self._scores_of_sources(known), strict=True)):
+                if reasons[i] is None and score < of_source - self.margin:
+                    reasons[i] = _LESS_FLUENT
+        return reasons
 
     def _scores_of_sources(self, sources: Sequence[Sentence]) -> list[float]:
-        """Each source is scored once, however many copies it has."""
-        new = {key: source for source in sources if (key := (source.tokens, source.spaces)) not in self._known}
-        self._known.update(zip(new, self._scores(list(new.values())), strict=True))
-        return [self._known[source.tokens, source.spaces] for source in sources]
+        """The scores of sources, each computed once however many copies it has."""
+        new = {key: source for source in sources if (key := (source.tokens, source.spaces)) not in self._source_scores}
+        self._source_scores.update(zip(new, self._scores(list(new.values())), strict=True))
+        return [self._source_scores[source.tokens, source.spaces] for source in sources]
 
     def _scores(self, sentences: Sequence[Sentence]) -> list[float]:
         if not sentences:
@@ -107,37 +103,37 @@ class Fluency(Filter):
         return list(map(float, pseudo_log_likelihood(sentences, self.masked_lm_, per_word=True)))
 
 
-_BY = ("tokens", "bertscore", "vectors")
-_UNLIKE = "too unlike its source"
-_LIKE = "too like its source"
+_TOO_DIFFERENT = "too unlike its source"
+_TOO_SIMILAR = "too like its source"
 
 
 @dataclass(kw_only=True, eq=False)
 class Similarity(Filter):
-    """Keep what is neither too unlike its source nor too like it.
+    """Keep sentences that are neither too different from their source nor too similar to it.
 
     Args:
-        by: ``"tokens"``, the share of tokens in the same order (see `entaug.scoring.near_duplicates`); ``"bertscore"``, BERTScore F1;
-            ``"vectors"``, the cosine of sentence vectors.
-        low: the least similarity that is kept; none for any.
-        high: the greatest that is kept; none for any.
-        encoder: an `Encoder`, or the name of one; not used with ``by=tokens``.
+        metric: ``"tokens"``, the share of tokens in the same order (see `entaug.scoring.near_duplicates`);
+            ``"bertscore"``, BERTScore F1; ``"vectors"``, the cosine of sentence vectors.
+        min_similarity: the minimum similarity; none for any.
+        max_similarity: the maximum similarity; none for any.
+        encoder: an `Encoder`, or the name of one; not used with ``metric=tokens``.
 
     Example:
         >>> gold = Sentence("Ada left Rome in May".split())
-        >>> made = [Sentence(text.split()) for text in ("Ada left Oslo in May", "Bo stays")]
-        >>> Similarity(low=0.5).fit([gold]).judge(made, [gold, gold])
+        >>> new = [Sentence(text.split()) for text in ("Ada left Oslo in May", "Bo stays")]
+        >>> Similarity(min_similarity=0.5).fit([gold]).judge(new, [gold, gold])
         [None, 'too unlike its source']
     """
 
-    filter_name = "similarity"
+    name = "similarity"
     summary = "neither too unlike its source nor too like it"
-    reasons = (_UNLIKE, _LIKE)
+    reasons = (_TOO_DIFFERENT, _TOO_SIMILAR)
 
-    by: str = "tokens"
-    low: float | None = 0.5
-    high: float | None = None
+    metric: Literal["tokens", "bertscore", "vectors"] = "tokens"
+    min_similarity: Probability | None = 0.5
+    max_similarity: Probability | None = None
     encoder: Encoder | str = "minilm"
+    encoder_: Encoder = field(init=False, repr=False)
 
     @property
     def needs_source(self) -> bool:
@@ -145,34 +141,29 @@ class Similarity(Filter):
         return True
 
     def _check(self) -> None:
-        if self.by not in _BY:
-            raise ParameterError(f"by must be one of {', '.join(_BY)}, not {self.by!r}")
-        for name in ("low", "high"):
-            check_share(name, getattr(self, name))
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ParameterError(f"low must not be above high, as {self.low} is above {self.high}")
+        low, high = self.min_similarity, self.max_similarity
+        if low is not None and high is not None and low > high:
+            raise ParameterError(f"min_similarity must not be above max_similarity, as {low} is above {high}")
 
-    def _load(self) -> None:
-        if self.by != "tokens":
-            self.encoder_: Encoder = resolve("encoder", self.encoder)
+    def _uses_backend(self, kind: str) -> bool:
+        del kind
+        return self.metric != "tokens"
 
-    def _judge(self, made: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        given = [source for source in sources if source is not None]
-        low = -1.0 if self.low is None else self.low
-        high = 2.0 if self.high is None else self.high
-        values = self._values(made, given)
-        return [_UNLIKE if value < low else _LIKE if value > high else None for value in values]
+    def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+        known = [source for source in sources if source is not None]
+        low = -1.0 if self.min_similarity is None else self.min_similarity
+        high = 2.0 if self.max_similarity is None else self.max_similarity
+        values = self._similarities(sentences, known)
+        return [_TOO_DIFFERENT if value < low else _TOO_SIMILAR if value > high else None for value in values]
 
-    def _values(self, made: Sequence[Sentence], sources: Sequence[Sentence]) -> list[float]:
-        if self.by == "tokens":
-            return [similarity(one, source) for one, source in zip(made, sources, strict=True)]
-        if self.by == "bertscore":
-            pairs = [[len(made) + i] for i in range(len(made))] + [[] for _ in sources]
-            found = bertscore_among([*made, *sources], pairs, self.encoder_)
-            return [float(scores[0]) for scores in found[: len(made)]]
-        vectors = self.encoder_.sentence_vectors([_text(sentence) for sentence in (*made, *sources)])
-        return list(map(float, (vectors[: len(made)] * vectors[len(made) :]).sum(axis=1)))
-
-
-def _text(sentence: Sentence) -> str:
-    return detokenize(sentence.tokens, sentence.spaces)
+    def _similarities(self, sentences: Sequence[Sentence], sources: Sequence[Sentence]) -> list[float]:
+        if self.metric == "tokens":
+            return [similarity(sentence, source) for sentence, source in zip(sentences, sources, strict=True)]
+        n = len(sentences)
+        if self.metric == "bertscore":
+            pairs = [[n + i] for i in range(n)] + [[] for _ in sources]
+            scores = bertscore_among([*sentences, *sources], pairs, self.encoder_)
+            return [float(of_sentence[0]) for of_sentence in scores[:n]]
+        texts = [detokenize(sentence.tokens, sentence.spaces) for sentence in (*sentences, *sources)]
+        vectors = self.encoder_.sentence_vectors(texts)
+        return list(map(float, (vectors[:n] * vectors[n:]).sum(axis=1)))

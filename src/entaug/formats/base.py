@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeGuard
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
+from entaug.tags import canonical_scheme
 
 __all__ = [
     "BEFORE",
@@ -178,7 +179,10 @@ class BaseFormat(abc.ABC):
         Raises:
             ParameterError: an option has an invalid value.
         """
-        return self.dialect_class(**{name: value for name, value in options.items() if value is not None})
+        given = {name: value for name, value in options.items() if value is not None}
+        if "scheme" in given:
+            given["scheme"] = canonical_scheme(given["scheme"])
+        return self.dialect_class(**given)
 
     def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Detect options of a file from its contents; faults of the file are left for reading to report.
@@ -199,7 +203,7 @@ class BaseFormat(abc.ABC):
 
         Args:
             path: the file, or a folder.
-            options: options that are given; None for those to detect.
+            options: options that are given; None or ``"auto"`` for those to detect.
 
         Raises:
             ParameterError: an option has an invalid value.
@@ -207,7 +211,7 @@ class BaseFormat(abc.ABC):
         given = {name: value for name, value in options.items() if value is not None}
         dialect = self.dialect(**given)
         detected = self.detect(path, dialect, given)
-        return replace(dialect, **{name: value for name, value in detected.items() if name not in given})
+        return replace(dialect, **{n: value for n, value in detected.items() if given.get(n, "auto") == "auto"})
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
         """Return the sentence as it will be read where it was written; by default unchanged.

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading, before_of
+from entaug.params import validate
 from entaug.spacing import infer_spaces
 
 __all__ = ["BEFORE", "DOCUMENT", "CharMention", "Cutting", "Text", "cut", "documents", "joined", "placed_tokens"]
@@ -27,8 +28,6 @@ DOCUMENT = "_document"
 """Field of a sentence: the id of the text it was cut from, and the character where it begins there."""
 RANGES = "_ranges"
 """Field of a mention whose ranges of characters are more than those of tokens: they, from where the sentence begins."""
-SPLITS = ("none", "lines", "sentences")
-MISALIGNED = ("error", "skip", "cut")
 _REMEMBERED = 1 << 18  # words that a tokeniser remembers
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -84,13 +83,11 @@ class Cutting:
     """
 
     language: str = "en"
-    split: str = "none"
-    misaligned: str = "error"
+    split: Literal["none", "lines", "sentences"] = "none"
+    misaligned: Literal["error", "skip", "cut"] = "error"
 
     def __post_init__(self) -> None:
-        for name, known in (("split", SPLITS), ("misaligned", MISALIGNED)):
-            if getattr(self, name) not in known:
-                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}")
+        validate(self)
 
 
 def cut(text: Text, how: Cutting, reading: Reading) -> list[Sentence]:

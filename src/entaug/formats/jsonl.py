@@ -21,7 +21,7 @@ from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
-from entaug.formats.records import nothing_in_it, parsed
+from entaug.formats.records import no_sentences, parse_json
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
@@ -209,16 +209,16 @@ def _sentence(line: str) -> Sentence:
         record = orjson.loads(line)
     except json.JSONDecodeError:
         array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
-        record = parsed(line, array or "mend the line")
+        record = parse_json(line, array or "mend the line")
     if record == [] and type(record) is list:
-        raise nothing_in_it()
+        raise no_sentences()
     if type(record) is not dict:
         raise InputError(
             f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
             remedy='write {"tokens": [...], "entities": [...]}',
         )
     if len(record) > 2 and _LONG_NUMBER.search(line):
-        record = parsed(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
+        record = parse_json(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
     tokens = record.get("tokens")
     if type(tokens) is not list:
         raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')

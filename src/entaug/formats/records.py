@@ -1,318 +1,297 @@
-"""What the JSON formats of annotation tools share: records, texts whose tokens stand beside them, and what is refused.
+"""Records of JSON formats: read them one by one, locate their faults, and write them.
 
-Their offsets count characters (code points). The tokens of a text are written beside it as a list of strings, which
-these tools keep or ignore, so that the same tokens are read again; without it the text is tokenised.
+A record is a line of a file, an element of a JSON array, a row of a table or a document of a binary file.
 """
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import gc
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
-from entaug.data import Sentence, Span
+from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading, before_of
-from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
-from entaug.spacing import infer_spaces
+from entaug.files.streams import decode_text, read_beginning, read_bytes, read_line_chunks
+from entaug.formats.base import Reading
 
 __all__ = [
-    "OTHER_TOKENS",
-    "TextLines",
-    "as_json",
-    "beginnings",
-    "char_mention",
-    "elements",
-    "entity_fields",
-    "fields_of",
-    "firsts_of_array",
-    "is_augmented",
-    "laid_out",
-    "left_over",
-    "name_of",
-    "nothing_in_it",
-    "number_or_name",
-    "parsed",
-    "record_in",
-    "refuse_gaps",
-    "tokens_beside",
-    "without_place",
+    "as_object",
+    "as_objects",
+    "json_type",
+    "no_sentences",
+    "numbered_lines",
+    "parse_json",
+    "peek_records",
+    "read_array",
+    "read_records",
+    "to_json",
     "write_array",
-    "written",
 ]
 
-OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
-"""Note of a record whose tokens are of another text."""
+T = TypeVar("T")
+
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
-_BETWEEN = frozenset(" \t\r\n,")
-_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
-_MOST = 1 << 24  # bytes to look at for the first record
-_KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}
+_PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second where the first record does not end within the first
+_SEPARATOR = re.compile(r"[ \t\r\n,]*")
+_ARRAY_OF_RECORDS = re.compile(r"\[\s*[\[{\]]")
+_TYPES = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def parsed(data: str | bytes, remedy: str = "mend the line", *, exact: bool = True) -> Any:
-    """The value of a JSON text.
+def read_records(
+    path: Path | str | None,
+    records: Iterable[tuple[int, T]],
+    parse: Callable[[int, T], Iterable[Sentence]],
+    reading: Reading,
+    *,
+    unit: str = "",
+    is_whole: bool = True,
+) -> Iterator[Sentence]:
+    """Convert records to sentences, and locate the faults of each.
+
+    A fault ends its record; the next record is read where `reading` collects faults.
+
+    Args:
+        path: the file, for messages; None for data in memory.
+        records: the records, each with its number: that of its line, or its position from 1.
+        parse: returns the sentences of a record, given its number and the record.
+        reading: how to read.
+        unit: what a record is called in messages, for example ``"task"``; empty where a record is a line.
+        is_whole: whether the records are a whole file, which must hold a sentence.
+
+    Yields:
+        The sentences. Ids that occurred before are dropped where `reading` repairs.
+
+    Raises:
+        InputError: a record is faulty, an id occurs twice, or there is no sentence.
+    """
+    lines_of_ids: dict[str, int] = {}
+    is_empty = True
+    for number, record in records:
+        try:
+            for sentence in parse(number, record):
+                is_empty = False
+                reading.line = number
+                is_repeated = sentence.id is not None and reading.repeats(sentence.id, number, lines_of_ids)
+                yield sentence.with_(id=None) if is_repeated else sentence
+        except InputError as error:
+            is_empty = False
+            error.stands(str(path or ""), None if unit else number, f"{unit} {number}" if unit else "")
+            reading.fault(error)
+    if is_empty and is_whole:
+        raise no_sentences(path, reading)
+
+
+def no_sentences(path: Path | str | None = None, reading: Reading | None = None) -> InputError:
+    """Create the error for a file without a sentence.
+
+    Args:
+        path: the file.
+        reading: how it was read; what was left out is part of the message.
+
+    Returns:
+        The error.
+    """
+    left_out = "; ".join(f"{what}: {count}" for what, count in reading.notes.items()) if reading else ""
+    message = "no sentence in it" + (f" ({left_out})" if left_out else "")
+    return InputError(message, path=str(path) if path else None, remedy="give a file with labelled sentences")
+
+
+def numbered_lines(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, str]]:
+    """Read the lines of a file that are not blank.
+
+    Args:
+        path: the file.
+        start: the first byte to read.
+        stop: the byte to stop before; by default the end of the file.
+
+    Yields:
+        The number of each line, counted from 1 at `start`, and the line.
+
+    Raises:
+        InputError: the file cannot be read or is not UTF-8.
+    """
+    for first, lines in read_line_chunks(path, start, stop):
+        for number, line in enumerate(lines, start=first):
+            if line and not line.isspace():
+                yield number, line
+
+
+def read_array(
+    path: Path, is_record: Callable[[Any], bool] = lambda value: type(value) is dict, *, exact: bool = True
+) -> Iterator[tuple[int, Any]]:
+    """Read the elements of a file that is one JSON array. Elements are released once they have been yielded.
+
+    Args:
+        path: the file.
+        is_record: tells whether the value of a file is a single record instead of an array.
+        exact: see `parse_json`.
+
+    Yields:
+        The position of each element, from 1, and the element.
+
+    Raises:
+        InputError: the file cannot be read, is not UTF-8, not JSON, or not an array.
+    """
+    try:
+        text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
+        value = parse_json(text, "check that the file is complete", exact=exact)
+        if is_record(value):
+            value = [value]
+        if type(value) is not list:
+            what = f"{json_type(value)} where an array of objects is expected"
+            raise InputError(what, remedy="check that it is the right file")  # noqa: TRY301
+    except InputError as error:
+        error.path, error.line = str(path), None
+        raise
+    del text
+    value.reverse()
+    for number in range(1, len(value) + 1):
+        yield number, value.pop()
+
+
+def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
+    """Read the first records of a JSON file. Faults are not reported: they end the records.
+
+    Args:
+        path: the file.
+        limit: the number of records to return at most.
+        sizes: how many bytes to read; each further number is tried where no record ends within the bytes before.
+
+    Returns:
+        The first elements of an array, or else the first values of the file; and whether the file is an array of
+        objects or arrays.
+    """
+    decoder = json.JSONDecoder()
+    for size in sizes:
+        text = read_beginning(path, size).decode("utf-8-sig", "replace").lstrip()
+        is_array = _ARRAY_OF_RECORDS.match(text) is not None
+        records: list[Any] = []
+        offset = int(is_array)
+        with contextlib.suppress(ValueError, RecursionError):  # the end of what was read, or of the array
+            while len(records) < limit and (separator := _SEPARATOR.match(text, offset)):
+                record, offset = decoder.raw_decode(text, separator.end())
+                records.append(record)
+        if records or text[:1] not in ("[", "{"):
+            break
+    return records, is_array
+
+
+def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bool = True) -> Any:
+    """Parse a JSON text.
 
     Args:
         data: the text.
-        remedy: what to do where it is no JSON.
-        exact: whether numbers of more than 64 bits are to keep their last digits.
+        remedy: what to do where it is not JSON, for the error.
+        exact: whether integers of more than 64 bits keep all their digits.
+
+    Returns:
+        The value.
 
     Raises:
-        InputError: it is no JSON, nested too deep, has too large a number, or holds nothing.
+        InputError: the text is empty, not JSON, nested too deep, or holds a number that is too large.
     """
-    collects = gc.isenabled() and len(data) > _LARGE
-    if collects:
-        gc.disable()  # it would look for cycles again and again among what grows and has none
+    pauses_gc = gc.isenabled() and len(data) > _LARGE
+    if pauses_gc:
+        gc.disable()  # it would search a growing tree without cycles again and again
     try:
         value = orjson.loads(data)
         if exact:
             raw = data.encode() if isinstance(data, str) else data
-            # orjson makes a float of a number of more than 64 bits, and loses its last digits.
+            # orjson converts integers of more than 64 bits to floats.
             return json.loads(data) if _LONG_NUMBER in raw.translate(_DIGITS) else value
     except (RecursionError, ValueError) as error:
         if not data.strip():
-            raise nothing_in_it() from None
-        deep = isinstance(error, RecursionError) or "depth limit" in str(error)
-        if deep or "infinity" in str(error) or not isinstance(error, json.JSONDecodeError):
-            what = "nested too deep" if deep else "too large a number"
-            raise InputError(f"not JSON that can be read ({what})", remedy="see whether it is the right file") from None
+            raise no_sentences() from None
+        is_deep = isinstance(error, RecursionError) or "depth limit" in str(error)
+        if is_deep or "infinity" in str(error) or not isinstance(error, json.JSONDecodeError):
+            what = "nested too deep" if is_deep else "too large a number"
+            raise InputError(f"not JSON that can be read ({what})", remedy="check that it is the right file") from None
         raise InputError(f"not JSON ({error.msg.split(':')[0]})", remedy=remedy) from None
     finally:
-        if collects:
+        if pauses_gc:
             gc.enable()
     return value
 
 
-def nothing_in_it() -> InputError:
-    """What is said of a file that holds no sentence."""
-    return InputError("no sentence in it", remedy="give a file with labelled sentences")
+def json_type(value: object) -> str:
+    """Return the type of a JSON value in words, for example ``"an array"``.
+
+    Args:
+        value: the value.
+    """
+    return _TYPES.get(type(value), "a number")
 
 
-def record_in(value: Any) -> dict[str, Any]:
-    """The value, which must be an object.
+def as_object(value: Any, remedy: str = "correct it") -> dict[str, Any]:
+    """Check that a JSON value is an object.
+
+    Args:
+        value: the value.
+        remedy: what to do where it is not, for the error.
+
+    Returns:
+        The object.
 
     Raises:
-        InputError: it is none; an empty array is what an empty corpus is written as.
+        InputError: it is not an object; an empty array is what an empty corpus is written as.
     """
     if type(value) is not dict:
-        if value == [] and type(value) is list:
-            raise nothing_in_it()
-        raise InputError(f"a JSON {_KINDS[type(value)]} where an object is expected", remedy="mend the line")
+        if type(value) is list and not value:
+            raise no_sentences()
+        raise InputError(f"{json_type(value)} where an object is expected", remedy=remedy)
     return value
 
 
-def beginnings(path: Path, most: int = 20) -> list[Any]:
-    """The values of the first lines of a file; no error, whatever is in it."""
-    data = read_beginning(path)
-    if b"\n" not in data.strip():
-        data = read_beginning(path, _MOST)
-    values = []
-    for line in data.decode("utf-8-sig", "replace").split("\n")[:most]:
-        if line.strip():
-            try:
-                values.append(parsed(line))
-            except InputError:  # the last one may be cut off
-                break
-    return values
+def as_objects(value: Any, name: str, remedy: str) -> list[dict[str, Any]]:
+    """Check that a JSON value is an array of objects.
 
+    Args:
+        value: the value.
+        name: the name of the field that holds it, for the error.
+        remedy: what to do where it is not, for the error.
 
-def firsts_of_array(path: Path, most: int = 100) -> Iterator[Any]:
-    """The first values of a JSON array; none where the file is no array, or cannot be read. No error."""
-    data = read_beginning(path)
-    if not data.decode("utf-8-sig", "replace").lstrip().startswith("["):
-        return
-    decoder = json.JSONDecoder()
-    for size in (0, _MOST):
-        text = (read_beginning(path, size) if size else data).decode("utf-8-sig", "replace")
-        place = text.index("[") + 1
-        values: list[Any] = []
-        with contextlib.suppress(ValueError, RecursionError):  # at the end of what was read, or of the array
-            while len(values) < most:
-                while text[place : place + 1] in _BETWEEN:
-                    place += 1
-                value, place = decoder.raw_decode(text, place)
-                values.append(value)
-        if values:
-            yield from values
-            return
-
-
-def elements(path: Path) -> Iterator[Any]:
-    """The values of a file that is one JSON array; one that is an object is that alone. Those taken are forgotten.
+    Returns:
+        The objects.
 
     Raises:
-        InputError: it cannot be read, is not UTF-8, or no JSON.
+        InputError: it is not an array of objects.
     """
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        what = f"not UTF-8 (byte 0x{error.object[error.start]:02x})"
-        remedy = "convert it first: iconv -f LATIN1 -t UTF-8"
-        raise InputError(what, path=str(path), remedy=remedy) from None
-    try:
-        value = parsed(text, "see whether it is complete")
-    except InputError as error:
-        error.path = str(path)
-        raise
-    if type(value) is dict:
-        value = [value]
-    if type(value) is not list:
-        raise InputError("no JSON array of objects", path=str(path), remedy="see whether it is the right file")
-    value.reverse()
-    while value:
-        yield value.pop()
-
-
-def write_array(path: Path, records: Iterable[str]) -> None:
-    """Write records, each a JSON text, as one JSON array.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    with atomic_file(path) as out:
-        before = b"[\n"
-        for record in records:
-            out.write(before + record.encode())
-            before = b",\n"
-        out.write(b"\n]\n" if before == b",\n" else b"[]\n")
-
-
-def name_of(record: Mapping[str, Any]) -> str | None:
-    """The id of a record, where it is a string or a whole number; else it stays a field."""
-    value = record.get("id")
-    return value if type(value) is str else str(value) if type(value) is int else None
-
-
-def number_or_name(name: str) -> int | str:
-    """An id as tools that number their records have it."""
-    return int(name) if _NUMBER.fullmatch(name) else name
-
-
-def fields_of(record: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """What a record holds besides, an id that is none among it."""
-    named = name_of(record) is not None
-    return {key: value for key, value in record.items() if not (key in known or (key == "id" and named))}
-
-
-def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) -> CharMention:
-    """A mention by characters.
-
-    Raises:
-        InputError: the label is no string, or an offset no whole number.
-    """
-    if type(label) is not str or not label:
-        raise InputError(f"a label must be a non-empty string, not {label!r:.80}", remedy="mend the line")
-    if type(start) is not int or type(end) is not int:
-        raise InputError(f"offsets must be whole numbers, not {start!r:.40} and {end!r:.40}", remedy="mend the line")
-    return CharMention(label, ((start, end),), fields)
-
-
-def tokens_beside(value: Any, text: str, reading: Reading) -> list[Span] | None:
-    """Where the tokens stand that a field gives; None where it is no list of the tokens of the text."""
-    if type(value) is not list or not value or set(map(type, value)) != {str} or "" in value:
-        return None
-    places = placed_tokens(value, text)
-    if places is None:
-        reading.notes[OTHER_TOKENS] += 1
-    return places
+    if type(value) is not list or not set(map(type, value)) <= {dict}:
+        raise InputError(f"{name!r} is not a list of objects", remedy=remedy)
+    return value
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def is_augmented(sentence: Sentence) -> bool:
-    """Whether a sentence was made from another, so that what a tool said of that one is no longer true."""
-    return "entaug" in sentence.meta
-
-
-def laid_out(sentence: Sentence) -> tuple[str, list[Span]]:
-    """The text of a sentence, spaced as in print where nothing is known, and where its tokens stand.
-
-    Raises:
-        LossError: the tokens could not be found again, since they begin or end with white space.
-    """
-    before = before_of(sentence)
-    tokens = sentence.tokens
-    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
-    parts = [before] if before else []
-    bounds = []
-    place = len(before)
-    plain = True
-    for token, space in zip(tokens, spaces, strict=True):
-        end = place + len(token)
-        bounds.append((place, end))
-        place = end + len(space)
-        parts.append(token)
-        if space:
-            parts.append(space)
-            plain = plain and space.isspace()
-        plain = plain and not (token[0].isspace() or token[-1].isspace())
-    text = "".join(parts)
-    if not plain and placed_tokens(tokens, text) != bounds:
-        raise LossError(
-            f"sentence {sentence.key}: the white space in its tokens cannot be told from that between them in a text",
-            remedy="write JSON lines or CoNLL",
-        )
-    return text, bounds
-
-
-def refuse_gaps(sentence: Sentence, title: str) -> None:
-    """Raise where a mention is discontinuous.
-
-    Raises:
-        LossError: one is.
-    """
-    for mention in sentence.mentions:
-        if len(mention.spans) > 1:
-            raise LossError(
-                f"discontinuous mention ({mention.label} {list(mention.spans)}) has no single start and end, "
-                f"and {title} has no others",
-                remedy="write JSON lines or brat",
-            )
-
-
-def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]] | None:
-    """What is said of each mention besides, where it is of these mentions."""
-    said = sentence.meta.get(ENTITY_FIELDS)
-    fits = type(said) is list and len(said) == len(sentence.mentions) and all(type(one) is dict for one in said)
-    return said if fits else None
-
-
-def left_over(sentence: Sentence, record: dict[str, Any], but: Collection[str] = ()) -> None:
-    """Add the fields of a sentence to its record, where they do not stand in the way of others."""
-    for key, value in sentence.meta.items():
-        if key not in record and key not in but and key not in (BEFORE, ENTITY_FIELDS):
-            record[key] = value
-
-
-def as_json(value: Any, name: str) -> bytes:
-    """The bytes of a JSON value.
+def to_json(value: Any, name: str) -> bytes:
+    """Convert a value to JSON.
 
     Args:
-        value: it.
-        name: what names the sentence, for the error.
+        value: the value.
+        name: the name of its sentence, for the error.
+
+    Returns:
+        The bytes.
 
     Raises:
-        LossError: a part of it is no JSON.
+        LossError: a part of it has no JSON form.
     """
     try:
         return orjson.dumps(value)
-    except TypeError:  # a number of more than 64 bits, or no JSON at all
+    except TypeError:  # an integer of more than 64 bits, or no JSON at all
         pass
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
@@ -320,83 +299,24 @@ def as_json(value: Any, name: str) -> bytes:
         raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
 
 
-def written(record: Any, name: str) -> str:
-    """What `as_json` gives, as text."""
-    return as_json(record, name).decode()
+def write_array(
+    path: Path, records: Iterable[bytes], *, start: bytes = b"[\n", end: bytes = b"\n]\n", separator: bytes = b",\n"
+) -> None:
+    """Write records to a file.
 
+    Args:
+        path: the file.
+        records: the JSON text of each record.
+        start: the bytes before the first record.
+        end: the bytes after the last record.
+        separator: the bytes between two records.
 
-def without_place(extra: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
-    """The fields of a mention that may be written beside its label and place."""
-    return {key: value for key, value in extra.items() if key not in taken and key != RANGES}
-
-
-class TextLines(abc.ABC):
-    """Base of the formats that have a text a line; see `entaug.formats.base.Format`.
-
-    A text that is cut into several sentences is written as several.
+    Raises:
+        OutputError: the file cannot be written.
     """
-
-    name: str
-    title: str
-    extensions: tuple[str, ...] = (".jsonl", ".json", ".ndjson")
-    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
-
-    @abc.abstractmethod
-    def tells(self, record: dict[str, Any]) -> bool | None:
-        """Whether a record is of this format; None where it may be."""
-
-    @abc.abstractmethod
-    def text_in(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Text | None:
-        """The text of a record, or None where it is left out, and counted.
-
-        Raises:
-            InputError: the record is faulty.
-        """
-
-    def recognises(self, path: Path) -> bool:
-        """Whether the first lines are objects, and one of them of this format alone."""
-        values = beginnings(path)
-        for value in values:
-            told = self.tells(value) if type(value) is dict else False
-            if told is not None:
-                return told
-        return bool(values)
-
-    def read(
-        self, path: Path, dialect: Cutting, reading: Reading, start: int = 0, stop: int | None = None
-    ) -> Iterator[Sentence]:
-        """The sentences of a file, streamed.
-
-        Raises:
-            InputError: a line that is no JSON object, a field that is missing or of the wrong kind, a mention that
-                does not fit, an id that was there before, no sentence at all.
-        """
-        seen: dict[str, int] = {}
-        empty = True
-        for first, lines in read_line_chunks(path, start, stop):
-            for number, line in enumerate(lines, start=first):
-                if not line or line.isspace():
-                    continue
-                try:
-                    text = self.text_in(record_in(parsed(line)), dialect, reading)
-                    sentences = () if text is None else cut(text, dialect, reading)
-                    if text is not None and not sentences:
-                        reading.notes["text of white space alone left out"] += 1
-                    for sentence in sentences:
-                        empty = False
-                        reading.line = number
-                        twice = sentence.id is not None and reading.repeats(sentence.id, number, seen)
-                        yield sentence.with_(id=None) if twice else sentence
-                except InputError as error:
-                    empty = False
-                    error.stands(str(path), number)
-                    reading.fault(error)
-        if empty and stop is None:
-            left = "; ".join(f"{what}: {count}" for what, count in reading.notes.items())
-            what = f"no sentence in it ({left})" if left else "no sentence in it"
-            raise InputError(what, path=str(path), remedy="give a file with labelled sentences")
-
-    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """The sentence itself: what it does not keep of tokens and mentions is refused."""
-        del dialect
-        return sentence
+    with atomic_file(path) as out:
+        is_empty = True
+        for record in records:
+            out.write((start if is_empty else separator) + record)
+            is_empty = False
+        out.write(b"[]\n" if is_empty and start else end)

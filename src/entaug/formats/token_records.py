@@ -1,101 +1,165 @@
-"""JSON objects of sentences: the fields that they have in every format besides tokens and mentions."""
+"""Fields of records with tokens: ids, columns, white space and what is known of each mention."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, are_columns
+from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
 
-__all__ = ["extras_of", "fields", "kind_of", "sentence_of", "tokens_of"]
+__all__ = [
+    "add_entity_fields",
+    "check_tokens",
+    "entity_fields",
+    "pop_columns",
+    "pop_id",
+    "pop_spaces",
+    "unique_mentions",
+    "without",
+]
 
-_KINDS = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
+T = TypeVar("T")
 
 
-def kind_of(value: object) -> str:
-    """What a JSON value is, in words."""
-    return _KINDS.get(type(value), "a number")
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
-def tokens_of(value: Any, name: str) -> tuple[str, ...]:
-    """Tokens, where a field holds them.
+def pop_id(fields: dict[str, Any]) -> str | None:
+    """Take the id out of the fields of a record.
+
+    Args:
+        fields: the fields; an ``id`` that is neither a string nor an integer stays among them.
+
+    Returns:
+        The id.
+    """
+    return str(fields.pop("id")) if type(fields.get("id")) in (str, int) else None
+
+
+def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:
+    """Take the columns out of the fields of a record.
+
+    Args:
+        fields: the fields; ``columns`` that are not lists of one string per token stay among them.
+        n: the number of tokens.
+
+    Returns:
+        The values per token, by column name.
+    """
+    if not are_columns(fields.get("columns"), n):
+        return {}
+    return {name: tuple(values) for name, values in fields.pop("columns").items()}
+
+
+def pop_spaces(fields: dict[str, Any], tokens: Sequence[Any]) -> tuple[str, ...] | None:
+    """Take the text out of the fields of a record, where it is the tokens with white space between them.
+
+    Args:
+        fields: the fields; a ``text`` that is not that of the tokens stays among them.
+        tokens: the tokens.
+
+    Returns:
+        The white space after each token; None where it is not known.
+    """
+    text = fields.get("text")
+    if type(text) is not str or not all(type(token) is str and token for token in tokens):
+        return None
+    spaces = align_spaces(tokens, text)
+    if spaces is not None:
+        del fields["text"]
+    return spaces
+
+
+def check_tokens(value: Any, name: str) -> tuple[str, ...]:
+    """Check that a field holds tokens.
+
+    Args:
+        value: the value of the field.
+        name: the name of the field.
+
+    Returns:
+        The tokens.
 
     Raises:
-        InputError: it holds something else.
+        InputError: the field is not a list of strings.
     """
     if type(value) is not list:
-        raise InputError(f"no list {name!r} of tokens", remedy="give it one")
+        raise InputError(f"no list {name!r} of tokens", remedy="give it a list of strings")
     if set(map(type, value)) - {str}:
-        odd = next(token for token in value if type(token) is not str)
-        raise InputError(f"a token in {name!r} must be a string, not {odd!r}", remedy="mend it")
+        invalid = next(token for token in value if type(token) is not str)
+        raise InputError(f"a token in {name!r} must be a string, not {invalid!r}", remedy="correct it")
     return tuple(value)
 
 
-def sentence_of(
-    record: Mapping[str, Any],
-    own: Collection[str],
-    tokens: tuple[str, ...],
-    mentions: Sequence[Mention],
-    extras: Sequence[dict[str, Any]],
-) -> Sentence:
-    """A sentence from its object.
+def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:
+    """Sort mentions, and drop those that are repeated.
 
     Args:
-        record: the object; ``id``, ``text``, where it is the tokens with white space between, and ``columns`` are taken
-            for what they are, and all else is kept as a field.
-        own: the fields that tokens and mentions were read from.
-        tokens: its tokens.
-        mentions: in the order of the file.
-        extras: what else the file says of each mention.
+        mentions: the mentions of a sentence, each with a value, for example its further fields.
+        reading: how to read.
+
+    Returns:
+        The values by mention, in the order of `Sentence.mentions`.
 
     Raises:
-        InputError: see `entaug.data.Sentence`.
+        InputError: a mention is repeated, and `reading` does not repair.
     """
-    name, text, columns = record.get("id"), record.get("text"), record.get("columns")
-    meta = {field: value for field, value in record.items() if field not in own}
-    if name is not None and type(name) in (str, int):
-        name = str(meta.pop("id"))
-    elif name is not None:
-        raise InputError(f"'id' must be a string, not {name!r}", remedy="mend it")
-    if are_columns(columns, len(tokens)):
-        columns = {column: tuple(values) for column, values in meta.pop("columns").items()}
-    else:
-        columns = {}
-    spaces = align_spaces(tokens, text) if type(text) is str and tokens and "" not in tokens else None
-    if spaces is not None:
-        del meta["text"]
-    if any(extras):
-        order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
-        meta[ENTITY_FIELDS] = [extras[i] for i in order]
-    return Sentence(tokens, mentions, name, meta, columns, spaces)
+    unique: dict[Mention, T] = {}
+    for mention, value in mentions:
+        if mention not in unique:
+            unique[mention] = value
+        elif reading.repair:
+            reading.repaired["mention that was given twice dropped"] += 1
+        else:
+            what = f"mention {mention.label} {list(mention.spans)} is given twice"
+            raise InputError(what, remedy="remove one, or pass --repair")
+    if len(unique) < 2:
+        return unique
+    return dict(sorted(unique.items(), key=lambda item: (item[0].spans, item[0].label)))
 
 
-def fields(sentence: Sentence, own: Collection[str]) -> dict[str, Any]:
-    """What an object has to hold of a sentence besides tokens and mentions: the other way round.
+def add_entity_fields(meta: dict[str, Any], fields: Iterable[Mapping[str, Any]]) -> None:
+    """Add what a file says of each mention to the fields of a sentence.
+
+    Args:
+        meta: the fields of the sentence.
+        fields: the further fields of each mention, in the order of the mentions.
+    """
+    of_mentions = list(fields)
+    if any(of_mentions):
+        meta.setdefault(ENTITY_FIELDS, of_mentions)
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
+    """Return what a file said of each mention besides label and position.
 
     Args:
         sentence: the sentence.
-        own: the fields that tokens and mentions are written to.
+
+    Returns:
+        The further fields of each mention, in the order of the mentions; empty where nothing is known, or where the
+        field of that name holds anything else.
     """
-    found: dict[str, Any] = {}
-    if sentence.id is not None:
-        found["id"] = sentence.id
-    if sentence.spaces is not None:
-        found["text"] = sentence.text
-    if sentence.columns:
-        found["columns"] = dict(sentence.columns)
-    for name, value in sentence.meta.items():
-        if name not in own and not (name == ENTITY_FIELDS and extras_of(sentence) is not None):
-            found.setdefault(name, value)
-    return found
+    fields = sentence.meta.get(ENTITY_FIELDS)
+    if type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}:
+        return fields
+    return [{}] * len(sentence.mentions)
 
 
-def extras_of(sentence: Sentence) -> list[dict[str, Any]] | None:
-    """What else is known of each mention, where that is one object a mention."""
-    extras = sentence.meta.get(ENTITY_FIELDS)
-    if type(extras) is not list or len(extras) != len(sentence.mentions):
-        return None
-    return extras if all(type(extra) is dict for extra in extras) else None
+def without(fields: Mapping[str, Any], names: Container[str]) -> dict[str, Any]:
+    """Copy fields, except those of some names.
+
+    Args:
+        fields: the fields.
+        names: the names to leave out.
+
+    Returns:
+        The other fields.
+    """
+    return {name: value for name, value in fields.items() if name not in names}

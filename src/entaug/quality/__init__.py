@@ -1,15 +1,14 @@
-"""How good augmented sentences are, without training anything: fluency, novelty, diversity, labels, length.
+"""Quality of augmented sentences without training: fluency, novelty, diversity, labels and length.
 
-The measures are those that papers on augmentation report; `MEASURES` has them all, and `entaug.quality.measures` their
-definitions, with what papers leave open. They tell methods apart and show faults; whether a method *helps* is found out
-by training (``entaug experiment``) alone.
+The measures are those that papers on augmentation report. They compare methods and show faults; whether a method
+*helps* only training tells (``entaug experiment``).
 
 Example:
     >>> from entaug import Mention
     >>> gold = [Sentence("Ada left Rome .".split(), [Mention("LOC", [(2, 3)])])]
-    >>> made = Sentence("Bo left Rome .".split(), gold[0].mentions)
-    >>> found = measure([AugmentedPair(made, gold[0])], gold, measures=["new_words", "unseen_contexts"])
-    >>> found.values["unseen_contexts"], found.by_sentence["new_words"]
+    >>> new = Sentence("Bo left Rome .".split(), gold[0].mentions)
+    >>> quality = measure_quality([AugmentedPair(new, gold[0])], gold, measures=["new_words", "unseen_contexts"])
+    >>> quality.values["unseen_contexts"], quality.by_sentence["new_words"]
     (1.0, [0.3333333333333333])
 """
 
@@ -17,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
@@ -25,26 +24,32 @@ from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingExtraError, MissingModelError, ParameterError, UnknownNameError
-from entaug.quality.material import Material, Models, Progress, UndefinedError, silent
-from entaug.quality.registry import MEASURES, Measure
+from entaug.progress import Progress, no_progress
+from entaug.quality.base import MeasureInputs, ModelScores, UndefinedError
+from entaug.quality.registry import MEASURES
 
-__all__ = ["MEASURES", "Measure", "Quality", "measure", "measure_made", "measure_quality"]
+__all__ = ["DEFAULT_MODELS", "GOLD", "MEASURES", "Quality", "measure_corpus", "measure_quality"]
 
-_DEFAULTS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
-_NOT_DEFINED = "not defined, as"
+GOLD = "gold"
+"""Name of the `Quality` of the gold sentences."""
+DEFAULT_MODELS: Mapping[str, str | None] = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
+"""The default model of each kind of backend that measures need."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What was measured of some sentences.
+    """Measured quality of some sentences.
 
     Args:
-        name: whose they are.
-        sentences: how many were measured.
-        values: by name of the measure, one number for all; None where it is not defined, and a note says why.
-        by_sentence: by name of the measure, one number for each sentence in their order; None where it is not defined.
-            Measures that speak of all sentences together are not here.
-        notes: what a reader should know, in words.
+        name: name of the method, or ``"gold"``.
+        sentences: number of measured sentences.
+        values: the value of each measure; None where it is undefined, with the reason in a note.
+        by_sentence: for measures of single sentences, their values in the order of the sentences; None where undefined.
+        notes: remarks for the reader.
+
+    Example:
+        >>> Quality("mr", 2, {"length": 12.0}).to_dict()["values"]
+        {'length': 12.0}
     """
 
     name: str
@@ -53,8 +58,8 @@ class Quality:
     by_sentence: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as values that JSON can represent."""
         return {
             "name": self.name,
             "sentences": self.sentences,
@@ -64,164 +69,160 @@ class Quality:
         }
 
 
-def measure(
+def measure_quality(
     pairs: Sequence[AugmentedPair | Sentence],
     gold: Sequence[Sentence],
     *,
     name: str = "",
     measures: Sequence[str] | None = None,
-    causal_lm: CausalLM | str | None = "smollm2",
-    masked_lm: MaskedLM | str | None = None,
-    encoder: Encoder | str | None = "minilm",
-    progress: Progress = silent,
+    causal_lm: CausalLM | str | None = DEFAULT_MODELS["causal_lm"],
+    masked_lm: MaskedLM | str | None = DEFAULT_MODELS["masked_lm"],
+    encoder: Encoder | str | None = DEFAULT_MODELS["encoder"],
+    progress: Progress = no_progress,
 ) -> Quality:
-    """Measure what a method has made.
+    """Measure the augmented sentences of a method.
 
-    Rejected pairs are left out. To measure gold sentences themselves, as a row to compare with, give them as pairs
-    without a source, and no gold.
+    Rejected sentences are left out. To measure gold sentences for comparison, pass them as pairs without a source, and
+    an empty `gold`.
 
     Args:
-        pairs: augmented sentences with their sources, as `entaug.augmented.read_augmented` gives them; or alone, where their
-            provenance leads to those in `gold`.
+        pairs: augmented sentences with their sources, for example from `entaug.read_augmented`; or alone, where their
+            provenance names sources in `gold`.
         gold: all gold sentences.
-        name: for the result.
-        measures: which; None for all that the models allow.
-        causal_lm: a `CausalLM`, or the name of one; None leaves out what needs one.
-        masked_lm: a `MaskedLM`, or the name of one; None leaves out what needs one.
-        encoder: an `Encoder`, or the name of one; None leaves out what needs one.
-        progress: called with what is being done, how much of it is done, and of how much.
-
-    Raises:
-        UnknownNameError: there is no such measure.
-        ParameterError: a measure that is named needs a model, and there is none.
-        MissingModelError: a model that was asked for is not on this machine. One that is merely the default is left
-            out, and a note says so.
+        name: name of the result.
+        measures: names of the measures; None for all whose models are available.
+        causal_lm: a causal language model, or its name; None to leave out the measures that need one.
+        masked_lm: a masked language model, or its name; None to leave out the measures that need one.
+        encoder: an encoder, or its name; None to leave out the measures that need one.
+        progress: called with the stage, the number of finished texts and their total.
 
     Returns:
-        Values and notes. The order of the pairs changes nothing but `near_others`, which looks at earlier ones.
+        The values and notes. Apart from ``near_others``, they do not depend on the order of the sentences.
+
+    Raises:
+        UnknownNameError: there is no measure of a name.
+        ParameterError: a model that a named measure needs is None.
+        MissingModelError: a model is not on this machine. The measures of a default model are left out with a note
+            instead.
+
+    Example:
+        >>> gold = [Sentence("Ada left Rome .".split())]
+        >>> measure_quality([AugmentedPair(Sentence("Bo left .".split()), gold[0])], gold, measures=["length"]).values
+        {'length': 3.0}
     """
-    chosen, models, notes = _prepared(measures, causal_lm, masked_lm, encoder, progress)
-    found = iter(pair_with_sources([one for one in pairs if isinstance(one, Sentence)], gold))
-    known = [one if isinstance(one, AugmentedPair) else next(found) or AugmentedPair(one) for one in pairs]
-    return _measured(name, known, gold, chosen, models, notes)
+    chosen, models, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
+    unpaired = iter(pair_with_sources([pair for pair in pairs if isinstance(pair, Sentence)], gold))
+    known = [pair if isinstance(pair, AugmentedPair) else next(unpaired) or AugmentedPair(pair) for pair in pairs]
+    return _measure(name, known, gold, chosen, models, notes)
 
 
-measure_quality = measure
-"""The same function by the name that `entaug` has for it."""
-
-
-def measure_made(
-    made: AugmentedCorpus,
+def measure_corpus(
+    corpus: AugmentedCorpus,
     *,
     measures: Sequence[str] | None = None,
-    causal_lm: CausalLM | str | None = "smollm2",
-    masked_lm: MaskedLM | str | None = None,
-    encoder: Encoder | str | None = "minilm",
-    progress: Progress = silent,
+    causal_lm: CausalLM | str | None = DEFAULT_MODELS["causal_lm"],
+    masked_lm: MaskedLM | str | None = DEFAULT_MODELS["masked_lm"],
+    encoder: Encoder | str | None = DEFAULT_MODELS["encoder"],
+    progress: Progress = no_progress,
 ) -> list[Quality]:
-    """Measure all methods of some files, gold sentences first; see `measure`.
+    """Measure the gold sentences and each method of a corpus; see `measure_quality`.
 
-    A text that several of them share is computed once.
+    A text that several of them share is scored once.
 
     Args:
-        made: as `entaug.augmented.read_augmented` gives it.
-        measures: which; None for all that the models allow.
-        causal_lm: a `CausalLM`, or the name of one, or None.
-        masked_lm: a `MaskedLM`, or the name of one, or None.
-        encoder: an `Encoder`, or the name of one, or None.
-        progress: called with what is being done, how much of it is done, and of how much.
+        corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
+        measures: names of the measures; None for all whose models are available.
+        causal_lm: a causal language model, or its name, or None.
+        masked_lm: a masked language model, or its name, or None.
+        encoder: an encoder, or its name, or None.
+        progress: called with the stage, the number of finished texts and their total.
+
+    Returns:
+        The quality of the gold sentences, named ``"gold"``, and of each method. The first also has the notes on all.
     """
-    chosen, models, notes = _prepared(measures, causal_lm, masked_lm, encoder, progress)
-    everything = [
-        *made.gold,
-        *(pair.augmented for pairs in made.methods.values() for pair in pairs if not pair.rejection),
+    chosen, models, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
+    # All texts are scored first, so that there is one progress with one total.
+    everything = [*corpus.gold, *(p.augmented for pairs in corpus.methods.values() for p in pairs if not p.rejection)]
+    needs = {MEASURES[name].needs for name in chosen}
+    if "causal_lm" in needs:
+        models.causal_likelihoods(everything)
+    if "masked_lm" in needs:
+        models.masked_likelihoods(everything)
+    groups: list[tuple[str, list[AugmentedPair], list[Sentence]]] = []
+    if corpus.gold:
+        groups.append((GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
+    groups += [(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
+    notes = [*corpus.notes, *notes]
+    sizes = {sum(not pair.rejection for pair in pairs) for _, pairs, _ in groups} - {0}
+    if {"distinct_1", "distinct_2"} & {*chosen} and len(sizes) > 1:
+        notes.append("distinct-1 and distinct-2 decrease with the number of sentences: compare columns of equal size")
+    return [
+        _measure(name, pairs, gold, chosen, models, () if number else notes)
+        for number, (name, pairs, gold) in enumerate(groups)
     ]
-    # All at once, so that there is one bar, with one end.
-    if any(MEASURES[one].needs == "causal_lm" for one in chosen):
-        models.log_likelihoods(everything)
-    if any(MEASURES[one].needs == "masked_lm" for one in chosen):
-        models.pseudo_log_likelihoods(everything)
-    found = [_measured(name, pairs, made.gold, chosen, models, ()) for name, pairs in made.methods.items()]
-    if made.gold:
-        gold = _measured("gold", [AugmentedPair(s) for s in made.gold], (), chosen, models, ())
-        # That gold cannot be compared with gold needs no saying.
-        found.insert(0, replace(gold, notes=tuple(n for n in gold.notes if not n.startswith(_NOT_DEFINED))))
-    said = [*made.notes, *notes]
-    if {"distinct_1", "distinct_2"} & {*chosen} and len({one.sentences for one in found if one.sentences}) > 1:
-        said.append("distinct-1 and -2 fall as sentences become more: compare columns with as many")
-    if found:
-        found[0] = replace(found[0], notes=(*said, *found[0].notes))
-    return found
 
 
-def _prepared(
-    measures: Sequence[str] | None,
-    causal_lm: CausalLM | str | None,
-    masked_lm: MaskedLM | str | None,
-    encoder: Encoder | str | None,
-    progress: Progress,
-) -> tuple[list[str], Models, tuple[str, ...]]:
-    """The measures that are taken, the models for them, and notes on those that are not there."""
+def _prepare(
+    measures: Sequence[str] | None, progress: Progress, **backends: CausalLM | MaskedLM | Encoder | str | None
+) -> tuple[list[str], ModelScores, list[str]]:
+    """The measures to compute, the models for them, and notes on measures left out."""
     chosen = list(dict.fromkeys(MEASURES if measures is None else measures))
     for name in chosen:
         if name not in MEASURES:
             raise UnknownNameError("measure", name, MEASURES)
-    models, notes = Models(progress=progress), []
-    for kind, given in (("causal_lm", causal_lm), ("masked_lm", masked_lm), ("encoder", encoder)):
-        those = [name for name in chosen if MEASURES[name].needs == kind]
-        if not those:
+    models, notes = ModelScores(progress=progress), []
+    for kind, backend in backends.items():
+        concerned = [name for name in chosen if MEASURES[name].needs == kind]
+        if not concerned:
             continue
-        if given is None:
-            if measures is not None:
-                what = kind.replace("_", " ").replace("lm", "language model")
-                remedy = f"name one as {kind} (on the command line --{kind.replace('_', '-')})"
-                raise ParameterError(f"{', '.join(those)}: there is no {what} to ask", remedy=remedy)
-            chosen = [name for name in chosen if name not in those]
-            continue
-        try:
-            setattr(models, kind, resolve(kind, given))
-        except (MissingModelError, MissingExtraError) as error:
-            if measures is not None or given != _DEFAULTS[kind]:
-                raise
-            notes.append(f"not measured: {', '.join(those)} ({error})")
-            chosen = [name for name in chosen if name not in those]
-    return chosen, models, tuple(notes)
+        if backend is not None:
+            try:
+                setattr(models, kind, resolve(kind, backend))
+                continue
+            except (MissingModelError, MissingExtraError) as error:
+                if measures is not None or backend != DEFAULT_MODELS[kind]:
+                    raise
+                notes.append(f"not measured: {', '.join(concerned)} ({error})")
+        elif measures is not None:
+            remedy = f"set {kind} (on the command line --{kind.replace('_', '-')})"
+            raise ParameterError(f"{', '.join(concerned)}: {kind} is None, but they need a model", remedy=remedy)
+        chosen = [name for name in chosen if name not in concerned]
+    return chosen, models, notes
 
 
-def _measured(
+def _measure(
     name: str,
     pairs: Sequence[AugmentedPair],
     gold: Sequence[Sentence],
-    chosen: Sequence[str],
-    models: Models,
+    measures: Sequence[str],
+    models: ModelScores,
     notes: Sequence[str],
 ) -> Quality:
-    kept = [pair for pair in pairs if not pair.rejection]
-    said = list(notes)
-    if len(kept) < len(pairs):
-        said.append(f"{len(pairs) - len(kept):,} rejected sentences are not measured")
-    sources = [pair.source for pair in kept]
-    lost = sum(source is None for source in sources)
-    if 0 < lost < len(kept):
-        said.append(f"the source of {lost:,} of {len(kept):,} sentences is not known")
-    of = Material([pair.augmented for pair in kept], sources, gold, models)
-    values: dict[str, float | None] = {}
+    notes = list(notes)
+    accepted = [pair for pair in pairs if not pair.rejection]
+    if len(accepted) < len(pairs):
+        notes.append(f"{len(pairs) - len(accepted):,} rejected sentences are not measured")
+    sources = [pair.source for pair in accepted]
+    unknown = sources.count(None)
+    if 0 < unknown < len(accepted):
+        notes.append(f"the source of {unknown:,} of {len(accepted):,} sentences is unknown")
+    inputs = MeasureInputs([pair.augmented for pair in accepted], sources, gold, models)
+    values: dict[str, float | None] = dict.fromkeys(measures)
     by_sentence: dict[str, Sequence[float | None]] = {}
     undefined: dict[str, list[str]] = defaultdict(list)
-    for one in chosen:
-        values[one] = None
-        if not kept:
-            undefined["there are no sentences"].append(one)
-            continue
+    for measure in measures:
         try:
-            found = MEASURES[one].function(of)
+            if not accepted:
+                raise UndefinedError("there are no sentences")  # noqa: TRY301
+            result = MEASURES[measure](inputs)
         except UndefinedError as error:
-            undefined[str(error)].append(one)
+            undefined[str(error)].append(measure)
             continue
-        values[one] = found.value
-        if found.by_sentence is not None:
-            by_sentence[one] = found.by_sentence
-        if found.note:
-            said.append(f"{one}: {found.note}")
-    said += [f"{_NOT_DEFINED} {why}: {', '.join(names)}" for why, names in undefined.items()]
-    return Quality(name, len(kept), values, by_sentence, tuple(said))
+        values[measure] = result.value
+        if result.by_sentence is not None:
+            by_sentence[measure] = result.by_sentence
+        if result.note:
+            notes.append(f"{measure}: {result.note}")
+    if gold or name != GOLD:  # that gold cannot be compared with gold needs no note
+        notes += [f"undefined because {reason}: {', '.join(names)}" for reason, names in undefined.items()]
+    return Quality(name, len(accepted), values, by_sentence, tuple(notes))

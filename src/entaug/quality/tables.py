@@ -1,98 +1,136 @@
-"""What was measured as tables: a measure a row, a method a column, gold first."""
+"""Tables of measured quality: a row per measure, a column per method, gold first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from entaug.quality import MEASURES, Quality
+from entaug.quality import GOLD, MEASURES, Quality
 
-__all__ = ["glossary", "markdown", "table"]
+__all__ = ["list_measures", "markdown_table", "quality_markdown", "quality_table"]
 
 _BACKENDS = {"causal_lm": "a causal LM", "masked_lm": "a masked LM", "encoder": "an encoder"}
-_UNITS = {"": "", "share": "a share; ", "score": "a score; "}
 
 
-def table(found: Sequence[Quality]) -> str:
-    """As aligned columns, for a terminal or a pipe.
+def quality_table(qualities: Sequence[Quality]) -> str:
+    """Format qualities as aligned columns for a terminal.
+
+    Args:
+        qualities: the columns.
+
+    Returns:
+        The lines of the table, then the notes.
 
     Example:
-        >>> print(table([Quality("mr", 2, {"new_words": 0.25, "length": 12.0})]), end="")
+        >>> print(quality_table([Quality("mr", 2, {"new_words": 0.25, "length": 12.0})]), end="")
                       mr
         sentences      2
         New words  25.0%
         Length      12.0
     """
-    rows = _rows(found)
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    rows = _rows(qualities)
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "  ".join(
-            [f"{row[0]:<{wide[0]}}", *(f"{cell:>{width}}" for cell, width in zip(row[1:], wide[1:], strict=True))]
-        )
+        "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], others, strict=True))])
         for row in rows
     ]
-    return "".join(f"{line}\n" for line in [*lines, *_notes(found, "note: ")])
+    return "".join(f"{line}\n" for line in [*lines, *_notes(qualities, "note: ")])
 
 
-def markdown(found: Sequence[Quality]) -> str:
-    """As Markdown, with what each measure means below.
+def quality_markdown(qualities: Sequence[Quality]) -> str:
+    """Format qualities as a Markdown document with the definitions of the measures.
+
+    Args:
+        qualities: the columns of the table.
+
+    Returns:
+        The document.
 
     Example:
-        >>> print(markdown([Quality("mr", 2, {"new_words": 0.25})]).split("##")[0], end="")
+        >>> print(quality_markdown([Quality("mr", 2, {"new_words": 0.25})]).split("##")[0], end="")
         # Quality of augmented sentences
         <BLANKLINE>
         |  | mr |
-        |---|---:|
+        | --- | ---: |
         | sentences | 2 |
         | New words | 25.0% |
         <BLANKLINE>
     """
-    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in _rows(found)]
-    lines = ["# Quality of augmented sentences", "", f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    if notes := _notes(found, "- "):
-        lines += ["", *notes]
-    lines += ["", "## What they mean", ""]
-    for name in _names(found):
-        measure = MEASURES[name]
-        lines.append(f"- {measure.title} (`{name}`): {measure.meaning}. More: {measure.higher}.")
-    return "\n".join(lines) + "\n"
+    head, *rows = _rows(qualities)
+    parts = ["# Quality of augmented sentences\n", markdown_table(head, rows)]
+    if notes := _notes(qualities, "- "):
+        parts.append("".join(f"{note}\n" for note in notes))
+    parts.append("## Definitions\n")
+    parts += [f"- {MEASURES[name].title} (`{name}`): {MEASURES[name].explanation}" for name in _measured(qualities)]
+    return "\n".join(parts) + "\n"
 
 
-def glossary() -> str:
-    """What there is to measure, and what each means.
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a table in Markdown, all columns but the first aligned to the right.
+
+    Args:
+        head: the cells of the head.
+        rows: the cells of each row.
+
+    Returns:
+        The lines of the table.
 
     Example:
-        >>> print(glossary().splitlines()[0])
-        perplexity                Perplexity: of a causal language model, by sub-words
+        >>> print(markdown_table(["method", "F1"], [["mr", "70.1"]]), end="")
+        | method | F1 |
+        | --- | ---: |
+        | mr | 70.1 |
+    """
+
+    def line(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+    return line(head) + line(["---", *["---:"] * (len(head) - 1)]) + "".join(map(line, rows))
+
+
+def list_measures() -> str:
+    """The names of all measures with their descriptions, two lines each.
+
+    Example:
+        >>> print(list_measures().splitlines()[0])
+        perplexity                Perplexity: perplexity of a causal language model over all sub-words
     """
     lines = []
-    for name, (title, meaning, unit, higher, needs, _) in MEASURES.items():
-        lines.append(f"{name:<25} {title}: {meaning}")
-        asks = f"needs {_BACKENDS[needs]}" if needs else "needs no model"
-        lines.append(f"{'':<25} {_UNITS.get(unit, f'in {unit}; ')}more: {higher}; {asks}")
+    for name, measure in MEASURES.items():
+        facts = [f"unit: {measure.unit}"] if measure.unit else []
+        facts += [f"higher: {measure.higher}"] if measure.higher != "neutral" else []
+        facts.append(f"needs {_BACKENDS.get(measure.needs, measure.needs)}" if measure.needs else "needs no model")
+        lines += [f"{name:<25} {measure.title}: {measure.description}", f"{'':<25} {'; '.join(facts)}"]
     return "\n".join(lines) + "\n"
 
 
-def _names(found: Sequence[Quality]) -> list[str]:
-    return [name for name in MEASURES if any(name in one.values for one in found)]
+def _measured(qualities: Sequence[Quality]) -> list[str]:
+    return [name for name in MEASURES if any(name in quality.values for quality in qualities)]
 
 
-def _rows(found: Sequence[Quality]) -> list[list[str]]:
-    rows = [["", *(one.name for one in found)], ["sentences", *(f"{one.sentences:,}" for one in found)]]
-    rows += [[MEASURES[name].title, *(_cell(name, one.values.get(name)) for one in found)] for name in _names(found)]
-    return rows
+def _rows(qualities: Sequence[Quality]) -> list[list[str]]:
+    return [
+        ["", *(quality.name for quality in qualities)],
+        ["sentences", *(f"{quality.sentences:,}" for quality in qualities)],
+        *(
+            [MEASURES[name].title, *(_format(name, quality.values.get(name)) for quality in qualities)]
+            for name in _measured(qualities)
+        ),
+    ]
 
 
-def _cell(name: str, value: float | None) -> str:
+def _format(name: str, value: float | None) -> str:
     if value is None:
         return "-"
-    if MEASURES[name].unit == "share":
+    unit = MEASURES[name].unit
+    if unit == "share":
         return f"{value:.1%}"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}" if MEASURES[name].unit == "score" else f"{value:.2f}"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3 if unit == "score" else 2
+    return f"{value:,.{digits}f}"
 
 
-def _notes(found: Sequence[Quality], before: str) -> list[str]:
-    named = [(f"{one.name}: " if one.name and one.name != "gold" else "", one.notes) for one in found]
-    return [f"{before}{name}{note}" for name, notes in named for note in notes]
+def _notes(qualities: Sequence[Quality], bullet: str) -> list[str]:
+    return [
+        f"{bullet}{f'{quality.name}: ' if quality.name not in ('', GOLD) else ''}{note}"
+        for quality in qualities
+        for note in quality.notes
+    ]

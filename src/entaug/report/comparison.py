@@ -18,7 +18,8 @@ from typing import Any
 import orjson
 
 from entaug.errors import InputError
-from entaug.scoring.span_f1 import Difference, Scores, paired_bootstrap
+from entaug.scoring.significance import Difference, paired_bootstrap
+from entaug.scoring.span_f1 import Scores
 
 __all__ = [
     "Cell",
@@ -319,7 +320,7 @@ def markdown_report(runs: Sequence[Run], *, by_type: bool = False, samples: int 
     Args:
         runs: the records; of two with equal cell, arm, amount and seed the later holds.
         by_type: tables of F1 by entity type too.
-        samples: resamples of each comparison; see `entaug.scoring.span_f1.paired_bootstrap`.
+        samples: resamples of each comparison; see `entaug.scoring.significance.paired_bootstrap`.
 
     Raises:
         InputError: there is none, or runs of one cell have different test sets.

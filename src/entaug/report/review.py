@@ -95,9 +95,10 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
         if method is not None and decision.get("method") not in (None, "", method):
             others += 1
             continue
-        ids = {None, decision["id"]} if isinstance(decision.get("id"), str) else {None}
-        accepted = decision["decision"] == "accept"
-        decisions |= {(int(decision["fingerprint"], 16), id): accepted for id in ids}
+        fingerprint, sentence_id = int(decision["fingerprint"], 16), decision.get("id")
+        decisions[fingerprint, None] = decision["decision"] == "accept"
+        if isinstance(sentence_id, str):
+            decisions[fingerprint, sentence_id] = decision["decision"] == "accept"
     return Review(decisions, others)
 
 

@@ -1,1 +1,1 @@
-"""Scores of sentences and predictions."""
+"""Scores of predictions (span F1, significance) and of sentences (likelihood, similarity)."""

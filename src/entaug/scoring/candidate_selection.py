@@ -1,13 +1,13 @@
-"""Which of several candidates a language model likes best, found without computing all of them.
+"""Select the candidate that a language model scores best, without computing the scores of all candidates.
 
-CASSI (section 2.3) takes, among the k candidates of highest pseudo-log-likelihood per word, the one it prefers. To know
-who that is needs no more than to know who is among the k, and that is often clear long before the sums are complete:
+CASSI (section 2.3) takes the most preferred among the k candidates of highest pseudo-log-likelihood per word. Which
+candidates these are is often certain long before all scores are complete:
 
-- Log-probabilities are never positive, so the sum over the places seen so far bounds a score from above. This is proof,
-  but a weak one: even if each candidate's worst places were known beforehand, half of all rows have to be computed.
-- Where the candidates are made of parts of sentences whose scores are known, a sub-word far from every joint scores
-  nearly what it did at home. With an expectation and a spread for each place not seen, a score is known within an
-  interval, and a decision is taken once the intervals lie apart by so many standard deviations.
+- Log-probabilities are at most 0, so the sum over the sub-words computed so far is an upper bound of the score. A
+  selection by these bounds is exact, but has to compute about half of all sub-words.
+- Where candidates consist of parts of sentences whose scores are known, a sub-word far from every joint scores nearly
+  what it scored in its own sentence. With an expected value and a standard deviation for each sub-word not yet
+  computed, a score is known within an interval, and a selection is made once the intervals are far enough apart.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from __future__ import annotations
 import abc
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from entaug.backends.protocols import CausalLM, MaskedLM
 from entaug.errors import ParameterError
 
-__all__ = ["ROWS", "CandidateSet", "Selection", "count_words", "decide", "select_best_left_to_right"]
+__all__ = ["MAX_ROWS", "CandidateSet", "Selection", "select_best", "select_best_left_to_right"]
 
-ROWS = 4096  # hidden places asked of the model at a time, so that memory does not grow with the corpus
-_LOOK = 4  # places of a candidate of which nothing is known that are computed to get an idea
-_STEP = 3  # places computed of a candidate between two looks at its interval
+MAX_ROWS = 4096
+"""Masked rows requested from a model at once, so that memory does not grow with the corpus."""
+
+_FIRST_PASSES = 4  # sub-words computed of a candidate of which no expected values are known
+_PASSES = 3  # sub-words computed of a candidate before its interval is compared again
 
 
 class CandidateSet(NamedTuple):
-    """Candidates for one place; there must be at least one.
+    """Candidates of which one is selected; there must be at least one.
 
     Args:
         texts: running texts.
-        words: for each what its sum of log-probabilities is divided by.
-        preferences: for each how much it is wanted if it is among the best; None where all the best are wanted.
-        expected: for each the log-probability that each of its sub-words is expected to have; None where nothing is
-            known.
-        spread: for each the standard deviation of what its sub-words have from what is expected.
+        words: for each candidate the number by which its sum of log-probabilities is divided.
+        preferences: for each candidate its preference among the best; None to select the best itself.
+        expected: for each candidate the expected log-probability of each of its sub-words; None where unknown.
+        spread: for each candidate the standard deviation of each of its sub-words from the expected value.
     """
 
     texts: Sequence[str]
@@ -49,12 +50,12 @@ class CandidateSet(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """How a contest ended.
+    """Result of a selection.
 
     Args:
-        chosen: the candidate most preferred among the best; without preferences the very best. Of equals the first.
-        score: its log-likelihood divided by its words, computed to the end.
-        best: the best in order, the very best first, as far as they are known; the place of the chosen one is its rank.
+        chosen: index of the most preferred among the best candidates, the first of equals; without preferences the best.
+        score: its log-likelihood divided by its number of words.
+        best: indices of the best candidates as far as known, best first.
     """
 
     chosen: int
@@ -62,76 +63,75 @@ class Selection(NamedTuple):
     best: tuple[int, ...]
 
 
-def decide(
-    contests: Sequence[CandidateSet], best: int, lm: MaskedLM, confidence: float | None = None
+def select_best(
+    candidate_sets: Sequence[CandidateSet], n_best: int, lm: MaskedLM, confidence: float | None = None
 ) -> list[Selection]:
-    """Settle contests by pseudo-log-likelihood, computing no more than the outcome needs.
+    """Select from each set by pseudo-log-likelihood, computing no more sub-words than the results need.
 
-    All contests advance together, so that the model is always asked for many rows.
+    All sets advance together, so that the model always gets many rows.
 
     Args:
-        contests: what is to be settled.
-        best: among how many of the highest scores the choice is made.
+        candidate_sets: the sets to select from.
+        n_best: number of candidates of highest score among which preferences decide.
         lm: the model.
-        confidence: by how many standard deviations intervals must lie apart. None for proof, and contests without
-            spreads are always proved: then the outcome is that of computing everything, and expectations settle only
-            what is computed first.
+        confidence: number of standard deviations by which intervals must lie apart; None for exact results. Sets
+            without `spread` are always decided exactly; expected values then affect only what is computed first.
 
     Returns:
-        One for each contest.
+        One selection per set.
+
+    Raises:
+        ParameterError: the number of expected values or spreads differs from the number of sub-words.
     """
-    races: list[_Race] = [
-        _Proof(contest, best) if confidence is None or contest.spread is None else _Likely(contest, best, confidence)
-        for contest in contests
+    selectors: list[_Selector] = [
+        _ExactSelector(candidates, n_best)
+        if confidence is None or candidates.spread is None
+        else _IntervalSelector(candidates, n_best, confidence)
+        for candidates in candidate_sets
     ]
-    entries = [entry for race in races for entry in race.entries]
-    for entry, pieces in zip(entries, lm.pieces([entry.text for entry in entries]), strict=True):
-        entry.prepare(len(pieces))
-    looks = [(entry, _LOOK) for entry in entries if entry.unknown]
-    _advance(lm, looks)
-    for entry, _ in looks:
-        entry.guess()
-    open_ = races
-    while open_:
-        asked = [(race, race.steps()) for race in open_]
-        open_ = [race for race, steps in asked if steps]
-        _advance(lm, [step for _, steps in asked for step in steps])
-    return [race.verdict() for race in races]
+    scorings = [scoring for selector in selectors for scoring in selector.scorings]
+    for scoring, pieces in zip(scorings, lm.pieces([scoring.text for scoring in scorings]), strict=True):
+        scoring.set_length(len(pieces))
+    unknown = [scoring for scoring in scorings if not scoring.has_expectation]
+    _compute(lm, [(scoring, _FIRST_PASSES) for scoring in unknown])
+    for scoring in unknown:
+        scoring.expect_mean()
+    undecided = selectors
+    while undecided:
+        requests = [(selector, selector.next_requests()) for selector in undecided]
+        undecided = [selector for selector, wanted in requests if wanted]
+        _compute(lm, [request for _, wanted in requests for request in wanted])
+    return [selector.selection() for selector in selectors]
 
 
-def select_best_left_to_right(contests: Sequence[CandidateSet], best: int, lm: CausalLM) -> list[Selection]:
-    """Settle contests by the log-likelihood of a model that reads from the left, which takes one pass a candidate.
+def select_best_left_to_right(candidate_sets: Sequence[CandidateSet], n_best: int, lm: CausalLM) -> list[Selection]:
+    """Select from each set by the log-likelihood under a causal model, which takes one pass per candidate.
 
     Args:
-        contests: what is to be settled.
-        best: among how many of the highest scores the choice is made.
+        candidate_sets: the sets to select from.
+        n_best: number of candidates of highest score among which preferences decide.
         lm: the model.
+
+    Returns:
+        One selection per set.
     """
-    races = [_Proof(contest._replace(expected=None, spread=None), best) for contest in contests]
-    entries = [entry for race in races for entry in race.entries]
-    distinct = list(dict.fromkeys(entry.text for entry in entries))
-    values: dict[str, list[float]] = {}
-    for start in range(0, len(distinct), ROWS):
-        part = distinct[start : start + ROWS]
-        values.update(zip(part, (p.tolist() for p in lm.token_log_probs(part)), strict=True))
-    for entry in entries:
-        entry.prepare(len(values[entry.text]))
-        entry.add(values[entry.text])
-    return [race.verdict() for race in races]
+    selectors = [
+        _ExactSelector(candidates._replace(expected=None, spread=None), n_best) for candidates in candidate_sets
+    ]
+    scorings = [scoring for selector in selectors for scoring in selector.scorings]
+    distinct = list(dict.fromkeys(scoring.text for scoring in scorings))
+    log_probs: dict[str, list[float]] = {}
+    for start in range(0, len(distinct), MAX_ROWS):
+        part = distinct[start : start + MAX_ROWS]
+        log_probs.update(zip(part, (values.tolist() for values in lm.token_log_probs(part)), strict=True))
+    for scoring in scorings:
+        scoring.set_length(len(log_probs[scoring.text]))
+        scoring.add(log_probs[scoring.text])
+    return [selector.selection() for selector in selectors]
 
 
-def count_words(tokens: Iterable[str]) -> float:
-    """How many tokens are not punctuation, at least 1: what CASSI divides a sum of log-probabilities by.
-
-    Example:
-        >>> count_words(["Well", ",", "no", "."])
-        2.0
-    """
-    return float(max(1, sum(any(c.isalnum() for c in token) for token in tokens)))
-
-
-class _Entry:
-    """A text on its way to its score."""
+class _Scoring:
+    """The score of a text, computed sub-word by sub-word."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class _Entry:
         spread: Sequence[float] | None,
     ) -> None:
         self.text = text
-        self.members = members  # the candidates that have this text and this number of words
+        self.members = members  # indices of the candidates that have this text and this number of words
         self._words = words
         self._expected = list(expected) if expected is not None else None
         self._spread = spread
@@ -150,89 +150,88 @@ class _Entry:
         self._values: list[float] = []
         self._sum = 0.0
 
-    def prepare(self, length: int) -> None:
-        """Be told how many sub-words there are, and settle the order.
-
-        Those that are least known come first; where nothing is said of that, those expected to be worst.
-        """
-        for known in (self._expected, self._spread):
-            if known is not None and len(known) != length:
-                raise ParameterError(f"{len(known)} values expected for {length} sub-words of {self.text!r}")
+    def set_length(self, length: int) -> None:
+        """Set the number of sub-words, and order them: highest spread first, else lowest expected value first."""
+        for values in (self._expected, self._spread):
+            if values is not None and len(values) != length:
+                raise ParameterError(f"{len(values)} values expected for {length} sub-words of {self.text!r}")
         self._order = list(range(length))
         if self._spread is not None:
-            self._order.sort(key=lambda place: -self._spread[place])  # type: ignore[index]
+            self._order.sort(key=[-deviation for deviation in self._spread].__getitem__)
         elif self._expected is not None:
             self._order.sort(key=self._expected.__getitem__)
-        self._count_ahead()
+        self._sum_remaining()
 
-    def _count_ahead(self) -> None:
-        """What is to come after each number of places: the sums of what is expected, and of its variance."""
+    def _sum_remaining(self) -> None:
+        """Sum the expected values and variances of what remains after each number of computed sub-words."""
         expected = self._expected or [0.0] * len(self._order)
         spread = self._spread or [0.0] * len(self._order)
-        back = self._order[::-1]
-        self._to_come = list(accumulate((expected[place] for place in back), initial=0.0))[::-1]
-        self._variance = list(accumulate((spread[place] ** 2 for place in back), initial=0.0))[::-1]
+        backwards = self._order[::-1]
+        self._remaining = list(accumulate((expected[i] for i in backwards), initial=0.0))[::-1]
+        self._variance = list(accumulate((spread[i] ** 2 for i in backwards), initial=0.0))[::-1]
 
     @property
-    def unknown(self) -> bool:
-        """Whether there is nothing to expect."""
-        return self._expected is None
+    def has_expectation(self) -> bool:
+        """Whether there are expected values."""
+        return self._expected is not None
 
-    def guess(self) -> None:
-        """Expect of the places to come what those seen are like."""
+    def expect_mean(self) -> None:
+        """Expect the mean of the computed sub-words of all others."""
         mean = self._sum / max(1, len(self._values))
         self._expected = [mean] * len(self._order)
-        self._count_ahead()
+        self._sum_remaining()
 
     @property
     def left(self) -> int:
-        """How many places are not computed yet."""
+        """Number of sub-words not computed yet."""
         return len(self._order) - len(self._values)
 
     @property
     def bound(self) -> float:
-        """What the score can be at most; the score itself when nothing is left."""
+        """Upper bound of the score; the score itself when all sub-words are computed."""
         return self._sum / self._words
 
     @property
-    def promise(self) -> float:
-        """What the score is expected to be."""
-        return (self._sum + self._to_come[len(self._values)]) / self._words
+    def estimate(self) -> float:
+        """Expected score."""
+        return (self._sum + self._remaining[len(self._values)]) / self._words
 
     @property
-    def doubt(self) -> float:
-        """The standard deviation of that; 0 when nothing is left."""
+    def deviation(self) -> float:
+        """Standard deviation of the estimate; 0 when all sub-words are computed."""
         return math.sqrt(self._variance[len(self._values)]) / self._words if self.left else 0.0
 
-    def until(self, floor: float) -> int:
-        """After how many more places the bound is expected to be below a score; at least one, at most all."""
-        seen = len(self._values)
+    def passes_until_below(self, score: float) -> int:
+        """Number of sub-words, at least 1, after which the bound is expected to fall below a score."""
+        computed = len(self._values)
         for count in range(1, self.left):
-            if self._sum + self._to_come[seen] - self._to_come[seen + count] < floor * self._words:
+            if self._sum + self._remaining[computed] - self._remaining[computed + count] < score * self._words:
                 return count
         return self.left
 
-    def next(self, count: int) -> list[int]:
-        seen = len(self._values)
-        return self._order[seen : seen + count]
+    def next_positions(self, count: int) -> list[int]:
+        """Positions of the next sub-words to compute."""
+        computed = len(self._values)
+        return self._order[computed : computed + count]
 
     def add(self, values: list[float]) -> None:
+        """Add the log-probabilities of the next sub-words."""
         self._values += values
         self._sum = math.fsum(self._values)
 
 
-class _Race(abc.ABC):
-    """A contest on its way to its verdict."""
+class _Selector(abc.ABC):
+    """A selection in progress."""
 
-    def __init__(self, contest: CandidateSet, best: int) -> None:
-        self._best = best
-        self._preferences = contest.preferences
+    def __init__(self, candidates: CandidateSet, n_best: int) -> None:
+        self._n_best = n_best
+        self._preferences = candidates.preferences
         groups: dict[tuple[str, float], list[int]] = {}
-        for i, key in enumerate(zip(contest.texts, contest.words, strict=True)):
+        for i, key in enumerate(zip(candidates.texts, candidates.words, strict=True)):
             groups.setdefault(key, []).append(i)
-        expected, spread = contest.expected, contest.spread
-        self.entries = [
-            _Entry(
+        expected, spread = candidates.expected, candidates.spread
+        self.scorings = [
+            _Scoring(
                 text,
                 words,
                 members,
@@ -243,110 +242,111 @@ class _Race(abc.ABC):
         ]
 
     @abc.abstractmethod
-    def steps(self) -> list[tuple[_Entry, int]]:
-        """What has to be computed next, each a candidate and how many more places; nothing when all is known."""
+    def next_requests(self) -> list[tuple[_Scoring, int]]:
+        """What to compute next: scorings with a number of sub-words each; empty when the selection is certain."""
 
     @abc.abstractmethod
-    def verdict(self) -> Selection:
-        """The outcome."""
+    def selection(self) -> Selection:
+        """The result."""
 
-    def _rank(self, number: int) -> tuple[float, int]:
-        """The place of a candidate among those that are preferred, the least for the most preferred."""
-        return (-self._preferences[number] if self._preferences is not None else 0.0), number
+    def _rank(self, index: int) -> tuple[float, int]:
+        """Sort key of a candidate by preference, most preferred first."""
+        return (-self._preferences[index] if self._preferences is not None else 0.0), index
 
 
-class _Proof(_Race):
-    """Settled when nothing that is left can change the outcome.
+class _ExactSelector(_Selector):
+    """Selection that ends when nothing left to compute can change it.
 
-    The candidates that promise most are computed to the end first. Whoever is preferred to the best choice so far is
-    then computed until it is known whether it is among the best; whoever is not, only until it is known to score less
-    than that choice.
+    The candidates of highest estimate are computed to the end first. A candidate preferred to the current choice is
+    then computed until it is certain whether it is among the best; any other only until its bound falls below the score
+    of the choice.
     """
 
-    _begun = False
+    _started = False
 
-    def steps(self) -> list[tuple[_Entry, int]]:
-        if not self._begun:
-            self._begun = True
-            promising = sorted(self.entries, key=lambda entry: -entry.promise)[: self._best]
-            if first := [(entry, sys.maxsize) for entry in promising if entry.left]:
+    def next_requests(self) -> list[tuple[_Scoring, int]]:
+        if not self._started:
+            self._started = True
+            promising = sorted(self.scorings, key=lambda scoring: -scoring.estimate)[: self._n_best]
+            if first := [(scoring, sys.maxsize) for scoring in promising if scoring.left]:
                 return first
-        done = self._done()
-        floor = done[self._best - 1][0] if len(done) >= self._best else -math.inf
-        choice = self._choice(done)
-        found = []
-        for entry in self.entries:
-            least = floor
-            if choice is not None and min(map(self._rank, entry.members)) > self._rank(choice[1]):
-                least = choice[0]
-            if entry.left and entry.bound >= least:
-                found.append((entry, entry.until(least)))
-        return found
+        finished = self._finished()
+        threshold = finished[self._n_best - 1][0] if len(finished) >= self._n_best else -math.inf
+        choice = self._choice(finished)
+        requests = []
+        for scoring in self.scorings:
+            minimum = threshold
+            if choice is not None and min(map(self._rank, scoring.members)) > self._rank(choice[1]):
+                minimum = choice[0]
+            if scoring.left and scoring.bound >= minimum:
+                requests.append((scoring, scoring.passes_until_below(minimum)))
+        return requests
 
-    def verdict(self) -> Selection:
-        done = self._done()
-        score, chosen = self._choice(done) or done[0]
-        return Selection(chosen, score, tuple(i for _, i in done[: self._best]))
+    def selection(self) -> Selection:
+        finished = self._finished()
+        score, chosen = self._choice(finished) or finished[0]
+        return Selection(chosen, score, tuple(i for _, i in finished[: self._n_best]))
 
-    def _done(self) -> list[tuple[float, int]]:
-        """Scores and numbers of the candidates that are finished, the best first."""
-        done = [(entry.bound, i) for entry in self.entries if not entry.left for i in entry.members]
-        return sorted(done, key=lambda pair: (-pair[0], pair[1]))
+    def _finished(self) -> list[tuple[float, int]]:
+        """Scores and indices of the candidates that are computed to the end, best first."""
+        finished = [(scoring.bound, i) for scoring in self.scorings if not scoring.left for i in scoring.members]
+        return sorted(finished, key=lambda pair: (-pair[0], pair[1]))
 
-    def _choice(self, done: list[tuple[float, int]]) -> tuple[float, int] | None:
-        """Who would be chosen if no more were computed; None where all the best are wanted."""
+    def _choice(self, finished: list[tuple[float, int]]) -> tuple[float, int] | None:
+        """The choice if nothing more were computed; None without preferences."""
         if self._preferences is None:
             return None
-        return min(done[: self._best], key=lambda pair: self._rank(pair[1]))
+        return min(finished[: self._n_best], key=lambda pair: self._rank(pair[1]))
 
 
-class _Likely(_Race):
-    """Settled when the intervals of the scores lie apart wherever the outcome depends on it.
+class _IntervalSelector(_Selector):
+    """Selection that ends when the intervals of the scores lie apart wherever the result depends on it.
 
-    Of the candidates that seem to be the best so many, the most preferred is the choice. It stands when all others are
-    clearly below it, and those preferred to it below all of the best.
+    The choice is the most preferred of the candidates with the highest estimates. It is final when all others are
+    clearly below it, and those preferred to it are below all of the best.
     """
 
-    def __init__(self, contest: CandidateSet, best: int, confidence: float) -> None:
-        super().__init__(contest, best)
+    def __init__(self, candidates: CandidateSet, n_best: int, confidence: float) -> None:
+        super().__init__(candidates, n_best)
         self._confidence = confidence
 
-    def steps(self) -> list[tuple[_Entry, int]]:
+    def next_requests(self) -> list[tuple[_Scoring, int]]:
         ranked = self._ranked()
-        top, rest = ranked[: self._best], ranked[self._best :]
+        top, rest = ranked[: self._n_best], ranked[self._n_best :]
         choice, chosen = min(top, key=lambda pair: self._rank(pair[1]))
-        unclear: dict[int, _Entry] = {}
-        for entry, number in rest:
-            for rival in [one for one, _ in top] if self._rank(number) < self._rank(chosen) else [choice]:
-                doubt = math.hypot(entry.doubt, rival.doubt)
-                if doubt and rival.promise - entry.promise < self._confidence * doubt:
-                    more = rival if rival.doubt > entry.doubt else entry
-                    unclear[more.members[0]] = more
+        unclear: dict[int, _Scoring] = {}
+        for scoring, index in rest:
+            rivals = [rival for rival, _ in top] if self._rank(index) < self._rank(chosen) else [choice]
+            for rival in rivals:
+                deviation = math.hypot(scoring.deviation, rival.deviation)
+                if deviation and rival.estimate - scoring.estimate < self._confidence * deviation:
+                    less_certain = rival if rival.deviation > scoring.deviation else scoring
+                    unclear[less_certain.members[0]] = less_certain
         if unclear:
-            return [(entry, _STEP) for entry in unclear.values()]
+            return [(scoring, _PASSES) for scoring in unclear.values()]
         return [(choice, choice.left)] if choice.left else []
 
-    def verdict(self) -> Selection:
-        top = self._ranked()[: self._best]
+    def selection(self) -> Selection:
+        top = self._ranked()[: self._n_best]
         choice, chosen = min(top, key=lambda pair: self._rank(pair[1]))
-        return Selection(chosen, choice.bound, tuple(number for _, number in top))
+        return Selection(chosen, choice.bound, tuple(index for _, index in top))
 
-    def _ranked(self) -> list[tuple[_Entry, int]]:
-        """All candidates, the most promising first."""
-        pairs = [(entry, number) for entry in self.entries for number in entry.members]
-        return sorted(pairs, key=lambda pair: (-pair[0].promise, pair[1]))
+    def _ranked(self) -> list[tuple[_Scoring, int]]:
+        """All candidates, highest estimate first."""
+        pairs = [(scoring, index) for scoring in self.scorings for index in scoring.members]
+        return sorted(pairs, key=lambda pair: (-pair[0].estimate, pair[1]))
 
 
-def _advance(lm: MaskedLM, steps: list[tuple[_Entry, int]]) -> None:
-    """Compute the next few places of each, a bounded number of rows at a time."""
-    part: list[tuple[_Entry, list[int]]] = []
+def _compute(lm: MaskedLM, requests: list[tuple[_Scoring, int]]) -> None:
+    """Compute the next sub-words of each scoring, a bounded number of rows at once."""
+    batch: list[tuple[_Scoring, list[int]]] = []
     rows = 0
-    for number, (entry, count) in enumerate(steps, start=1):
-        places = entry.next(count)
-        part.append((entry, places))
-        rows += len(places)
-        if rows >= ROWS or number == len(steps):
-            answers = lm.token_log_probs([(asked.text, some) for asked, some in part])
-            for (asked, _), values in zip(part, answers, strict=True):
-                asked.add(values.tolist())
-            part, rows = [], 0
+    for number, (scoring, count) in enumerate(requests, start=1):
+        positions = scoring.next_positions(count)
+        batch.append((scoring, positions))
+        rows += len(positions)
+        if rows >= MAX_ROWS or number == len(requests):
+            log_probs = lm.token_log_probs([(requested.text, some) for requested, some in batch])
+            for (requested, _), values in zip(batch, log_probs, strict=True):
+                requested.add(values.tolist())
+            batch, rows = [], 0

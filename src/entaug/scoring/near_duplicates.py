@@ -1,10 +1,9 @@
-"""How near sentences are by their tokens, and which are near-duplicates.
+"""Similarity of sentences by tokens, and near-duplicates.
 
 The similarity of two sentences is 2 L / (m + n): m and n are their numbers of tokens, and L is the length of the
-longest common subsequence of their tokens without regard to case. This is the normalised indel similarity: 1 less the
-insertions and deletions that turn one into the other, divided by all tokens. It is 1 for equal tokens and 0 where none
-is shared; in sentences of one length a replaced token costs its share, and words in another order count only as far as
-they keep it.
+longest common subsequence of their tokens, ignoring case. This is the normalised indel similarity: 1 minus the share of
+tokens to be inserted and deleted to turn one sentence into the other. It is 1 for equal tokens and 0 if no token is
+shared.
 """
 
 from __future__ import annotations
@@ -15,15 +14,22 @@ from collections.abc import Callable, Sequence
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 
-__all__ = ["nearest", "similarity"]
+__all__ = ["find_near_duplicates", "similarity"]
 
-_CELLS = 1 << 21  # similarities held at a time
-_ROUNDING = 1e-9  # 2/3 has more than one spelling
-_SLACK = 1e-4  # rapidfuzz drops some pairs that lie exactly on its cutoff, 4/5 for one
+_CELLS = 1 << 21  # similarities in memory at once
+_ROUNDING = 1e-9  # equal similarities may differ by as much
+_SLACK = 1e-4  # rapidfuzz drops some pairs exactly at its cutoff, for example at 4/5
 
 
 def similarity(a: Sentence, b: Sentence) -> float:
-    """How near two sentences are, from 0 to 1; see the head of the module.
+    """Compute the similarity of two sentences; the head of the module defines it.
+
+    Args:
+        a: a sentence.
+        b: another sentence.
+
+    Returns:
+        The similarity, from 0 to 1.
 
     Example:
         >>> similarity(Sentence("Ada left Rome".split()), Sentence("ada left London".split()))
@@ -34,57 +40,55 @@ def similarity(a: Sentence, b: Sentence) -> float:
     return Indel.normalized_similarity([t.casefold() for t in a.tokens], [t.casefold() for t in b.tokens])
 
 
-def nearest(
+def find_near_duplicates(
     sentences: Sequence[Sentence],
     others: Sequence[Sentence] | None = None,
     *,
-    least: float,
+    min_similarity: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[tuple[int, float] | None]:
-    """The nearest of other sentences for each.
+    """Find the most similar other sentence of each sentence.
 
-    Every pair is compared, which takes about 30 nanoseconds for sentences of ordinary length: tokens are numbers here,
-    and what lengths alone put below `least` is not looked at.
+    Every pair is compared, at about 30 nanoseconds per pair for sentences of usual length.
 
     Args:
-        sentences: for which a neighbour is wanted.
-        others: among which. None for those *before* each in `sentences`: so of sentences that are near one another the
-            first has no neighbour.
-        least: the smallest similarity that counts, from 0 to 1.
-        progress: told how many sentences are done, and of how many.
+        sentences: the sentences.
+        others: the sentences to compare them with; None for the sentences *before* each in `sentences`, so that the
+            first of several near-duplicates has none.
+        min_similarity: the smallest similarity of a near-duplicate, from 0 to 1.
+        progress: called with the numbers of finished and of all sentences.
 
     Returns:
-        For each sentence the position of its nearest other and their similarity, of equally near ones the first; None
-        where none is as near as `least`.
+        For each sentence the index of its most similar other, the first of equals, and their similarity; None if no
+        similarity is at least `min_similarity`.
 
     Raises:
-        ParameterError: `least` lies outside.
+        ParameterError: `min_similarity` is out of range.
 
     Example:
         >>> texts = [Sentence(text.split()) for text in ("a b c d", "A b c e", "x y")]
-        >>> nearest(texts, least=0.7)
+        >>> find_near_duplicates(texts, min_similarity=0.7)
         [None, (0, 0.75), None]
-        >>> nearest(texts[2:], texts, least=0.7)
+        >>> find_near_duplicates(texts[2:], texts, min_similarity=0.7)
         [(2, 1.0)]
     """
-    if not 0 <= least <= 1:
-        raise ParameterError(f"least must be between 0 and 1, not {least!r}")
+    if not 0 <= min_similarity <= 1:
+        raise ParameterError(f"min_similarity must be between 0 and 1, not {min_similarity!r}")
     import numpy as np
     from rapidfuzz.distance import Indel
     from rapidfuzz.process import cdist
 
-    numbers: dict[str, int] = {}
+    token_ids: dict[str, int] = {}
 
-    def numbered(some: Sequence[Sentence]) -> list[array[int]]:
-        rows = ([t.casefold() for t in sentence.tokens] for sentence in some)
-        return [array("I", [numbers.setdefault(token, len(numbers)) for token in row]) for row in rows]
+    def encode(part: Sequence[Sentence]) -> list[array[int]]:
+        folded = ([t.casefold() for t in sentence.tokens] for sentence in part)
+        return [array("I", [token_ids.setdefault(token, len(token_ids)) for token in row]) for row in folded]
 
-    rows = numbered(sentences)
-    columns = rows if others is None else numbered(others)
-    found: list[tuple[int, float] | None] = [None] * len(rows)
+    rows = encode(sentences)
+    columns = rows if others is None else encode(others)
+    nearest: list[tuple[int, float] | None] = [None] * len(rows)
     if not columns:
-        return found
-    border = least - _ROUNDING
+        return nearest
     step = max(1, _CELLS // len(columns))
     for start in range(0, len(rows), step):
         end = min(start + step, len(rows))
@@ -93,15 +97,16 @@ def nearest(
             rows[start:end],
             choices,
             scorer=Indel.normalized_similarity,
-            score_cutoff=max(0.0, least - _SLACK),
+            score_cutoff=max(0.0, min_similarity - _SLACK),
             dtype=np.float64,
         )
-        if others is None:  # a sentence is compared with earlier ones alone
+        if others is None:  # compare with earlier sentences only
             scores[np.arange(len(choices)) >= np.arange(start, end)[:, None]] = -1
-        # What lies far below is given as 0; argmax takes the first of equals.
-        for row, (place, score) in enumerate(zip(scores.argmax(1).tolist(), scores.max(1).tolist(), strict=True)):
-            if score >= border:
-                found[start + row] = (place, score)
+        # Scores far below the cutoff are 0; argmax takes the first of equals.
+        best = zip(scores.argmax(1).tolist(), scores.max(1).tolist(), strict=True)
+        for row, (index, score) in enumerate(best, start):
+            if score >= min_similarity - _ROUNDING:
+                nearest[row] = (index, score)
         if progress is not None:
             progress(end, len(rows))
-    return found
+    return nearest

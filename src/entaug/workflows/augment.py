@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from entaug._version import __version__
-from entaug.augmenters.base import Augmenter, RunStatistics
-from entaug.augmenters.run import REVIEWED, Run
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
+from entaug.augmenters.run import Run
 from entaug.data import PLACEHOLDER, Sentence
-from entaug.errors import InputError, LossError
+from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, PartialSink, Sink, StreamSink
 from entaug.files.streams import is_special, name_original, open_bytes, rereadable_path
@@ -220,41 +221,33 @@ def _augment(
         for _ in _written(source.sentences(again), source, again, to, sink):
             pass
     sink.finish_gold()
-    lines: list[str] = []
     filled: set[str] = set()
-    refused: list[str] = []
-    as_json = find("jsonl")
-    run = augmenter.run(
-        carried=lambda sentence: to.format.carried(sentence, to.dialect),
-        put=_putting(to, lines, summary, filled),
-        put_refused=(lambda draft: refused.append(as_json.dump(draft, as_json.dialect()))) if tell_refused else None,
-        reviewed=decided.rejects if decided.decisions else None,
-    )
-    summary.tally = run.tally
+    run = augmenter.run(target=_Target(to), excluded=decided.rejects if decided.decisions else None)
+    summary.tally = run.statistics
     sentences = source.sentences(Reading(repair=repair))
     if sink.sources_done:
         for _ in range(sink.sources_done):
             run.skip(next(sentences))
         for made in to.format.read(sink.path, to.dialect, Reading(), sink.gold_end, sink.offset):
             run.remember(made)
-        sink.restore(run.tally, summary.after)
+        sink.restore(run.statistics, summary.after)
     else:
         for label, count in summary.before.mentions.items():
             summary.after.mentions[label] = 0 if only_new else count
         if not only_new:
             summary.after = Counts(**{**vars(summary.before), "mentions": Counter(summary.before.mentions)})
     total = summary.before.sentences
-    _pour(run, sentences, lines, refused, sink, summary, total, progress)
+    _pour(run, sentences, filled, sink, summary, total, progress, tell_refused)
     if decided.others and not decided.decisions:
         summary.notes.append(
             f"the review decides about other methods alone, and leaves all of {summary.method} as it is"
         )
-    if (unknown := len(decided.rejected) - run.tally.missing[REVIEWED.reason]) > 0:
+    if (unknown := len(decided.rejected) - run.statistics.missing[REVIEWED.reason]) > 0:
         summary.notes.append(
             f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects were not made here: "
             "run it with the same file, options, seed and version"
         )
-    summary.notes += augmenter.advice(run.tally)
+    summary.notes += augmenter.advice(run.statistics)
     if filled:
         summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({', '.join(sorted(filled))})")
 
@@ -268,28 +261,17 @@ def _other_tags(source: OpenedFile) -> list[str]:
     ]
 
 
-def _putting(
-    to: OpenedFile, lines: list[str], summary: AugmentSummary, filled: set[str]
-) -> Callable[[Sentence, Sentence], bool]:
-    """What puts augmented sentences into `lines` and counts them, and notes in which columns words lack a value."""
-    dump, dialect = to.format.dump, to.dialect
+class _Target:
+    """An output format as a run sees it."""
 
-    def put(made: Sentence, source: Sentence) -> bool:
-        try:
-            lines.append(dump(made, dialect))
-        except LossError:
-            dump(source, dialect)  # raises where the source is no better: then another layout must be chosen
-            return False
-        summary.after.add(made)
-        if made.columns:
-            filled.update(
-                name
-                for name, values in made.columns.items()
-                if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
-            )
-        return True
+    def __init__(self, to: OpenedFile) -> None:
+        self._format, self._dialect = to.format, to.dialect
 
-    return put
+    def carried(self, sentence: Sentence) -> Sentence:
+        return self._format.carried(sentence, self._dialect)
+
+    def encode(self, sentence: Sentence) -> str:
+        return self._format.dump(sentence, self._dialect)
 
 
 def _written(
@@ -310,22 +292,37 @@ def _written(
 def _pour(
     run: Run,
     sentences: Iterator[Sentence],
-    lines: list[str],
-    refused: list[str],
+    filled: set[str],
     sink: Sink,
     summary: AugmentSummary,
     total: int,
     progress: Progress,
+    tell_refused: bool,
 ) -> None:
-    """Write what the run puts into `lines`, from time to time."""
-    done = run.tally.sources
-    for done, _ in enumerate(run.each(sentences), start=run.tally.sources + 1):
+    """Write the accepted sentences of a run and count them; note in which columns new words have no value."""
+    as_json = find("jsonl")
+    lines: list[str] = []
+    refused: list[str] = []
+    done = run.statistics.sources
+    for done, (source, outcomes) in enumerate(run.outcomes(sentences), start=run.statistics.sources + 1):
+        for outcome in outcomes:
+            made = outcome.sentence
+            if isinstance(outcome, Accepted):
+                lines.append(outcome.encoded or "")
+                summary.after.add(outcome.sentence)
+                filled.update(
+                    name
+                    for name, values in (outcome.sentence.columns or {}).items()
+                    if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
+                )
+            elif tell_refused and made is not None:
+                refused.append(as_json.dump(made, as_json.dialect()))
         if not done % 64:
             sink.write(lines)
             lines.clear()
             sink.write_aside(refused)
             refused.clear()
-            sink.reached(done, run.tally, summary.after)
+            sink.reached(done, run.statistics, summary.after)
             if not done % 256:
                 progress("augmenting", done, total)
     sink.write(lines)

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from entaug.augmented import AugmentedPair, pair_with_sources
-from entaug.augmenters.run import REVIEWED
+from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import encode_text, rereadable_path
-from entaug.filters import Filter, create_filters, judge_all
+from entaug.filters import Filter, apply_filters, create_filters
 from entaug.formats import OpenedFile, find, open_file, read_each, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
@@ -120,7 +120,7 @@ def filter_file(
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
         >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "all.jsonl")
-        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:low=0.55")
+        >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:min_similarity=0.55")
         >>> summary.gold, summary.kept, dict(summary.refused)
         (2, 1, {'similarity: too unlike its source': 1})
     """
@@ -194,7 +194,7 @@ def _check_sources(
     lost = [pair for pair in pairs if pair is not None and _source(pair) is None]
     for one in filters:
         if lost and one.needs_source:
-            told = f"{len(lost):,} new sentences have no known source, and {one.filter_name} judges by it"
+            told = f"{len(lost):,} new sentences have no known source, and {one.name} judges by it"
             if gold is None and any(pair.source is None for pair in lost):
                 raise InputError(told, path=path, remedy="name the file that was augmented with --gold")
             raise InputError(told, path=path, remedy=one.without_source)
@@ -212,7 +212,7 @@ def _judged(
     made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
     for start in range(0, len(made), _WINDOW):
         window = made[start : start + _WINDOW]
-        verdicts = judge_all(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        verdicts = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
         for (i, _), verdict in zip(window, verdicts, strict=True):
             found[i] = verdict
         progress("judging", start + len(window), len(made))

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple
 
 from entaug.alignment import align_subwords, detokenize
-from entaug.augmenters.base import DUPLICATE, NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
-from entaug.augmenters.cassi.pairing import PAIRINGS, PairingOptions, partners, rankings
+from entaug.augmenters.base import NOT_SEEN, Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.cassi.pairing import PairingOptions, partners, rankings
 from entaug.augmenters.cassi.subtrees import Candidate, Subtrees, exchanges, j_score, kinds, subtrees, without_points
+from entaug.augmenters.contracts import DUPLICATE
 from entaug.augmenters.replacement import MentionReplacement
 from entaug.augmenters.syntax.span_exchange import Casing
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
-from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.params import NonNegativeInt, PositiveInt
 from entaug.rng import Streams
-from entaug.scoring.candidate_selection import CandidateSet, Selection, count_words, decide, select_best_left_to_right
+from entaug.scoring.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 
 __all__ = ["CASSI"]
-
-_SCORERS = ("masked", "causal")
-_CHOICES = ("jscore", "best", "random")
 
 _SHORT = Rejection("shorter than the minimum", final=True)
 _NO_PARTNER = Rejection("no partner left to exchange with", final=True)
@@ -47,38 +46,38 @@ class CASSI(Augmenter):
 
     Each sentence is paired with the training sentences most similar to it by BERTScore, one a copy, and no two
     sentences meet twice. Every subject subtree of one is exchanged for every one of the other, both ways, objects and
-    complements likewise. Of these candidates the `k` with the highest pseudo-log-likelihood per word are kept, and of
+    complements likewise. Of these candidates the `top_k` with the highest pseudo-log-likelihood per word are kept, and of
     those the one whose words agree most with both sources (J-score) is taken. A sentence without any such subtree gets
     all its mentions replaced instead. Mentions travel with their subtree; an exchange that would cut a nested or
-    discontinuous mention is none, nor is one that would cut any, unless `cuts` says so.
+    discontinuous mention is none, nor is one that would cut any, unless `split_mentions` says so.
 
     Pairs are given out in rounds, all first partners before all second ones, in an order that does not depend on that
     of the file. Sentences that no exchange is possible between are not paired.
 
     Args:
-        k: among how many of the most likely candidates the choice is made.
+        top_k: among how many of the most likely candidates the choice is made.
         pairing: ``"bertscore"``; ``"embedding"``, by the cosine of sentence vectors; ``"random"``; or ``"off-by-one"``,
             what the published code does by mistake, kept so that its effect can be measured.
         scorer: ``"masked"``, the paper's; or ``"causal"``, a model that reads from the left: one pass for a candidate
             instead of one for each sub-word.
-        choice: among the `k`: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
+        selection: among the `top_k`: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
         exact: whether the choice must be proved; else candidates are given up when they are clearly worse by what their
             words score in the sentences they come from, which needs less than half as many rows and hardly ever makes
             another choice. Only for the masked scorer.
         preset: ``"starter"``, models that can be had without the hub; ``"paper"``, what the paper uses (English: name
             another `dependency_parser` for other languages); ``"authors"``, what their published code adds to that. It
             settles every parameter below that is not given.
-        shortest: sentences and candidates of fewer tokens are left out; 1 for all (starter, paper), 6 (authors).
-        shortlist: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default all up
+        min_tokens: sentences and candidates of fewer tokens are left out; 1 for all (starter, paper), 6 (authors).
+        shortlist_size: how many nearest sentences by sentence vector are compared by BERTScore; 0 for all. By default all up
             to 5,000 sentences, and 100 above.
-        layer: the layer of the encoder that BERTScore looks at; none for the last.
-        punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
-        cuts: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the paper has it
+        encoder_layer: the layer of the encoder that BERTScore looks at; none for the last.
+        include_punctuation: whether pairing by BERTScore sees punctuation (starter and paper: it does).
+        split_mentions: whether an exchange may cut a mention of a flat sentence, each part keeping the type, as the paper has it
             (starter: no; "the Great Fire of children" is no event).
-        alike: whether subtrees are exchanged only for those of their kind: noun phrases, finite clauses, infinitives,
+        same_phrase_type: whether subtrees are exchanged only for those of their kind: noun phrases, finite clauses, infinitives,
             clauses after prepositions, adjectives (starter: yes; the paper puts whole clauses in the place of nouns:
             "I'm going home to there's a lot of people").
-        tidy: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
+        normalize_boundaries: whether full stops and commas at the ends of a subtree stay where they are, and a word that comes to the
             beginning of a sentence, or leaves it, changes to the case usual there (starter: yes).
         encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
         masked_lm: a `MaskedLM`, or the name of one (starter: mpnet-mlm).
@@ -98,23 +97,27 @@ class CASSI(Augmenter):
         [('Ada sings tales of Rome', ['B-PER', 'O', 'O', 'O', 'B-LOC'])]
     """
 
-    k: int = 5
-    pairing: str = "bertscore"
-    scorer: str = "masked"
-    choice: str = "jscore"
+    top_k: PositiveInt = 5
+    pairing: Literal["bertscore", "embedding", "random", "off-by-one"] = "bertscore"
+    scorer: Literal["masked", "causal"] = "masked"
+    selection: Literal["jscore", "best", "random"] = "jscore"
     exact: bool = False
-    preset: str = "starter"
-    shortest: int | None = None
-    shortlist: int | None = None
-    layer: int | None = None
-    punctuation: bool | None = None
-    cuts: bool | None = None
-    alike: bool | None = None
-    tidy: bool | None = None
+    preset: Literal["starter", "paper", "authors"] = "starter"
+    min_tokens: PositiveInt | None = None
+    shortlist_size: NonNegativeInt | None = None
+    encoder_layer: NonNegativeInt | None = None
+    include_punctuation: bool | None = None
+    split_mentions: bool | None = None
+    same_phrase_type: bool | None = None
+    normalize_boundaries: bool | None = None
     encoder: Encoder | str | None = None
     masked_lm: MaskedLM | str | None = None
     causal_lm: CausalLM | str = "smollm2"
     dependency_parser: DependencyParser | str | None = None
+    encoder_: Encoder = field(init=False, repr=False)
+    masked_lm_: MaskedLM = field(init=False, repr=False)
+    causal_lm_: CausalLM = field(init=False, repr=False)
+    dependency_parser_: DependencyParser = field(init=False, repr=False)
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cassi",
@@ -132,67 +135,42 @@ class CASSI(Augmenter):
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {
-            "shortest": 1,
-            "punctuation": True,
-            "cuts": False,
-            "alike": True,
-            "tidy": True,
+            "min_tokens": 1,
+            "include_punctuation": True,
+            "split_mentions": False,
+            "same_phrase_type": True,
+            "normalize_boundaries": True,
             "encoder": "minilm",
             "masked_lm": "mpnet-mlm",
             "dependency_parser": "en_core_web_sm",
         },
         "paper": {
-            "shortest": 1,
-            "punctuation": True,
-            "cuts": True,
-            "alike": False,
-            "tidy": False,
+            "min_tokens": 1,
+            "include_punctuation": True,
+            "split_mentions": True,
+            "same_phrase_type": False,
+            "normalize_boundaries": False,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "FacebookAI/xlm-roberta-base",
             "dependency_parser": "en_core_web_trf",
         },
         "authors": {
-            "shortest": 6,
-            "punctuation": False,
-            "cuts": True,
-            "alike": False,
-            "tidy": False,
-            "layer": 9,
+            "min_tokens": 6,
+            "include_punctuation": False,
+            "split_mentions": True,
+            "same_phrase_type": False,
+            "normalize_boundaries": False,
+            "encoder_layer": 9,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "google-bert/bert-base-multilingual-cased",
             "dependency_parser": "en_core_web_trf",
         },
     }
 
-    def _check(self) -> None:
-        for name, known in (
-            ("pairing", PAIRINGS),
-            ("scorer", _SCORERS),
-            ("choice", _CHOICES),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        for name, least in (("k", 1), ("shortest", 1)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.shortlist is not None and (type(self.shortlist) is not int or self.shortlist < 0):
-            raise ParameterError(f"shortlist must be a whole number, 0 for all, not {self.shortlist!r}")
-        if self.layer is not None and (type(self.layer) is not int or self.layer < 0):
-            raise ParameterError(f"layer must be a whole number from 0, not {self.layer!r}")
-        for name in ("exact", "punctuation", "cuts", "alike", "tidy"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
-
-    def _load(self) -> None:
-        self.dependency_parser_: DependencyParser = resolve("dependency_parser", self.dependency_parser)
-        if self.pairing != "random":
-            self.encoder_: Encoder = resolve("encoder", self.encoder)
-        if self.scorer == "masked":
-            self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
-        else:
-            self.causal_lm_: CausalLM = resolve("causal_lm", self.causal_lm)
+    def _uses_backend(self, kind: str) -> bool:
+        if kind == "encoder":
+            return self.pairing != "random"
+        return kind == "dependency_parser" or kind == f"{self.scorer}_lm"
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
@@ -219,22 +197,22 @@ class CASSI(Augmenter):
 
     @property
     def _least(self) -> int:
-        return self.shortest or 1
+        return self.min_tokens or 1
 
     def _subtrees(self, sentence: Sentence, parse: Parse) -> Subtrees:
         found = subtrees(parse)
-        if self.alike:
+        if self.same_phrase_type:
             found = found._replace(kinds=kinds(parse))
-        return without_points(found, sentence.tokens) if self.tidy else found
+        return without_points(found, sentence.tokens) if self.normalize_boundaries else found
 
     def _how(self) -> PairingOptions:
         streams = Streams(self.seed, self.info.name)
         encoder = None if self.pairing == "random" else self.encoder_
         return PairingOptions(
             encoder,
-            self.layer,
-            self.shortlist,
-            bool(self.punctuation),
+            self.encoder_layer,
+            self.shortlist_size,
+            bool(self.include_punctuation),
             lambda sentence: streams.stream(sentence.fingerprint().hex(), 0),
         )
 
@@ -250,12 +228,12 @@ class CASSI(Augmenter):
         if without:
             found.append(f"{without} sentences have no subject or object subtree: any mentions are replaced instead")
         if short:
-            found.append(f"{short} sentences are shorter than {self.shortest} tokens and left out")
+            found.append(f"{short} sentences are shorter than {self.min_tokens} tokens and left out")
         return found
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         results: list[Sentence | Rejection | None] = []
         work: list[_Pair] = []
         for one in asked:
@@ -298,8 +276,8 @@ class CASSI(Augmenter):
         """The exchanges that give new sentences, each once."""
         a, b = self.pool_[one], self.pool_[other]
         seen = {_content(a.sentence), _content(b.sentence)}
-        words = self._casing.words if self.tidy else None
-        for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words, cuts=bool(self.cuts)):
+        words = self._casing.words if self.normalize_boundaries else None
+        for candidate in exchanges(a.sentence, b.sentence, a.trees, b.trees, words, cuts=bool(self.split_mentions)):
             content = _content(candidate.sentence)
             if content not in seen and len(candidate.sentence) >= self._least:
                 seen.add(content)
@@ -322,20 +300,20 @@ class CASSI(Augmenter):
                 part, count = [], 0
 
     def _choose(self, work: Sequence[_Pair]) -> Iterator[Sentence]:
-        best = 1 if self.choice == "best" else self.k
+        best = 1 if self.selection == "best" else self.top_k
         contests = [self._contest(pair) for pair in work]
         if self.scorer == "causal":
             verdicts = select_best_left_to_right(contests, best, self.causal_lm_)
         else:
             contests = list(self._foreseen(work, contests))
-            verdicts = decide(contests, best, self.masked_lm_, None if self.exact else _CONFIDENCE)
+            verdicts = select_best(contests, best, self.masked_lm_, None if self.exact else _CONFIDENCE)
         for pair, verdict in zip(work, verdicts, strict=True):
             yield self._signed(pair, verdict)
 
     def _contest(self, pair: _Pair) -> CandidateSet:
         sentences = [candidate.sentence for candidate in pair.candidates]
         one, other = (self.pool_[number].sentence.tokens for number in (pair.one, pair.other))
-        if self.choice == "jscore":
+        if self.selection == "jscore":
             wanted = [j_score(s.tokens, one, other) for s in sentences]
         else:
             wanted = [pair.asked.rng.random() for _ in sentences]

@@ -11,7 +11,7 @@ from entaug.alignment import detokenize
 from entaug.backends.protocols import Encoder
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
-from entaug.scoring.bertscore import bertscore_among, nearest, pairwise_bertscore
+from entaug.scoring.bertscore import bertscore_among, nearest_neighbors, pairwise_bertscore
 from entaug.spacing import is_word_character
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def rankings(sentences: Sequence[Sentence], pairing: str, how: PairingOptions) -
     if pairing == "embedding":
         vectors = encoder.sentence_vectors(texts)
         if shortlist:
-            return [iter(near) for near in nearest(vectors, shortlist)]
+            return [iter(near) for near in nearest_neighbors(vectors, shortlist)]
         return [_without(i, by_falling_score(vectors @ vector)) for i, vector in enumerate(vectors)]
     if shortlist and pairing == "bertscore":
-        some = [sorted(near) for near in nearest(encoder.sentence_vectors(texts), shortlist)]
+        some = [sorted(near) for near in nearest_neighbors(encoder.sentence_vectors(texts), shortlist)]
         scores = bertscore_among(seen, some, encoder, layer=how.layer)
         return [map(near.__getitem__, by_falling_score(of)) for near, of in zip(some, scores, strict=True)]
     rows = pairwise_bertscore(seen, encoder, layer=how.layer)

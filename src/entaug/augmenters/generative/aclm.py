@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
+from entaug.augmenters.generative.base import (
+    ALIKE,
+    COPIED,
+    DECODING,
+    UNFINISHED,
+    GenerativeAugmenter,
+    Words,
+    likeness,
+    rewritten,
+)
 from entaug.augmenters.generative.linearization import (
     BROKEN,
     as_text,
@@ -23,18 +32,16 @@ from entaug.augmenters.generative.linearization import (
 )
 from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
 from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
-from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.params import PositiveInt, Probability
 from entaug.rng import Streams
 from entaug.spacing import is_word_character
-from entaug.stopwords import stop_words
+from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["ACLM", "Template", "keywords_of"]
 
 MASK = "<mask>"
-_KEYWORDS = ("attention", "random", "none")
-_DECODING = ("sample", "beams")
 _LEARNED = 0.2  # share of its own training mentions below which a tagger has learned nothing
 
 _LOST = Rejection("a mention of the template is missing or changed")
@@ -92,14 +99,14 @@ class ACLM(GenerativeAugmenter):
 
     Args:
         keywords: ``"attention"``; ``"random"``, as many words by chance; ``"none"``, mentions alone.
-        p: of the words outside of mentions, the share that each mention makes keywords, rounded up.
-        layers: how many of the tagger's last layers are summed.
-        hidden: the mean share of keywords that are masked too; its standard deviation is one keyword.
-        mixner: the probability that a template is joined with that of a similar sentence. The paper draws a number from
+        keyword_ratio: of the words outside of mentions, the share that each mention makes keywords, rounded up.
+        num_attention_layers: how many of the tagger's last layers are summed.
+        mask_ratio: the mean share of keywords that are masked too; its standard deviation is one keyword.
+        mixner_probability: the probability that a template is joined with that of a similar sentence. The paper draws a number from
             a normal distribution around 0.5 and joins above 0.7, without saying its spread; two of five, as in its
             code, is a spread of 0.8.
-        neighbours: the similar sentence is one of so many with the nearest sentence vectors.
-        decoding: ``"sample"``, the likeliest of some draws, or ``"beams"``.
+        num_neighbors: the similar sentence is one of so many with the nearest sentence vectors.
+        decoding: ``"sample"``, the likeliest of some draws, or ``"beam_search"``.
         num_beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
         top_k: for sampling, how many tokens a draw is among.
         stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).
@@ -118,20 +125,22 @@ class ACLM(GenerativeAugmenter):
         ['the band Suede split in May here']
     """
 
-    keywords: str = "attention"
-    p: float = 0.3
-    layers: int = 4
-    hidden: float = 0.5
-    mixner: float = 0.4
-    neighbours: int = 5
-    decoding: str = "sample"
-    num_beams: int | None = None
-    top_k: int = 10
-    max_new_tokens: int = 256
-    stop_words: str | None = "en"
+    keywords: Literal["attention", "random", "none"] = "attention"
+    keyword_ratio: Probability = 0.3
+    num_attention_layers: PositiveInt = 4
+    mask_ratio: Probability = 0.5
+    mixner_probability: Probability = 0.4
+    num_neighbors: PositiveInt = 5
+    decoding: Literal["sample", "beam_search"] = "sample"
+    num_beams: PositiveInt | None = None
+    top_k: PositiveInt = 10
+    max_new_tokens: PositiveInt = 256
+    stop_words: StopWords | None = "en"
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
-    preset: str = "starter"
+    preset: Literal["starter", "paper"] = "starter"
+    tagger_: Tagger = field(init=False, repr=False)
+    encoder_: Encoder = field(init=False, repr=False)
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "num_beams": 1, "constrained": True},
@@ -160,28 +169,10 @@ class ACLM(GenerativeAugmenter):
         cost="fine-tuning a tagger and a generator (minutes for a hundred sentences on a CPU), then seconds a sentence",
     )
 
-    def _check(self) -> None:
-        super()._check()
-        for name, known in (("keywords", _KEYWORDS), ("decoding", _DECODING)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        for name in ("layers", "neighbours", "num_beams", "top_k"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        for name in ("hidden", "mixner"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-                raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
-        self._stop = stop_words(self.stop_words)
-
-    def _load(self) -> None:
-        super()._load()
-        if self.keywords == "attention":
-            self.tagger_: Tagger = resolve("tagger", self.tagger)
-        if self.mixner:
-            self.encoder_: Encoder = resolve("encoder", self.encoder)
+    def _uses_backend(self, kind: str) -> bool:
+        if kind == "tagger":
+            return self.keywords == "attention"
+        return kind != "encoder" or self.mixner_probability > 0
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
@@ -194,7 +185,7 @@ class ACLM(GenerativeAugmenter):
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
         self.words_ = Words(gold, [])
         self.known_ = Surfaces(gold)
-        self.near_ = self._near(usable) if self.mixner and len(usable) > 1 else {}
+        self.near_ = self._near(usable) if self.mixner_probability and len(usable) > 1 else {}
         # Where it may not write a label token it writes what these began with; that is no word of the corpus.
         words = {token.lower() for s in gold for token, free in zip(s.tokens, s.outside_mask(), strict=True) if free}
         self.odd_ = sorted({word for some in label_tokens(self.labels_).values() for word in some.split()} - words)
@@ -210,19 +201,19 @@ class ACLM(GenerativeAugmenter):
                 key = sentence.fingerprint()
                 some = [self.templates_[key]]
                 rng = streams.stream(key.hex(), epoch + 1)
-                drawn.append((self._as_text(_masked(some, rng, self.hidden)), target))
+                drawn.append((self._as_text(_masked(some, rng, self.mask_ratio)), target))
             return drawn
 
         told = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
         self.tuned_ = self._taught(
-            self.generator_, pairs, (told, self.hidden), {MASK: "blank", **label_tokens(self.labels_)}
+            self.generator_, pairs, (told, self.mask_ratio), {MASK: "blank", **label_tokens(self.labels_)}
         )
 
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
         if self.keywords == "none" or not usable:  # where there is nothing to learn from, the base says so
             return [Template(s, ()) for s in usable]
-        free = [_free(s, self._stop) for s in usable]
-        counts = [_count(s, self.p) for s in usable]
+        free = [_free(s, stop_words(self.stop_words)) for s in usable]
+        counts = [_count(s, self.keyword_ratio) for s in usable]
         if self.keywords == "random":
             streams = Streams(self.seed, f"{self.info.name} keywords")
             found = []
@@ -237,7 +228,7 @@ class ACLM(GenerativeAugmenter):
         tagger = self.tagger_.fit(gold)
         hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
         self.found_ = hits / max(1, sum(len(s.mentions) for s in usable))
-        weights = attentions([s.tokens for s in usable], self.layers)
+        weights = attentions([s.tokens for s in usable], self.num_attention_layers)
         return [
             Template(s, keywords_of(s, w.tolist(), count, able))
             for s, w, count, able in zip(usable, weights, counts, free, strict=True)
@@ -250,7 +241,7 @@ class ACLM(GenerativeAugmenter):
         for i, sentence in enumerate(usable):
             cosines = (vectors @ vectors[i]).tolist()
             order = sorted((j for j in range(len(usable)) if j != i), key=lambda j: (-cosines[j], j))
-            found[sentence.fingerprint()] = [usable[j] for j in order[: self.neighbours]]
+            found[sentence.fingerprint()] = [usable[j] for j in order[: self.num_neighbors]]
         return found
 
     def notes(self) -> list[str]:
@@ -269,7 +260,7 @@ class ACLM(GenerativeAugmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(asked)
         work: list[tuple[int, list[Template], str, int]] = []
         for i, one in enumerate(asked):
@@ -281,16 +272,16 @@ class ACLM(GenerativeAugmenter):
                 results[i] = NOT_SEEN if self._own().isdisjoint(sentence.tokens) else _HAS_LABELS
                 continue
             some = [template]
-            mixed = rng.random() < self.mixner
+            mixed = rng.random() < self.mixner_probability
             near = self.near_.get(sentence.fingerprint())
             if mixed and near:
                 some.append(self.templates_[near[rng.randrange(len(near))].fingerprint()])
-            work.append((i, some, self._as_text(_masked(some, rng, self.hidden)), rng.getrandbits(32)))
+            work.append((i, some, self._as_text(_masked(some, rng, self.mask_ratio)), rng.getrandbits(32)))
         if self.tuned_ is None or not work:
             return results
         decoding = Decoding(
             1,
-            self.decoding,
+            DECODING[self.decoding],
             self.num_beams or 1,
             top_k=self.top_k,
             temperature=float(self.temperature),

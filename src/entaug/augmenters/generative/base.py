@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import ClassVar
 
 from entaug.alignment import CorpusTokenizer, detokenize
-from entaug.augmenters.base import Rejection, RunStatistics
+from entaug.augmenters.contracts import Rejection, RunStatistics
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Generator
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
-from entaug.errors import ParameterError
+from entaug.params import PositiveFloat, PositiveInt, PositiveShare
 from entaug.spacing import infer_spaces
 
 __all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
 
 ALIKE = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
-UNFINISHED = Rejection("no text that came to an end within the limits of the model and of longest")
+UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
 
+DECODING = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `Decoding.how`
 _MANY = 0.5  # share of what was written that is copies, from which on a user is told
 
 
@@ -40,30 +39,15 @@ class GenerativeAugmenter(TrainableAugmenter):
     """
 
     generator: Generator | str | None = None
-    max_new_tokens: int = 128
-    temperature: float = 0.8
+    max_new_tokens: PositiveInt = 128
+    temperature: PositiveFloat = 0.8
     constrained: bool | None = None
-    max_similarity: float = 0.95
-
-    _window: ClassVar[int] = 64
-
-    def _check(self) -> None:
-        super()._check()
-        if type(self.max_new_tokens) is not int or self.max_new_tokens < 1:
-            raise ParameterError(f"longest must be a whole number of at least 1, not {self.max_new_tokens!r}")
-        if not (isinstance(self.max_similarity, int | float) and 0 < self.max_similarity <= 1):
-            raise ParameterError(f"alike must be a share above 0, at most 1, not {self.max_similarity!r}")
-        if not isinstance(self.constrained, bool):
-            raise ParameterError(f"insist must be true or false, not {self.constrained!r}")
-        if not (isinstance(self.temperature, int | float) and self.temperature > 0):
-            raise ParameterError(f"temperature must be a number above 0, not {self.temperature!r}")
-
-    def _load(self) -> None:
-        self.generator_: Generator = resolve("generator", self.generator)
+    max_similarity: PositiveShare = 0.95
+    generator_: Generator = field(init=False, repr=False)
 
     def advice(self, tally: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""
-        written = tally.made + tally.rejected.total()
+        written = tally.accepted + tally.rejected.total()
         copied = tally.rejected[COPIED.reason]
         if written and copied > _MANY * written:
             told = f"{copied} of {written} texts were sentences of the corpus again"

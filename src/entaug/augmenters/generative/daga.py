@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import COPIED, UNFINISHED, GenerativeAugmenter, Words, rewritten
@@ -23,17 +23,16 @@ from entaug.augmenters.generative.linearization import (
 from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Decoding, Generator, TokenLM
-from entaug.backends.resolve import resolve
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.tags import canonical_scheme
+from entaug.params import Check, PositiveFloat, PositiveInt
+from entaug.tags import SCHEMES, canonical_scheme
 
 __all__ = ["DAGA", "MulDA"]
 
 _NO_MENTION = Rejection("no mention in it")
-_UNKNOWN = ("fill", "keep", "drop")
 _HAS_UNKNOWN = Rejection("a word that the model does not know")
-_UNLISTED = ("drop", "keep")
+TagScheme = Annotated[str, Check(lambda name: bool(canonical_scheme(name)), f"one of {', '.join(SCHEMES)}")]
 
 UNK, NUM = "<unk>", "<num>"
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
@@ -95,12 +94,12 @@ class DAGA(TrainableAugmenter):
     A new sentence comes from the model alone, not from the sentence whose place in the output it takes.
 
     Args:
-        unknown: what becomes of placeholders: ``"fill"`` each with a word that it stood for under the same tag;
+        unknown_tokens: what becomes of placeholders: ``"fill"`` each with a word that it stood for under the same tag;
             ``"keep"`` them as they are, as the paper does; ``"drop"`` the sentence.
         tag_scheme: of the tags, see `entaug.tags`.
         temperature: above 1 for more variety, below for less.
         max_new_tokens: how many tokens a sentence may have.
-        unlisted: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
+        unlisted_mentions: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
         token_lm: a `TokenLM`, or the name of one.
 
     Example:
@@ -109,20 +108,21 @@ class DAGA(TrainableAugmenter):
         ...     Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),
         ... ]
-        >>> method = DAGA(token_lm=FakeTokenLM(), unknown="keep", unlisted="keep", max_attempts=20).fit(gold)
+        >>> method = DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep", unlisted_mentions="keep", max_attempts=20).fit(gold)
         >>> all(len(s.mentions) == 1 for s in method.augment(gold))
         True
     """
 
-    unknown: str = "fill"
-    tag_scheme: str = "IOB2"
-    temperature: float = 1.0
-    max_new_tokens: int = 128
-    unlisted: str = "drop"
+    unknown_tokens: Literal["fill", "keep", "drop"] = "fill"
+    tag_scheme: TagScheme = "IOB2"
+    temperature: PositiveFloat = 1.0
+    max_new_tokens: PositiveInt = 128
+    unlisted_mentions: Literal["drop", "keep"] = "drop"
     token_lm: TokenLM | str = "lstm"  # noqa: S105
-    epochs: int | None = 40
-    batch_size: int | None = 16
-    max_attempts: int = 10
+    epochs: PositiveInt | None = 40
+    batch_size: PositiveInt | None = 16
+    max_attempts: PositiveInt = 10
+    token_lm_: TokenLM = field(init=False, repr=False)
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="daga",
@@ -139,21 +139,9 @@ class DAGA(TrainableAugmenter):
         cost="learning a small language model (minutes for some hundred sentences), then thousandths of a second",
     )
 
-    def _check(self) -> None:
-        super()._check()
-        for name, known in (("unknown", _UNKNOWN), ("unlisted", _UNLISTED)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        _check_sampling(self)
-        canonical_scheme(self.tag_scheme)
-
-    def _load(self) -> None:
-        self.token_lm_: TokenLM = resolve("token_lm", self.token_lm)
-
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         everything = _distinct(corpus)
-        self._judge = _Judge(everything, self.unlisted)
+        self._judge = _Judge(everything, self.unlisted_mentions)
         gold = _plain(everything, self.tag_scheme)
         self.left_out_ = len(everything) - len(gold)
         counts = Counter(token for s in gold for token in s.tokens)
@@ -185,9 +173,9 @@ class DAGA(TrainableAugmenter):
         if token not in self._once:
             return token
         end = token[-2:].lower()
-        return f"{UNK}{'^' if token[:1].isupper() else ''}{end if end in self._ends and self.unknown == 'fill' else ''}"
+        return f"{UNK}{'^' if token[:1].isupper() else ''}{end if end in self._ends and self.unknown_tokens == 'fill' else ''}"
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         if self.learned_ is None:
             return [NO_CANDIDATE] * len(asked)
         seeds = [one.rng.getrandbits(32) for one in asked]
@@ -210,11 +198,11 @@ class DAGA(TrainableAugmenter):
 
     def _filled(self, token: str, tag: str, rng: Random) -> str | None:
         """A word for a placeholder; None where there is none."""
-        if not (token == NUM or token.startswith(UNK)) or self.unknown == "keep":
+        if not (token == NUM or token.startswith(UNK)) or self.unknown_tokens == "keep":
             return token
         # Under a tag that it never had in the corpus it is a word of that tag at least.
         words = self._fills.get((token, tag)) or [w for (_, of), some in self._fills.items() if of == tag for w in some]
-        return words[rng.randrange(len(words))] if words and self.unknown == "fill" else None
+        return words[rng.randrange(len(words))] if words and self.unknown_tokens == "fill" else None
 
 
 @dataclass(kw_only=True, eq=False)
@@ -231,23 +219,23 @@ class MulDA(GenerativeAugmenter):
     Args:
         language: what sentences are in that do not say it.
         top_k: how many sub-words a draw is among.
-        unlisted: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
+        unlisted_mentions: ``"drop"`` or ``"keep"`` what holds a mention of the corpus without a label.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: mBART-50-large. It settles `generator`,
             `epochs`, `batch` and `insist` unless they are given.
 
     Example:
         >>> from entaug.backends.fakes import FakeGenerator
         >>> gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
-        >>> method = MulDA(generator=FakeGenerator(["<B-PER> Bo", "runs"]), unlisted="keep").fit(gold)
+        >>> method = MulDA(generator=FakeGenerator(["<B-PER> Bo", "runs"]), unlisted_mentions="keep").fit(gold)
         >>> method.tuned_.learned[0]
         ('en', '<B-PER> Ada sings')
     """
 
     language: str = "en"
-    top_k: int = 50
-    unlisted: str = "drop"
-    temperature: float = 1.0
-    preset: str = "starter"
+    top_k: PositiveInt = 50
+    unlisted_mentions: Literal["drop", "keep"] = "drop"
+    temperature: PositiveFloat = 1.0
+    preset: Literal["starter", "paper"] = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "constrained": False},
@@ -270,16 +258,12 @@ class MulDA(GenerativeAugmenter):
     )
 
     def _check(self) -> None:
-        super()._check()
-        if self.unlisted not in _UNLISTED:
-            raise ParameterError(f"unlisted must be one of {', '.join(_UNLISTED)}, not {self.unlisted!r}")
         if self.constrained:
-            raise ParameterError("mulda has nothing to insist on", remedy="leave constrained out")
-        _check_sampling(self)
+            raise ParameterError("mulda has no phrases to constrain texts to", remedy="leave constrained out")
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         everything = _distinct(corpus, self._language)
-        self._judge = _Judge(everything, self.unlisted)
+        self._judge = _Judge(everything, self.unlisted_mentions)
         gold = _plain(everything)
         self.left_out_ = len(everything) - len(gold)
         labels = {m.label for s in gold for m in s.mentions}
@@ -296,7 +280,7 @@ class MulDA(GenerativeAugmenter):
     def _language(self, sentence: Sentence) -> str:
         return str(sentence.meta.get("language") or self.language)
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         if self.tuned_ is None:
             return [NO_CANDIDATE] * len(asked)
         inputs = [self._language(one.sentence) for one in asked]
@@ -321,10 +305,3 @@ class MulDA(GenerativeAugmenter):
 
 
 _USUAL = 5  # words seen once that must share their last letters for these to count
-
-
-def _check_sampling(method: DAGA | MulDA) -> None:
-    if not (isinstance(method.temperature, int | float) and method.temperature > 0):
-        raise ParameterError(f"temperature must be a number above 0, not {method.temperature!r}")
-    if type(method.max_new_tokens) is not int or method.max_new_tokens < 1:
-        raise ParameterError(f"longest must be a whole number of at least 1, not {method.max_new_tokens!r}")

@@ -6,22 +6,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
-from entaug.augmenters.generative.base import ALIKE, COPIED, UNFINISHED, GenerativeAugmenter, Words, likeness, rewritten
+from entaug.augmenters.generative.base import (
+    ALIKE,
+    COPIED,
+    DECODING,
+    UNFINISHED,
+    GenerativeAugmenter,
+    Words,
+    likeness,
+    rewritten,
+)
 from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
 from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Sentence
-from entaug.errors import ParameterError
+from entaug.params import NonNegativeFloat, PositiveInt
 
 __all__ = ["EnTDA", "listed"]
 
-OPERATIONS = ("all", "add", "delete", "replace", "swap", "none")
-_DECODING = ("diverse", "beams", "sample")
 _SIBLING = Rejection("too much like another text from its list")
-_UNLISTED = ("drop", "label", "keep")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -39,12 +45,12 @@ class EnTDA(GenerativeAugmenter):
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each, one after the other;
             or ``"none"``. An operation that would leave no mention, or has nothing to work on, is passed over.
-        decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse"``, the paper's beam search that
-            punishes ranks; ``"beams"``, without that.
+        decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse_beam_search"``, the paper's beam search that
+            punishes ranks; ``"beam_search"``, without that.
         num_beams: texts for a list.
         diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
         top_k: for sampling, how many tokens a draw is among.
-        unlisted: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
+        unlisted_mentions: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
             corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
             settles `generator`, `epochs`, `batch`, `decoding` and `insist` unless they are given.
@@ -61,13 +67,13 @@ class EnTDA(GenerativeAugmenter):
         [('PER : Bo sleeps', 1)]
     """
 
-    operation: str = "all"
-    decoding: str | None = None
-    num_beams: int = 3
-    diversity_penalty: float = 10.0
-    top_k: int = 20
-    unlisted: str = "drop"
-    preset: str = "starter"
+    operation: Literal["all", "add", "delete", "replace", "swap", "none"] = "all"
+    decoding: Literal["diverse_beam_search", "beam_search", "sample"] | None = None
+    num_beams: PositiveInt = 3
+    diversity_penalty: NonNegativeFloat = 10.0
+    top_k: PositiveInt = 20
+    unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
+    preset: Literal["starter", "paper"] = "starter"
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "decoding": "sample", "constrained": True},
@@ -75,7 +81,7 @@ class EnTDA(GenerativeAugmenter):
             "generator": "google-t5/t5-base",
             "epochs": 3,
             "batch_size": 5,
-            "decoding": "diverse",
+            "decoding": "diverse_beam_search",
             "constrained": False,
         },
     }
@@ -92,27 +98,14 @@ class EnTDA(GenerativeAugmenter):
         cost="fine-tuning a generator (minutes for a hundred sentences on a CPU), then a second or two a sentence",
     )
 
-    def _check(self) -> None:
-        super()._check()
-        for name, known in (("operation", OPERATIONS), ("decoding", _DECODING), ("unlisted", _UNLISTED)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name} must be one of {', '.join(known)}, not {value!r}")
-        for name in ("num_beams", "top_k"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if not (isinstance(self.diversity_penalty, int | float) and self.diversity_penalty >= 0):
-            raise ParameterError(f"penalty must be a number of at least 0, not {self.diversity_penalty!r}")
-
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the order of a file changes nothing
         of_each = [nests(sentence) for sentence in gold]
         self.pools_ = _pools(nest for found in of_each for nest in found)
-        self.known_ = Surfaces(gold) if self.unlisted != "keep" else None
-        self._unwanted = self.known_.texts() if self.known_ and self.unlisted == "drop" else []
+        self.known_ = Surfaces(gold) if self.unlisted_mentions != "keep" else None
+        self._unwanted = self.known_.texts() if self.known_ and self.unlisted_mentions == "drop" else []
         self.words_ = Words(gold, [part for found in of_each for nest in found for part in nest.fragments])
         pairs = [(listed(found), _text(s)) for s, found in zip(gold, of_each, strict=True) if found]
         pairs = list(dict.fromkeys(pairs))
@@ -120,7 +113,7 @@ class EnTDA(GenerativeAugmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         groups: list[list[Request]] = []
         for one in asked:
             last = groups[-1][-1] if groups else None
@@ -137,7 +130,7 @@ class EnTDA(GenerativeAugmenter):
         work = [i for i, found in enumerate(lists) if found]
         decoding = Decoding(
             texts=self.num_beams,
-            how=self.decoding or "sample",
+            how=DECODING[self.decoding or "sample"],
             num_beams=self.num_beams,
             diversity_penalty=float(self.diversity_penalty),
             top_k=self.top_k,
@@ -184,7 +177,7 @@ class EnTDA(GenerativeAugmenter):
             return UNFINISHED
         if self.words_.holds(tokens):
             return COPIED
-        mentions = mark(tokens, found, self.known_, label=self.unlisted == "label")
+        mentions = mark(tokens, found, self.known_, label=self.unlisted_mentions == "label")
         if isinstance(mentions, str):
             return Rejection(mentions)
         if likeness(source.tokens, tokens) >= self.max_similarity:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.linearization import as_text, label_token, label_tokens, wrapped
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
+from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.rng import Streams
-from entaug.stopwords import stop_words
+from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["MaskedEntityLM"]
 
@@ -36,11 +36,11 @@ class MaskedEntityLM(TrainableAugmenter):
     (The paper hides sub-words; here it is words, because the sub-words put there rarely make one.)
 
     Args:
-        p: the mean share of the words of a mention that is hidden; at least one of a sentence is.
-        spread: by how many words more or fewer, as a standard deviation.
-        rate_hidden: for learning, the probability of each word of a mention to be hidden.
-        best: the rank from which on candidates are taken; the paper leaves the likeliest out.
-        worst: the rank up to which they are.
+        mask_ratio: the mean share of the words of a mention that is hidden; at least one of a sentence is.
+        mask_std: by how many words more or fewer, as a standard deviation.
+        train_mask_ratio: for learning, the probability of each word of a mention to be hidden.
+        min_rank: the rank from which on candidates are taken; the paper leaves the likeliest out.
+        max_rank: the rank up to which they are.
         stop_words: a language code; its stop words only come in for stop words (a path to a word list works too; none
             for all).
         masked_lm: a `TunableMaskedLM`, or the name of one.
@@ -51,19 +51,20 @@ class MaskedEntityLM(TrainableAugmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
-        >>> [new] = MaskedEntityLM(p=1.0, spread=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"])).fit(gold).augment(gold)
+        >>> [new] = MaskedEntityLM(mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"])).fit(gold).augment(gold)
         >>> new.tokens[1:3], new.iob()
         (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
     """
 
-    p: float = 0.5
-    spread: float = 1.0
-    rate_hidden: float = 0.7
-    best: int = 2
-    worst: int = 5
-    stop_words: str | None = "en"
+    mask_ratio: Probability = 0.5
+    mask_std: NonNegativeFloat = 1.0
+    train_mask_ratio: PositiveShare = 0.7
+    min_rank: PositiveInt = 2
+    max_rank: PositiveInt = 5
+    stop_words: StopWords | None = "en"
     masked_lm: MaskedLM | str | None = None
-    preset: str = "starter"
+    preset: Literal["starter", "paper"] = "starter"
+    masked_lm_: MaskedLM = field(init=False, repr=False)
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
         "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch_size": 8},
@@ -86,23 +87,11 @@ class MaskedEntityLM(TrainableAugmenter):
     )
 
     def _check(self) -> None:
-        super()._check()
-        for name in ("spread", "rate_hidden"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-                raise ParameterError(f"{name} must be a number of at least 0, not {value!r}")
-        if not 0 < self.rate_hidden <= 1:
-            raise ParameterError(f"rate_hidden must be a probability above 0, not {self.rate_hidden!r}")
-        for name in ("best", "worst"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        self._stop = frozenset(stop_words(self.stop_words))
-        if self.best > self.worst:
-            raise ParameterError(f"best must not be above worst, as {self.best} is above {self.worst}")
+        if self.min_rank > self.max_rank:
+            raise ParameterError(f"min_rank must not be above max_rank, as {self.min_rank} is above {self.max_rank}")
 
     def _load(self) -> None:
-        self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
+        super()._load()
         if not isinstance(self.masked_lm_, TunableMaskedLM):
             raise ParameterError(
                 f"the masked language model {self.masked_lm_.name} cannot learn", remedy="use mpnet-mlm"
@@ -122,13 +111,13 @@ class MaskedEntityLM(TrainableAugmenter):
 
         model = self.masked_lm_
         assert isinstance(model, TunableMaskedLM)
-        told = ([s.fingerprint() for s in gold], self.rate_hidden)
+        told = ([s.fingerprint() for s in gold], self.train_mask_ratio)
         self.learned_: MaskedLM = self._taught(model, texts, told, self.markers_) if gold else model
 
     def _blanked(self, sentence: Sentence, rng: Random) -> Blanked:
         """A linearised sentence with some words of mentions hidden, one at least."""
         inside = [i for i, free in enumerate(sentence.outside_mask()) if not free]
-        hidden = {i for i in inside if rng.random() < self.rate_hidden} or {rng.choice(inside)}
+        hidden = {i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)}
         stretches: list[tuple[str, bool]] = []
         shown: list[str] = []
         for i, parts in enumerate(wrapped(sentence)):
@@ -145,12 +134,12 @@ class MaskedEntityLM(TrainableAugmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         known = [all(label_token(f"B-{m.label}") in self.markers_ for m in one.sentence.mentions) for one in asked]
         places = [self._places(one.sentence, one.rng) if has else [] for one, has in zip(asked, known, strict=True)]
         work = [i for i, some in enumerate(places) if some]
         texts = [self._gapped(asked[i].sentence, places[i]) for i in work]
-        answers = self.learned_.fill(texts, self.worst + 1)
+        answers = self.learned_.fill(texts, self.max_rank + 1)
         results: list[Sentence | Rejection] = [NO_CANDIDATE if has else NOT_SEEN for has in known]
         for i, offered in zip(work, answers, strict=True):
             results[i] = self._filled(asked[i].sentence, places[i], offered, asked[i].rng)
@@ -161,7 +150,7 @@ class MaskedEntityLM(TrainableAugmenter):
         chosen: list[int] = []
         able = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
         for words in able:
-            count = min(len(words), max(0, round(rng.gauss(self.p * len(words), self.spread))))
+            count = min(len(words), max(0, round(rng.gauss(self.mask_ratio * len(words), self.mask_std))))
             chosen += rng.sample(words, count)
         if not chosen and (some := [i for words in able for i in words]):
             chosen = [some[rng.randrange(len(some))]]
@@ -191,8 +180,8 @@ class MaskedEntityLM(TrainableAugmenter):
             old = sentence.tokens[place]
             # What stands there or beside it already is nothing new, and a word like "of" is rarely a name.
             barred = {token.lower() for token in tokens[max(0, place - 1) : place + 2]}
-            barred |= set() if old.lower() in self._stop else self._stop
-            words = [word for word, _ in candidates[self.best - 1 : self.worst] if word.lower() not in barred]
+            barred |= set() if old.lower() in stop_words(self.stop_words) else stop_words(self.stop_words)
+            words = [word for word, _ in candidates[self.min_rank - 1 : self.max_rank] if word.lower() not in barred]
             if words:
                 tokens[place] = words[rng.randrange(len(words))]
                 edits.append(Edit(place, place + 1, tuple(cased_like([tokens[place]], old))))

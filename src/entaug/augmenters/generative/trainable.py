@@ -7,17 +7,21 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Interval
 
 from entaug.augmenters.base import Augmenter
 from entaug.backends.config import TrainingConfig
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import InputError, OutputError
+from entaug.params import PositiveInt
 
 __all__ = ["TrainableAugmenter"]
 
 _KEY = "key.txt"
 
 Model = TypeVar("Model", bound=Any)
+LearningRate = Annotated[float, Interval(gt=0, lt=1)]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,21 +36,11 @@ class TrainableAugmenter(Augmenter):
             a learning that was interrupted goes on; none to learn each time.
     """
 
-    epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
+    epochs: PositiveInt | None = None
+    batch_size: PositiveInt | None = None
+    learning_rate: LearningRate | None = None
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
-    max_attempts: int = 4
-
-    def _check(self) -> None:
-        for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        if self.learning_rate is not None and not (
-            isinstance(self.learning_rate, int | float) and 0 < self.learning_rate < 1
-        ):
-            raise ParameterError(f"rate must be a number between 0 and 1, not {self.learning_rate!r}")
+    max_attempts: PositiveInt = 4
 
     def _taught(self, model: Model, data: Any, told: object, markers: Mapping[str, str] | None = None) -> Model:
         """A model when it has learned.

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_whole
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
-from entaug.errors import ParameterError
-from entaug.scoring.candidate_selection import CandidateSet, count_words, decide, select_best_left_to_right
+from entaug.params import PositiveInt, Subset
+from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
+from entaug.scoring.texts import count_words
 
 __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
-_SCORERS = ("causal", "masked")
 
 _NO_PHRASE = Rejection("no phrase with a mention that another one could stand for", final=True)
 _TOGETHER = 2048  # candidates that are scored at a time
@@ -45,23 +44,23 @@ class ConstituencyReplacement(Augmenter):
     place whole. No two of them overlap. What stands there already is no choice.
 
     The paper finds that noun phrases lose coherence and that verb and prepositional phrases do best, and would like a
-    language model to take part: `rescore` does that.
+    language model to take part: `scorer` does that.
 
     Args:
-        n: how many phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
+        num_replacements: how many phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
         categories: of which categories, joined by ``+``: of NP, VP, PP, ADJP, ADVP.
-        whole: whether a phrase may be all of the words of its sentence (nothing but punctuation around it), on either
+        allow_whole_sentence: whether a phrase may be all of the words of its sentence (nothing but punctuation around it), on either
             side; then a sentence may become another one of the corpus.
-        rescore: ``"causal"`` or ``"masked"``: of so many candidates as `m` says, the one that this kind of language
-            model finds likeliest per word is kept; none by default, as in the paper.
-        m: how many candidates are drawn for that.
-        labelled: whether only phrases that hold a mention come in; the paper asks that of those that go alone.
-        tidy: whether a word that comes to the beginning of a sentence, or leaves it, changes to the case usual there;
+        scorer: ``"causal"`` or ``"masked"``: of `num_candidates` candidates keep the one that this kind of language
+            model finds likeliest per word; none to draw a single one, as in the paper.
+        num_candidates: how many candidates are drawn for the scorer.
+        require_mention: whether only phrases that hold a mention come in; the paper asks that of those that go alone.
+        normalize_boundaries: whether a word that comes to the beginning of a sentence, or leaves it, changes to the case usual there;
             and phrases that a parser lets begin or end between brackets stay where they are.
         constituency_parser: a `ConstituencyParser`, or the name of one: ``"projected"``, ``"link-grammar"``,
             ``"stanza:en"`` (the paper's).
-        causal_lm: a `CausalLM`, or the name of one; used with ``rescore="causal"``.
-        masked_lm: a `MaskedLM`, or the name of one; used with ``rescore="masked"``.
+        causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
+        masked_lm: a `MaskedLM`, or the name of one; used with ``scorer="masked"``.
 
     Example:
         >>> from entaug import Mention
@@ -70,21 +69,24 @@ class ConstituencyReplacement(Augmenter):
         ...     Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),
         ... ]
-        >>> method = ConstituencyReplacement(n=1, constituency_parser=FakeConstituencyParser()).fit(gold)
+        >>> method = ConstituencyReplacement(num_replacements=1, constituency_parser=FakeConstituencyParser()).fit(gold)
         >>> [(" ".join(s.tokens), s.iob()) for s in method.augment(gold)]
         [('Rome sings well', ['B-LOC', 'O', 'O']), ('Ada burns', ['B-PER', 'O'])]
     """
 
-    n: int = 1
-    categories: str = "NP+VP+PP+ADJP+ADVP"
-    whole: bool = False
-    rescore: str | None = None
-    m: int = 5
-    labelled: bool = False
-    tidy: bool = True
+    num_replacements: PositiveInt = 1
+    categories: Annotated[str, Subset(CATEGORIES)] = "NP+VP+PP+ADJP+ADVP"
+    allow_whole_sentence: bool = False
+    scorer: Literal["causal", "masked"] | None = None
+    num_candidates: PositiveInt = 5
+    require_mention: bool = False
+    normalize_boundaries: bool = True
     constituency_parser: ConstituencyParser | str = "projected"
     causal_lm: CausalLM | str = "smollm2"
     masked_lm: MaskedLM | str = "mpnet-mlm"
+    constituency_parser_: ConstituencyParser = field(init=False, repr=False)
+    causal_lm_: CausalLM = field(init=False, repr=False)
+    masked_lm_: MaskedLM = field(init=False, repr=False)
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",
@@ -96,31 +98,11 @@ class ConstituencyReplacement(Augmenter):
         needs_mentions=True,
         needs=("constituency_parser",),
         may_need=("causal_lm", "masked_lm"),
-        cost="parsing the corpus once; with rescore a pass of a language model a candidate",
+        cost="parsing the corpus once; with a scorer a pass of a language model a candidate",
     )
 
-    def _check(self) -> None:
-        for name in ("n", "m"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}")
-        wanted = self.categories.split("+") if isinstance(self.categories, str) else []
-        unknown = [one for one in wanted if one not in CATEGORIES]
-        if unknown or not wanted:
-            told = f"not {(unknown or [self.categories])[0]!r}"
-            raise ParameterError(f"categories must be some of {'+'.join(CATEGORIES)}, {told}")
-        if self.rescore is not None and self.rescore not in _SCORERS:
-            raise ParameterError(f"rescore must be one of {', '.join(_SCORERS)}, or none, not {self.rescore!r}")
-        for name in ("whole", "labelled", "tidy"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, not {getattr(self, name)!r}")
-
-    def _load(self) -> None:
-        self.constituency_parser_: ConstituencyParser = resolve("constituency_parser", self.constituency_parser)
-        if self.rescore == "causal":
-            self.causal_lm_: CausalLM = resolve("causal_lm", self.causal_lm)
-        elif self.rescore == "masked":
-            self.masked_lm_: MaskedLM = resolve("masked_lm", self.masked_lm)
+    def _uses_backend(self, kind: str) -> bool:
+        return kind == "constituency_parser" or kind == f"{self.scorer}_lm"
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
@@ -133,7 +115,7 @@ class ConstituencyReplacement(Augmenter):
         self.pool_: dict[str, list[_Phrase]] = defaultdict(list)
         for number, found in enumerate(self._phrases(self.gold_)):
             for span, categories in found.items():
-                if self.labelled and not _is_labelled(self.gold_[number], span):
+                if self.require_mention and not _is_labelled(self.gold_[number], span):
                     continue
                 for category in categories:
                     self.pool_[category].append(_Phrase(number, span))
@@ -150,8 +132,8 @@ class ConstituencyReplacement(Augmenter):
                 span = (one.start, one.end)
                 if one.category not in wanted or not holds_whole(sentence, span):
                     continue
-                if (not self.whole and _is_all(sentence, span)) or (
-                    self.tidy and not closes(sentence.tokens[slice(*span)])
+                if (not self.allow_whole_sentence and _is_all(sentence, span)) or (
+                    self.normalize_boundaries and not closes(sentence.tokens[slice(*span)])
                 ):
                     continue
                 # A phrase of one part has the same range as that part; the outer one comes first.
@@ -167,13 +149,13 @@ class ConstituencyReplacement(Augmenter):
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         of_each = dict(zip(range(len(asked)), self._phrases([one.sentence for one in asked]), strict=True))
         drawn: list[list[Sentence]] = []
         for i, one in enumerate(asked):
-            count = self.m if self.rescore else 1
+            count = self.num_candidates if self.scorer else 1
             drawn.append(self._candidates(one.sentence, of_each[i], one.rng, count))
-        chosen = self._chosen(drawn) if self.rescore else [some[0] if some else None for some in drawn]
+        chosen = self._chosen(drawn) if self.scorer else [some[0] if some else None for some in drawn]
         return [_NO_PHRASE if one is None else one for one in chosen]
 
     def _candidates(self, sentence: Sentence, phrases: _Phrases, rng: Random, count: int) -> list[Sentence]:
@@ -205,9 +187,11 @@ class ConstituencyReplacement(Augmenter):
             if donor is None:
                 continue
             gives = self.gold_[donor.sentence]
-            edits.append(graft(sentence, gives, target, donor.span, self._casing.words if self.tidy else None))
+            edits.append(
+                graft(sentence, gives, target, donor.span, self._casing.words if self.normalize_boundaries else None)
+            )
             told.append({"category": category, "out": list(target), "from": gives.key, "into": list(donor.span)})
-            if len(edits) == self.n:
+            if len(edits) == self.num_replacements:
                 break
         if not edits:
             return None
@@ -244,8 +228,8 @@ class ConstituencyReplacement(Augmenter):
                     )
                     for j in part
                 ]
-                if self.rescore == "masked":
-                    verdicts = decide(contests, 1, self.masked_lm_)
+                if self.scorer == "masked":
+                    verdicts = select_best(contests, 1, self.masked_lm_)
                 else:
                     verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):

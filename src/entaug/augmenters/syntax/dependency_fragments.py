@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, groupby, permutations
 from math import factorial
 from random import Random
@@ -13,9 +13,9 @@ from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import closes
 from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 from entaug.backends.protocols import DependencyParser, Parse
-from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence, Span
-from entaug.errors import EditError, ParameterError
+from entaug.errors import EditError
+from entaug.params import PositiveInt
 from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
@@ -76,11 +76,7 @@ class _ByTree(Augmenter):
     """What both share: every way to do it is known beforehand, and copies take one each in an order of their own."""
 
     dependency_parser: DependencyParser | str = "en_core_web_sm"
-
-    _window: ClassVar[int] = 64
-
-    def _load(self) -> None:
-        self.dependency_parser_: DependencyParser = resolve("dependency_parser", self.dependency_parser)
+    dependency_parser_: DependencyParser = field(init=False, repr=False)
 
     def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
         raise NotImplementedError
@@ -89,7 +85,7 @@ class _ByTree(Augmenter):
         """A random stream of a sentence, the same for all its copies."""
         return Streams(self.seed, f"{self.info.name} ways").stream(sentence.key, number)
 
-    def _rewrite_many(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         parses = self.dependency_parser_.parse([one.sentence.tokens for one in asked])
         return [self._one(one, parse) for one, parse in zip(asked, parses, strict=True)]
 
@@ -115,7 +111,7 @@ class Crop(_ByTree):
     A mention is kept or dropped whole; a choice that would cut one is none.
 
     Args:
-        roles: how many subjects, objects and complements to keep at least.
+        min_roles: the minimum number of subjects, objects and complements to keep.
         dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format.
 
     Example:
@@ -127,7 +123,7 @@ class Crop(_ByTree):
         ['Ada sings .', 'sings songs .']
     """
 
-    roles: int = 1
+    min_roles: PositiveInt = 1
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
@@ -140,10 +136,6 @@ class Crop(_ByTree):
         cost="parsing: hundreds of sentences a second",
     )
 
-    def _check(self) -> None:
-        if type(self.roles) is not int or self.roles < 1:
-            raise ParameterError(f"roles must be a whole number of at least 1, not {self.roles!r}")
-
     def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
         n = len(sentence)
         last = {n - 1} if _POINTS.issuperset(sentence.tokens[-1]) else set()
@@ -154,7 +146,7 @@ class Crop(_ByTree):
                 yield made
 
     def _choices(self, sentence: Sentence, roles: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
-        counts = range(self.roles, len(roles) + 1)
+        counts = range(self.min_roles, len(roles) + 1)
         if len(roles) <= _MANY:
             return (some for count in counts for some in combinations(roles, count))
         rng = self._stream(sentence, 1)

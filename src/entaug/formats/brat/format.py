@@ -25,7 +25,7 @@ from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, OutputError
@@ -64,7 +64,7 @@ _NEW = float("inf")  # the line of what had none
 class BratDialect(Cutting):
     """How documents become sentences; see `entaug.formats.documents.Cutting`."""
 
-    split: str = "sentences"
+    split: Literal["none", "lines", "sentences"] = "sentences"
 
     def describe(self) -> str:
         """One line for people."""

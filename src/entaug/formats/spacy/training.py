@@ -1,7 +1,8 @@
 """The training files of spaCy 2 as sentences, and back: documents of paragraphs of sentences of tokens with BILUO tags.
 
-What is said of a document or a paragraph stays with its first sentence. Sentences of one document stand together again
-when they are written; an augmented sentence is a document of its own.
+Fields of a document or a paragraph stay with its first sentence. Sentences of one document are written as one document
+again; an augmented sentence is a document of its own. spaCy's own converter, `spacy.training.converters.json_to_docs`,
+makes one document of a paragraph, and loses ids and fields of sentences, so it is not used here.
 """
 
 from __future__ import annotations
@@ -15,75 +16,74 @@ from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import BEFORE, DOCUMENT
-from entaug.formats.spacy.documents import (
+from entaug.formats.spacy.words import (
     COLUMNS,
     Tokens,
+    WordMention,
     Words,
-    annotation_of,
-    columns_of,
-    spread,
+    create_sentence,
+    token_columns,
     tokens_of,
     words_of,
 )
-from entaug.tags import InvalidTag, decode_canonical
+from entaug.formats.token_records import pop_columns, pop_id, without
+from entaug.tags import InvalidTag, decode_canonical, encode_canonical
 
-__all__ = ["decoded", "from_training", "name_in", "to_training", "token_columns", "with_more"]
+__all__ = ["columns_of_words", "decode_tags", "read_document", "write_documents"]
 
 PARAGRAPH = "_paragraph"
-"""Field of a sentence that is one of several of a document: the id of that, and the number of its paragraph."""
+"""Field of a sentence that is one of several of a document: the id of the document, and the number of its paragraph."""
 _DERIVED = ("raw", "sentences", "entities")
 _REMEDY = "write it as spaCy does"
 
 
-# ------------------------------------------------------------------------------------- what docs have in common with it
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
-def name_in(fields: dict[str, Any]) -> str | None:
-    """The id among fields, taken out of them."""
-    name = fields.get("id")
-    if type(name) not in (str, int):
-        return None
-    del fields["id"]
-    return str(name)
+def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> dict[str, list[str]]:
+    """Read the annotation of words from their objects.
 
+    Args:
+        words: an object per word.
+        reading: counts columns whose values are of the wrong type, which are left out.
 
-def with_more(sentence: Sentence, more: Any) -> Sentence:
-    """A sentence with further columns, where these are some."""
-    if more is None:
-        return sentence
-    fine = type(more) is dict and all(
-        type(values) is list and len(values) == len(sentence) and all(type(one) is str for one in values)
-        for values in more.values()
-    )
-    if not fine:
-        return sentence.with_(meta={**sentence.meta, "columns": more})
-    return sentence.with_(columns={**sentence.columns, **{name: tuple(values) for name, values in more.items()}})
-
-
-def token_columns(tokens: Sequence[dict[str, Any]], reading: Reading) -> dict[str, list[str]]:
-    """What tokens say of themselves; "" where one does not."""
+    Returns:
+        A value per word, by column name; "" where an object has none.
+    """
     columns: dict[str, list[str]] = {}
-    said: set[str] = set().union(*tokens)
+    given: set[str] = set().union(*words)
     for name in COLUMNS[:6]:
-        if name not in said:
+        if name not in given:
             continue
-        values = [token.get(name) for token in tokens]
-        kinds = set(map(type, values))
-        if kinds == ({int} if name == "head" else {str}):
+        values = [word.get(name) for word in words]
+        types = set(map(type, values))
+        if types == ({int} if name == "head" else {str}):
             columns[name] = list(map(str, values))
-        elif kinds <= {str, type(None)} and name != "head":
-            columns[name] = ["" if value is None else value for value in values]
-        elif kinds != {type(None)}:
+        elif types <= {str, type(None)} and name != "head":
+            columns[name] = [value or "" for value in values]
+        elif types != {type(None)}:
             reading.notes[f"{name} of tokens that is not of its kind left out"] += 1
     if ("dep" in columns) != ("head" in columns):
-        columns = {name: values for name, values in columns.items() if name not in ("dep", "head")}
+        columns.pop("dep", None)
+        columns.pop("head", None)
     return columns
 
 
-def decoded(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
-    """The mentions of tags; of which is not known whether they are any are none."""
-    kinds = set(map(type, tags))
-    if not kinds <= {str, type(None)}:
+def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+    """Decode the tags of words.
+
+    Args:
+        tags: a tag per word; None or ``"-"`` where it is not known whether a word is in a mention, which is counted.
+        scheme: the scheme of the tags.
+        reading: how to read.
+
+    Returns:
+        The mentions by words.
+
+    Raises:
+        InputError: a tag is not a string, or breaks the scheme.
+    """
+    if not set(map(type, tags)) <= {str, type(None)}:
         raise InputError("a tag that is no string", remedy=_REMEDY)
     if None in tags or "-" in tags:
         tags = ["O" if tag is None or tag == "-" else tag for tag in tags]
@@ -95,168 +95,172 @@ def decoded(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention
         raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
 
 
-# --------------------------------------------------------------------------------------------------- paragraphs: read
+def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> Iterator[Sentence]:
+    """Read the sentences of a document.
 
+    Args:
+        record: the document.
+        scheme: the scheme of its tags.
+        reading: how to read.
 
-def from_training(record: Mapping[str, Any], scheme: str, reading: Reading) -> Iterator[Sentence]:
-    """The sentences of a document.
+    Yields:
+        The sentences.
 
     Raises:
-        InputError: it is none, or a tag may not stand where it does.
+        InputError: the document is faulty.
     """
-    name = record.get("id")
-    name = name if type(name) in (str, int) else None
-    paragraphs = []
-    for one in record["paragraphs"]:
-        if not isinstance(one["sentences"], list):
-            raise InputError("'sentences' of a paragraph is not a list", remedy=_REMEDY)
-        paragraphs.append((one, [_checked(sentence) for sentence in one["sentences"]]))
-    filled = [(one, sentences) for one, sentences in paragraphs if any(sentence["tokens"] for sentence in sentences)]
-    count = sum(bool(sentence["tokens"]) for _, sentences in filled for sentence in sentences)
-    number = 0
-    for p, (paragraph, sentences) in enumerate(filled):
+    name = record.get("id") if type(record.get("id")) in (str, int) else None
+    paragraphs = [(paragraph, list(_checked(paragraph["sentences"]))) for paragraph in record["paragraphs"]]
+    paragraphs = [(paragraph, sentences) for paragraph, sentences in paragraphs if any(s["tokens"] for s in sentences)]
+    count = sum(bool(sentence["tokens"]) for _, sentences in paragraphs for sentence in sentences)
+    ids = _regular_ids(name, count)
+    of_document = without(record, ("id", "paragraphs"))
+    for index, (paragraph, sentences) in enumerate(paragraphs):
         fields = {k: v for k, v in paragraph.items() if k not in _DERIVED and not (v == [] and k in ("cats", "links"))}
-        if not p:
-            fields = {key: value for key, value in record.items() if key not in ("id", "paragraphs")} | fields
-        for sentence, found in zip(sentences, _spaced(paragraph.get("raw"), sentences), strict=True):
-            if not found.tokens:
+        fields, of_document = of_document | fields, {}
+        for sentence, tokens in zip(sentences, _tokens(paragraph.get("raw"), sentences), strict=True):
+            if not tokens.tokens:
                 continue
-            number += 1
-            own = {k: v for k, v in sentence.items() if k not in ("tokens", "columns") and (k, v) != ("brackets", [])}
-            said = name_in(own)
+            words = sentence["tokens"]
+            own = {k: v for k, v in sentence.items() if k != "tokens" and (k, v) != ("brackets", [])}
+            id_, columns = pop_id(own), pop_columns(own, len(tokens.tokens))
             meta, fields = fields | own, {}
             if (cats := _cats(meta.get("cats"))) is not None:
                 meta["cats"] = cats
             if name is not None and (count > 1 or type(name) is int):
-                meta[PARAGRAPH] = [name, p]
-            if found.before:
-                meta[BEFORE] = found.before
-            if said is None and name is not None:
-                said = str(name) if count == 1 else f"{name}-{number}"
-            tags = [token.get("ner") for token in sentence["tokens"]]
-            mentions = [
-                Mention(m.label, ((found.counts[m.start], found.counts[m.end]),))
-                for m in decoded(tags, scheme, reading)
-                if found.counts[m.start] < found.counts[m.end]
-            ]
-            columns = columns_of(token_columns(sentence["tokens"], reading), found)
-            made = Sentence(found.tokens, mentions, said, meta, columns, found.spaces)
-            yield with_more(made, sentence.get("columns"))
+                meta[PARAGRAPH] = [name, index]
+            regular_id = next(ids)
+            id_ = regular_id if id_ is None else id_
+            tags = decode_tags([word.get("ner") for word in words], scheme, reading)
+            mentions = [WordMention(m.start, m.end, m.label, {}) for m in tags]
+            columns = token_columns(columns_of_words(words, reading), tokens) | columns
+            yield create_sentence(tokens, mentions, columns, meta, id_, reading)
 
 
 def _cats(listed: Any) -> dict[str, Any] | None:
-    """Categories as an object; None where these are none."""
-    if not isinstance(listed, list) or not listed:
+    """Categories as an object; None where a value is not a list of categories."""
+    if type(listed) is not list or not listed:
         return None
-    if not all(isinstance(one, dict) and one.keys() == {"label", "value"} for one in listed):
+    if not all(type(cat) is dict and cat.keys() == {"label", "value"} for cat in listed):
         return None
-    found = {one["label"]: one["value"] for one in listed if isinstance(one["label"], str)}
-    return found if len(found) == len(listed) else None
+    cats = {cat["label"]: cat["value"] for cat in listed if type(cat["label"]) is str}
+    return cats if len(cats) == len(listed) else None
 
 
-def _checked(sentence: Any) -> dict[str, Any]:
-    tokens = sentence.get("tokens") if isinstance(sentence, dict) else None
-    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
-        raise InputError("a sentence without a list 'tokens' of objects", remedy=_REMEDY)
-    words = [token.get("orth") for token in tokens]
-    if not (set(map(type, words)) <= {str} and all(words)):
-        odd = next(token for token, word in zip(tokens, words, strict=True) if type(word) is not str or not word)
-        raise InputError(f"a token without a string 'orth': {odd!r:.60}", remedy=_REMEDY)
-    assert isinstance(sentence, dict)
-    return sentence
-
-
-def _spaced(raw: Any, sentences: Sequence[dict[str, Any]]) -> Iterator[Tokens]:
-    """The tokens of each sentence of a paragraph with the white space after them."""
-    said = all(isinstance(token.get("space"), str) for sentence in sentences for token in sentence["tokens"])
-    words = [token["orth"] for sentence in sentences for token in sentence["tokens"]]
-    whites = None
-    if not said and isinstance(raw, str):
-        before = raw[: len(raw) - len(raw.lstrip())] if words and not words[0].startswith(raw[:1]) else ""
-        whites = align_spaces(words, raw[len(before) :])
-    place = 0
+def _checked(sentences: Any) -> Iterator[dict[str, Any]]:
+    """The sentences of a paragraph, each with a list of words."""
+    if type(sentences) is not list:
+        raise InputError("'sentences' of a paragraph is not a list", remedy=_REMEDY)
     for sentence in sentences:
-        own = [token["orth"] for token in sentence["tokens"]]
-        if said:
-            yield tokens_of(own, [bool(token["space"]) for token in sentence["tokens"]])
+        words = sentence.get("tokens") if type(sentence) is dict else None
+        if type(words) is not list or not all(type(word) is dict for word in words):
+            raise InputError("a sentence without a list 'tokens' of objects", remedy=_REMEDY)
+        for word in words:
+            if type(word.get("orth")) is not str or not word["orth"]:
+                raise InputError(f"a token without a string 'orth': {word!r:.60}", remedy=_REMEDY)
+        yield sentence
+
+
+def _tokens(raw: Any, sentences: Sequence[Mapping[str, Any]]) -> Iterator[Tokens]:
+    """The tokens of each sentence of a paragraph; where they do not say so, its text tells the white space."""
+    words = [word["orth"] for sentence in sentences for word in sentence["tokens"]]
+    has_flags = all(type(word.get("space")) is str for sentence in sentences for word in sentence["tokens"])
+    spaces, before = None, ""
+    if not has_flags and type(raw) is str:
+        if words and not words[0].startswith(raw[:1]):
+            before = raw[: len(raw) - len(raw.lstrip())]
+        spaces = align_spaces(words, raw[len(before) :])
+    position = 0
+    for sentence in sentences:
+        own = [word["orth"] for word in sentence["tokens"]]
+        if has_flags:
+            yield tokens_of(own, [bool(word["space"]) for word in sentence["tokens"]])
+        elif spaces is None:
+            yield tokens_of(own, None)
         else:
-            found = tokens_of(own, None)
-            first = before if whites is not None and not place else ""
-            yield found._replace(spaces=None if whites is None else whites[place : place + len(own)], before=first)
-        place += len(own)
+            own_spaces = spaces[position : position + len(own)]
+            yield tokens_of(own, None)._replace(spaces=own_spaces, before="" if position else before)
+        position += len(own)
 
 
-def to_training(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str, Any]]:
-    """The documents of sentences."""
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def write_documents(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict[str, Any]]:
+    """Convert sentences to documents.
+
+    Args:
+        sentences: the sentences.
+        scheme: the scheme of the tags.
+
+    Yields:
+        The documents.
+    """
 
     def origin(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered
-        told = sentence.meta.get(PARAGRAPH)
-        fine = isinstance(told, list) and len(told) == 2 and "entaug" not in sentence.meta
-        return (True, type(told[0]).__name__, told[0]) if fine and isinstance(told, list) else (False, "", number)
+        match sentence.meta.get(PARAGRAPH):
+            case [name, _] if "entaug" not in sentence.meta:
+                return True, type(name).__name__, name
+        return False, "", number
 
-    for (kept, _, origin_name), group in groupby(enumerate(sentences), key=origin):
-        own = [sentence for _, sentence in group]
-        name = origin_name if kept else own[0].id
+    for (is_kept, _, name), group in groupby(enumerate(sentences), key=origin):
+        members = [sentence for _, sentence in group]
+        paragraphs = groupby(members, key=lambda sentence: sentence.meta[PARAGRAPH][1]) if is_kept else [(0, members)]
+        name = name if is_kept else members[0].id  # noqa: PLW2901
+        ids = _regular_ids(name, len(members))
         record: dict[str, Any] = {} if name is None else {"id": name}
-        record["paragraphs"] = []
-        number = 0
-        for _, members in groupby(own, key=lambda s: s.meta[PARAGRAPH][1] if kept else None):
-            raw: list[str] = []
-            made: list[dict[str, Any]] = []
-            paragraph: dict[str, Any] = {"raw": None, "sentences": made}
-            place = 0
-            for sentence in members:
-                number += 1
-                derived = None if name is None else str(name) if len(own) == 1 else f"{name}-{number}"
-                words = words_of(sentence)
-                said = {} if sentence.id is None or sentence.id == derived else {"id": sentence.id}
-                made.append({**said, "tokens": _tokens(sentence, words, place, scheme), "brackets": []})
-                place += len(words.words)
-                if words.flags is not None:
-                    raw += [word + " " * flag for word, flag in zip(words.words, words.flags, strict=True)]
-                rest = dict(annotation_of(sentence).rest)
-                if "sent_start" in annotation_of(sentence).native:
-                    rest["sent_start"] = list(sentence.columns["sent_start"])
-                if rest:
-                    made[-1]["columns"] = rest
-                into = made[-1] if len(made) > 1 else paragraph
-                for key, value in sentence.meta.items():
-                    if key == "cats":
-                        # Where they are none spaCy would fail on them, and does not look.
-                        fine = isinstance(value, dict) and len(made) == 1
-                        listed = [{"label": label, "value": score} for label, score in value.items()] if fine else value
-                        (paragraph if fine else made[-1])[key] = listed
-                    elif key == "brackets":
-                        made[-1][key] = value
-                    elif key not in (PARAGRAPH, BEFORE, DOCUMENT):
-                        into.setdefault(key, value)
-            if raw:
-                paragraph["raw"] = "".join(raw)
-            record["paragraphs"].append(paragraph)
+        record["paragraphs"] = [_paragraph(own, ids, scheme) for _, own in paragraphs]
         yield record
 
 
-def _tokens(sentence: Sentence, words: Words, place: int, scheme: str) -> list[dict[str, Any]]:
-    """The tokens of a sentence as objects."""
-    spread_out = sentence
-    if len(words.words) > len(sentence):
-        places = words.places
-        mentions = [Mention(m.label, ((places[m.start], places[m.end - 1] + 1),)) for m in sentence.mentions]
-        spread_out = Sentence(words.words, mentions)
-    tags = spread_out.iob(scheme)
-    tokens: list[dict[str, Any]] = [{"id": place + i, "orth": word} for i, word in enumerate(words.words)]
-    columns: dict[str, list[Any]] = {
-        name: spread(words, values, "") for name, values in annotation_of(sentence).native.items()
-    }
-    columns.pop("sent_start", None)
-    if "head" in columns:
-        heads = enumerate(sentence.columns["head"])
-        columns["head"] = spread(words, [words.places[i + int(h)] - words.places[i] for i, h in heads], 0)
-    for i, token in enumerate(tokens):
+def _regular_ids(name: Any, n: int) -> Iterator[str | None]:
+    """The ids of the sentences of a document where none are written."""
+    for number in range(1, n + 1):
+        yield None if name is None else str(name) if n == 1 else f"{name}-{number}"
+
+
+def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme: str) -> dict[str, Any]:
+    """A paragraph of sentences; `ids` are those that they have where none are written."""
+    written: list[dict[str, Any]] = []
+    paragraph: dict[str, Any] = {"raw": None, "sentences": written}
+    raw = ""
+    n = 0
+    for sentence in sentences:
+        words = words_of(sentence)
+        own: dict[str, Any] = {} if sentence.id in (None, next(ids)) else {"id": sentence.id}
+        own |= {"tokens": _words(words, n, scheme), "brackets": []}
+        written.append(own)
+        n += len(words.words)
         if words.flags is not None:
-            token["space"] = " " if words.flags[i] else ""
-        for name, values in columns.items():
-            token[name] = values[i]
-        token["ner"] = tags[i]
-    return tokens
+            raw += words.text
+        columns = dict(words.other_columns)
+        if "sent_start" in words.columns:
+            columns["sent_start"] = list(sentence.columns["sent_start"])
+        if columns:
+            own["columns"] = columns
+        of_paragraph = len(written) == 1
+        for name, value in sentence.meta.items():
+            if name == "cats" and of_paragraph and isinstance(value, dict):
+                paragraph[name] = [{"label": label, "value": score} for label, score in value.items()]
+            elif name in ("cats", "brackets"):  # categories that spaCy would not accept: it does not read them here
+                own[name] = value
+            elif name not in (PARAGRAPH, BEFORE, DOCUMENT):
+                (paragraph if of_paragraph else own).setdefault(name, value)
+    paragraph["raw"] = raw or None
+    return paragraph
+
+
+def _words(words: Words, first: int, scheme: str) -> list[dict[str, Any]]:
+    """The objects of words; `first` is the position of the first in the document."""
+    mentions = [Mention(m.label, ((m.start, m.end),)) for m in words.mentions]
+    tags = encode_canonical(len(words.words), mentions, scheme)
+    columns = without(words.columns, ("sent_start",))
+    objects = []
+    for i, word in enumerate(words.words):
+        written: dict[str, Any] = {"id": first + i, "orth": word}
+        if words.flags is not None:
+            written["space"] = " " if words.flags[i] else ""
+        written |= {name: values[i] for name, values in columns.items()}
+        objects.append(written | {"ner": tags[i]})
+    return objects

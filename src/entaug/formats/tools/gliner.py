@@ -1,213 +1,157 @@
-"""Training data of GLiNER: tokens and mentions whose last token is named, as one JSON array or as JSON lines.
+"""Training data of GLiNER: tokens, and mentions by first and last token, as a JSON array or as JSON lines.
 
-A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. What
-else GLiNER knows (``ner_labels``, ``ner_negatives``, ``relations`` ...) it reads by name, so that other fields do no
-harm. Its own scripts load an array: a file is written as one unless its name says that it has lines (``.jsonl``).
+A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. GLiNER
+reads its further fields (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name, so that other fields do no harm.
+Its own scripts load an array: a file is written as one unless its extension says that it has lines (``.jsonl``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
-from entaug.files.streams import read_beginning, read_line_chunks
+from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE
 from entaug.formats.records import (
-    beginnings,
-    elements,
-    fields_of,
-    firsts_of_array,
-    is_augmented,
-    left_over,
-    name_of,
-    number_or_name,
-    parsed,
-    record_in,
-    refuse_gaps,
+    as_object,
+    numbered_lines,
+    parse_json,
+    peek_records,
+    read_array,
+    read_records,
+    to_json,
     write_array,
-    written,
 )
+from entaug.formats.text_records import add_other_fields, numeric_id
+from entaug.formats.token_records import pop_id, pop_spaces, unique_mentions, without
+from entaug.params import validate
 
 __all__ = ["Gliner", "GlinerDialect"]
 
-_LAYOUTS = ("", "array", "lines")
-_LINES = (".jsonl", ".ndjson")
-_OF_THE_SOURCE = ("relations",)  # they name mentions by number
-_SHAPE = "write [first token, last token, label]"
+_OF_SOURCE = ("relations",)  # they name mentions by number
+_MENTION = "write [first token, last token, label]"
 
 
 @dataclass(frozen=True)
 class GlinerDialect:
-    """How a file of GLiNER is laid out.
+    """Layout of a file of GLiNER.
 
     Args:
-        layout: ``"array"``, ``"lines"``, or by the name of the file where it is empty.
+        layout: ``"array"`` or ``"lines"``; empty for that of the extension of the file.
     """
 
-    layout: str = ""
+    layout: Literal["", "array", "lines"] = ""
 
     def __post_init__(self) -> None:
-        if self.layout not in _LAYOUTS:
-            raise ParameterError(f"layout must be one of {', '.join(_LAYOUTS[1:])}, not {self.layout!r}")
+        validate(self)
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return the layout in words."""
         return "GLiNER" + {"": "", "array": ", one JSON array", "lines": ", JSON lines"}[self.layout]
 
 
 class Gliner(BufferedFormat):
-    """The format of GLiNER; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
+    """The format of GLiNER; see `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "gliner"
     title = "GLiNER"
     extensions = (".json", ".jsonl", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
+    dialect_class = GlinerDialect
+    reserved_fields = ("tokenized_text", "ner")
 
     def recognises(self, path: Path) -> bool:
-        """Whether the first record has what GLiNER asks for."""
-        first = next(firsts_of_array(path, 1) if _is_array(path) else iter(beginnings(path, 1)), None)
-        return type(first) is dict and type(first.get("tokenized_text")) is list and type(first.get("ner")) is list
+        """Return whether the first record has the fields that GLiNER needs."""
+        return any(
+            type(record) is dict and all(type(record.get(name)) is list for name in self.reserved_fields)
+            for record in peek_records(path, 1)[0]
+        )
 
-    def dialect(self, **options: Any) -> GlinerDialect:
-        """A dialect from options given by hand."""
-        return GlinerDialect(**{name: value for name, value in options.items() if value is not None})
-
-    def look(self, path: Path, **options: Any) -> GlinerDialect:
-        """Find out whether the file is an array where its name says otherwise."""
-        found = self.dialect(**options)
-        layout = "array" if _is_array(path) else "lines"
-        return found if found.layout or layout == _usual(path) else replace(found, layout=layout)
+    def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Detect an array or lines where the extension says otherwise."""
+        del dialect, options
+        layout = "array" if peek_records(path, 1)[1] else "lines"
+        return {} if layout == _layout_of(path) else {"layout": layout}
 
     def sentences(self, path: Path, dialect: GlinerDialect, reading: Reading) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`; lines are streamed.
-
-        Raises:
-            InputError: a record that is no object, a field that is missing or of the wrong kind, a mention that does
-                not fit, an id that was there before, no sentence at all.
-        """
+        """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         del dialect
-        seen: dict[str, int] = {}
-        empty = True
-        lines = not _is_array(path)
-        for number, value in _lines(path) if lines else enumerate(elements(path), start=1):
-            empty = False
-            try:
-                sentence = _sentence(record_in(parsed(value) if lines else value), reading)
-                twice = sentence.id is not None and reading.repeats(sentence.id, number, seen)
-            except InputError as error:
-                error.path, error.line = str(path), number if lines else None
-                if not lines:
-                    error.message = f"record {number}: {error.message}"
-                reading.fault(error)
-                continue
-            reading.line = number
-            yield sentence.with_(id=None) if twice else sentence
-        if empty:
-            raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
 
-    def check(self, sentence: Sentence, dialect: GlinerDialect) -> None:
-        """Raise where a sentence cannot be written.
+        def parse(number: int, record: Any) -> Iterable[Sentence]:
+            del number
+            return (_parse(as_object(parse_json(record) if type(record) is str else record), reading),)
 
-        Raises:
-            LossError: a mention is discontinuous.
-        """
-        del dialect
-        refuse_gaps(sentence, self.title)
+        if peek_records(path, 1)[1]:
+            return read_records(path, read_array(path), parse, reading, unit="record")
+        return read_records(path, numbered_lines(path), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""
-        records = (_record(sentence) for sentence in sentences)
-        if (dialect.layout or _usual(path)) == "array":
+        records = (to_json(_record(sentence), sentence.key) for sentence in sentences)
+        if (dialect.layout or _layout_of(path)) == "array":
             write_array(path, records)
-            return
-        with atomic_file(path) as out:
-            for record in records:
-                out.write(record.encode() + b"\n")
+        else:
+            write_array(path, records, start=b"", separator=b"\n", end=b"\n")
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
-        """Columns, what is said of mentions besides, fields whose names are taken, spaces that tokens hide."""
-        del dialect
-        lost = [f"column {name!r}" for name in sentence.columns]
-        lost += ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
-        lost += [f"field {key!r}" for key in ("tokenized_text", "ner") if key in sentence.meta]
-        if sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces:
-            lost.append("text")
-        return lost
+        """Name columns, fields of mentions, fields whose names are taken, and white space that tokens hide."""
+        lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
+        hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
+        return lost + ["text"] * hides_spaces
 
 
-def _usual(path: Path) -> str:
-    """The layout that a file's name speaks for."""
+def _layout_of(path: Path) -> str:
+    """The layout that the extension of a file stands for."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return "lines" if suffixes and suffixes[-1] in _LINES else "array"
+    return "lines" if suffixes and suffixes[-1] in (".jsonl", ".ndjson") else "array"
 
 
-def _is_array(path: Path) -> bool:
-    return read_beginning(path, 1 << 10).decode("utf-8-sig", "replace").lstrip().startswith("[")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for first, lines in read_line_chunks(path):
-        for number, line in enumerate(lines, start=first):
-            if line and not line.isspace():
-                yield number, line
-
-
-def _sentence(record: dict[str, Any], reading: Reading) -> Sentence:
-    tokens, places = record.get("tokenized_text"), record.get("ner")
+def _parse(record: dict[str, Any], reading: Reading) -> Sentence:
+    tokens, entities = record.get("tokenized_text"), record.get("ner")
     if type(tokens) is not list:
         raise InputError("no list 'tokenized_text' in the object", remedy="give it a list of strings")
-    if type(places) is not list:
-        raise InputError("no list 'ner' in the object", remedy=_SHAPE)
-    mentions: dict[Mention, None] = {}
-    given = []
-    for place in places:
-        if type(place) is not list or len(place) != 3:
-            raise InputError(f"a mention must be [first token, last token, label], not {place!r:.80}", remedy=_SHAPE)
-        first, last, label = place
-        if type(first) is not int or type(last) is not int:
-            what = f"a mention must begin and end with whole numbers, not {first!r:.40} and {last!r:.40}"
-            raise InputError(what, remedy=_SHAPE)
-        mention = Mention(label, ((first, last + 1),))
-        given.append(mention)
-        if mention in mentions:
-            if not reading.repair:
-                raise InputError(f"mention {place} is given twice", remedy="remove one, or pass --repair")
-            reading.repaired["mention that was given twice dropped"] += 1
-        mentions[mention] = None
-    meta = fields_of(record, ("tokenized_text", "ner"))
-    spaces = None
-    if type(meta.get("text")) is str and all(type(token) is str for token in tokens):
-        spaces = align_spaces(tokens, meta["text"])
-        if spaces is not None:
-            del meta["text"]
-    sentence = Sentence(tuple(tokens), tuple(mentions), name_of(record), meta, spaces=spaces)
-    if type(meta.get("relations")) is list and tuple(given) != sentence.mentions:
-        meta["relations"] = [_renumbered(relation, given, sentence.mentions) for relation in meta["relations"]]
-    return sentence
+    if type(entities) is not list:
+        raise InputError("no list 'ner' in the object", remedy=_MENTION)
+    given = [_mention(entity) for entity in entities]
+    mentions = tuple(unique_mentions(((mention, None) for mention in given), reading))
+    meta = without(record, Gliner.reserved_fields)
+    id_, spaces = pop_id(meta), pop_spaces(meta, tokens)
+    relations = meta.get("relations")
+    if type(relations) is list and tuple(given) != mentions:
+        meta["relations"] = [_renumbered(relation, given, mentions) for relation in relations]
+    return Sentence(tuple(tokens), mentions, id_, meta, spaces=spaces)
+
+
+def _mention(entity: Any) -> Mention:
+    if type(entity) is not list or len(entity) != 3:
+        raise InputError(f"a mention must be [first token, last token, label], not {entity!r:.80}", remedy=_MENTION)
+    first, last, label = entity
+    if type(first) is not int or type(last) is not int:
+        what = f"a mention must begin and end with whole numbers, not {first!r:.40} and {last!r:.40}"
+        raise InputError(what, remedy=_MENTION)
+    return Mention(label, ((first, last + 1),))
 
 
 def _renumbered(relation: Any, given: list[Mention], mentions: tuple[Mention, ...]) -> Any:
-    """A relation between mentions that are told by their numbers, in the order that they are written in."""
+    """A relation that refers to mentions by number, with their numbers in the order of `mentions`."""
     if type(relation) is not list or not all(type(n) is int and 0 <= n < len(given) for n in relation[:2]):
         return relation
     return [*(mentions.index(given[n]) for n in relation[:2]), *relation[2:]]
 
 
-def _record(sentence: Sentence) -> str:
-    record: dict[str, Any] = {} if sentence.id is None else {"id": number_or_name(sentence.id)}
+def _record(sentence: Sentence) -> dict[str, Any]:
+    record: dict[str, Any] = {} if sentence.id is None else {"id": numeric_id(sentence.id)}
     record["tokenized_text"] = sentence.tokens
     record["ner"] = [(mention.start, mention.end - 1, mention.label) for mention in sentence.mentions]
     if sentence.spaces is not None and "text" not in sentence.meta:
         record["text"] = sentence.text
     if BEFORE in sentence.meta:
         record[BEFORE] = sentence.meta[BEFORE]
-    left_over(sentence, record, _OF_THE_SOURCE if is_augmented(sentence) else ())
-    return written(record, sentence.key)
+    add_other_fields(sentence, record, _OF_SOURCE)
+    return record

@@ -1,244 +1,219 @@
 """Prodigy: JSON lines with a text, its tokens, and spans by characters and by tokens.
 
 Tokens are objects with ``text``, ``start``, ``end``, ``id`` and, in newer files, ``ws``: whether a space follows. As in
-spaCy, any other white space is a token of its own: such tokens are read as the white space between words, and written
-again. The ``token_end`` of a span is its last token. Spans may overlap (as of ``spans.manual``). Records that were
-rejected or ignored are left out and counted, unless all are asked for. Beware of an ``accept`` of a single suggested
-span: Prodigy does not say that the rest of the text holds no other.
+spaCy, any other white space is a token of its own; such tokens are read as white space between words, and written
+again. The ``token_end`` of a span is its last token. Spans may overlap (as those of ``spans.manual``). Records that
+were rejected or ignored are left out and counted, unless all are to be read. An ``accept`` of a single suggested span
+does not mean that the rest of the text has no other mention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from entaug.data import Sentence, Span
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Cutting, Text
-from entaug.formats.records import (
+from entaug.formats.records import peek_records, to_json
+from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
-    beginnings,
+    add_other_fields,
     char_mention,
-    entity_fields,
-    fields_of,
-    is_augmented,
-    laid_out,
-    left_over,
-    name_of,
-    refuse_gaps,
-    without_place,
-    written,
+    char_spans,
+    layout_text,
+    text_record,
 )
+from entaug.formats.token_records import without
 
 __all__ = ["Prodigy", "ProdigyDialect"]
 
-_PLACE = ("start", "end", "token_start", "token_end", "label")
-_ANSWERS = ("accept", "all")
-OF_TOKENS = "_token_fields"
-"""Field of a sentence: what its file says of each token besides, where it does."""
-_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
-# Hashes are those of the text and of its spans: Prodigy makes new ones. Relations name tokens.
-_OF_THE_SOURCE = frozenset(("_input_hash", "_task_hash", "relations", OF_TOKENS))
+TOKEN_FIELDS = "_token_fields"
+"""Field of a sentence: the further fields of each of its tokens."""
+_OF_MENTION = ("start", "end", "token_start", "token_end", "label")
+_OF_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
+# Hashes are those of text and spans, which Prodigy computes anew; relations refer to tokens.
+_OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
 @dataclass(frozen=True)
 class ProdigyDialect(Cutting):
-    """How a file of Prodigy is laid out, and what is read of it.
+    """Layout of a file of Prodigy.
 
     Args:
-        language: see `entaug.formats.documents.Cutting`, and so `split` and `misaligned`.
-        answers: ``"accept"``: what was rejected or ignored is left out; ``"all"``: nothing is.
+        answers: the records to read: ``"accept"`` or ``"all"``.
         ws: whether tokens say if a space follows, as they do from Prodigy 1.10 on.
     """
 
-    answers: str = "accept"
+    answers: Literal["accept", "all"] = "accept"
     ws: bool = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.answers not in _ANSWERS:
-            raise ParameterError(f"answers must be one of {', '.join(_ANSWERS)}, not {self.answers!r}")
-
     def describe(self) -> str:
-        """One line for people."""
+        """Return the layout in words."""
         return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records"
 
 
 class Prodigy(TextLines):
-    """The format of Prodigy; see `entaug.formats.base.Format` for the methods."""
+    """The format of Prodigy; see `entaug.formats.base.BaseFormat` for the methods."""
 
     name = "prodigy"
     title = "Prodigy"
+    dialect_class = ProdigyDialect
+    reserved_fields = ("text", "tokens", "spans")
 
-    def tells(self, record: dict[str, Any]) -> bool | None:
-        """Whether a record has a text and what only Prodigy writes beside it."""
+    def matches(self, record: dict[str, Any]) -> bool | None:
+        """Return whether a record has a text and what only Prodigy writes beside it."""
         if type(record.get("text")) is not str or "entities" in record:
             return False
         if "_input_hash" in record or "_task_hash" in record:
             return True
-        spans, tokens = record.get("spans"), record.get("tokens")
-        found = [value[0] for value in (spans, tokens) if type(value) is list and value]
-        if found:
-            return all(type(one) is dict and "start" in one and "end" in one for one in found)
-        return None if spans == [] else False
+        lists = [record.get("spans"), record.get("tokens")]
+        first = [value[0] for value in lists if type(value) is list and value]
+        if first:
+            return all(type(item) is dict and "start" in item and "end" in item for item in first)
+        return None if lists[0] == [] else False
 
-    def dialect(self, **options: Any) -> ProdigyDialect:
-        """A dialect from options given by hand."""
-        return ProdigyDialect(**{name: value for name, value in options.items() if value is not None})
-
-    def look(self, path: Path, **options: Any) -> ProdigyDialect:
-        """Find out whether tokens have ``ws``."""
-        found = self.dialect(**options)
-        for record in beginnings(path):
+    def detect(self, path: Path, dialect: ProdigyDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Detect whether tokens have ``ws``."""
+        del dialect, options
+        for record in peek_records(path, 20)[0]:
             tokens = record.get("tokens") if type(record) is dict else None
             if type(tokens) is list and tokens and type(tokens[0]) is dict:
-                return found if options.get("ws") is not None else replace(found, ws="ws" in tokens[0])
-        return found
+                return {"ws": "ws" in tokens[0]}
+        return {}
 
-    def text_in(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Text | None:
-        """See `entaug.formats.records.TextLines`."""
+    def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Text | None:
+        """See `entaug.formats.text_records.TextLines`."""
         answer = record.get("answer", "accept")
         if answer != "accept" and dialect.answers == "accept":
             reading.notes[f"record with the answer {answer!r:.40} left out"] += 1
             return None
-        text = record.get("text")
+        text, spans, tokens = (record.get(name) for name in ("text", "spans", "tokens"))
+        remedy = 'write {"text": ..., "spans": [...]}'
         if type(text) is not str:
-            raise InputError("no string 'text' in the object", remedy='write {"text": ..., "spans": [...]}')
-        spans = record.get("spans")
-        if spans is None:
-            spans = []
-        if type(spans) is not list:
-            raise InputError("'spans' is not a list", remedy='write {"text": ..., "spans": [...]}')
-        fields = fields_of(record, ("text", "spans", "tokens"))
-        mentions = [_mention(span) for span in spans]
-        tokens = record.get("tokens")
+            raise InputError("no string 'text' in the object", remedy=remedy)
+        if spans is not None and type(spans) is not list:
+            raise InputError("'spans' is not a list", remedy=remedy)
+        result = text_record(text, [_mention(span) for span in spans or ()], record, self.reserved_fields)
         if tokens is None:
-            return Text(text, mentions, name_of(record), fields)
+            return result
         words, places = _words(tokens, text)
         if places is None:
             reading.notes[OTHER_TOKENS] += 1
-        elif not all(word.keys() <= _TOKEN for word in words):
-            fields[OF_TOKENS] = [{k: v for k, v in word.items() if k not in _TOKEN} for word in words]
-        return Text(text, mentions, name_of(record), fields, places=places)
+        elif not all(word.keys() <= _OF_TOKEN for word in words):
+            fields = {**result.fields, TOKEN_FIELDS: [without(word, _OF_TOKEN) for word in words]}
+            return result._replace(fields=fields, places=places)
+        return result._replace(places=places)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
-        """One line with the sentence as a JSON object.
+        """Write the sentence as one line.
 
         Raises:
-            LossError: a mention is discontinuous; a token is white space, or could not be found again in the text.
+            LossError: a mention is discontinuous, or a token is white space or cannot be found again in the text.
         """
-        refuse_gaps(sentence, self.title)
-        text, bounds = laid_out(sentence)
-        tokens, ids = _tokens(sentence, text, bounds, dialect)
-        said = entity_fields(sentence)
-        spans = []
-        for i, mention in enumerate(sentence.mentions):
-            first, last = mention.start, mention.end - 1
-            spans.append(
-                {
-                    "start": bounds[first][0],
-                    "end": bounds[last][1],
-                    "token_start": ids[first],
-                    "token_end": ids[last],
-                    "label": mention.label,
-                    **({} if said is None else without_place(said[i], _PLACE)),
-                }
-            )
+        self.check_contiguous(sentence)
+        text, places = layout_text(sentence)
+        tokens, ids = _tokens(sentence, text, places, dialect)
         record: dict[str, Any] = {} if sentence.id is None else {"id": sentence.id}
-        record |= {"text": text, "tokens": tokens, "spans": spans}
-        left_over(sentence, record, _OF_THE_SOURCE if is_augmented(sentence) else (OF_TOKENS,))
-        return written(record, sentence.key) + "\n"
+        record |= {"text": text, "tokens": tokens}
+        record["spans"] = [
+            {
+                "start": start,
+                "end": end,
+                "token_start": ids[mention.start],
+                "token_end": ids[mention.end - 1],
+                "label": label,
+                **fields,
+            }
+            for mention, (label, start, end, fields) in zip(
+                sentence.mentions, char_spans(sentence, places, _OF_MENTION), strict=True
+            )
+        ]
+        add_other_fields(sentence, record, _OF_SOURCE, (TOKEN_FIELDS,))
+        return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
-        """Columns, and fields whose names are taken."""
-        del dialect
-        lost = [f"field {key!r}" for key in ("text", "tokens", "spans") if key in sentence.meta]
-        if OF_TOKENS in sentence.meta and not _are_fields(sentence.meta[OF_TOKENS], len(sentence)):
-            lost.append("fields of tokens")
-        return [f"column {name!r}" for name in sentence.columns] + lost
-
-
-def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
-    """The tokens of a record but those of white space, and where they stand; None where it is not in the text."""
-    if type(tokens) is not list:
-        raise InputError("'tokens' is not a list", remedy="mend the line")
-    words = []
-    places: list[Span] = []
-    place = 0
-    fit = True
-    for token in tokens:
-        word = token.get("text") if type(token) is dict else None
-        if type(word) is not str:
-            raise InputError(f"a token must be an object with a 'text', not {token!r:.80}", remedy="mend the line")
-        if not word or word.isspace():
-            continue
-        words.append(token)
-        start = text.find(word, place)
-        # Words of a token that begins with white space may stand further on than where they are found first.
-        said = token.get("start", start)
-        if said != start and type(said) is int and said > start and text.startswith(word, said):
-            start = said
-        if start != said or (start != place and not text[place:start].isspace()):
-            fit = False
-        place = start + len(word)
-        places.append((start, place))
-    rest = text[place:]
-    return words, places if fit and places and (not rest or rest.isspace()) else None
+        """Name columns, fields whose names are taken, and fields of tokens that are not one object a token."""
+        is_lost = TOKEN_FIELDS in sentence.meta and not _are_token_fields(sentence.meta[TOKEN_FIELDS], len(sentence))
+        return super().lost(sentence, dialect) + ["fields of tokens"] * is_lost
 
 
 def _mention(span: Any) -> CharMention:
     if type(span) is not dict:
         raise InputError(f"a span must be an object, not {span!r:.80}", remedy="give it start, end and label")
-    fields = {key: value for key, value in span.items() if key not in _PLACE}
-    return char_mention(span.get("label"), span.get("start"), span.get("end"), fields)
+    return char_mention(span.get("label"), span.get("start"), span.get("end"), without(span, _OF_MENTION))
+
+
+def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
+    """The tokens that are not white space, and their characters; None where they are not those of the text."""
+    if type(tokens) is not list:
+        raise InputError("'tokens' is not a list", remedy="correct the line")
+    words = []
+    places: list[Span] = []
+    offset = 0
+    fits = True
+    for token in tokens:
+        word = token.get("text") if type(token) is dict else None
+        if type(word) is not str:
+            raise InputError(f"a token must be an object with a 'text', not {token!r:.80}", remedy="correct the line")
+        if not word or word.isspace():
+            continue
+        words.append(token)
+        start = text.find(word, offset)
+        # A token that begins with white space may start after the first match.
+        given = token.get("start", start)
+        if given != start and type(given) is int and given > start and text.startswith(word, given):
+            start = given
+        fits = fits and start == given and (start == offset or text[offset:start].isspace())
+        offset = start + len(word)
+        places.append((start, offset))
+    fits = fits and bool(places) and not text[offset:].strip()
+    return words, places if fits else None
 
 
 def _tokens(
-    sentence: Sentence, text: str, bounds: Sequence[Span], dialect: ProdigyDialect
+    sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """The tokens of a text with white space among them, and the number of each of ours there."""
-    said = sentence.meta.get(OF_TOKENS)
-    if is_augmented(sentence) or not _are_fields(said, len(bounds)):
-        said = None
+    """The tokens of a text, white space among them, and the position of each token of the sentence among these."""
+    fields: Any = sentence.meta.get(TOKEN_FIELDS)
+    if "entaug" in sentence.meta or not _are_token_fields(fields, len(places)):
+        fields = [{}] * len(places)
     tokens: list[dict[str, Any]] = []
-    ids: list[int] = []
-    place = 0
-    for i, (token, (start, end)) in enumerate(zip(sentence.tokens, bounds, strict=True)):
+    positions: list[int] = []
+
+    def add(start: int, end: int, **further: Any) -> None:
+        token = {"text": text[start:end], "start": start, "end": end, "id": len(tokens)}
+        tokens.append(token | ({"ws": False} if dialect.ws else {}) | further)
+
+    def add_space(start: int, end: int) -> None:
+        """A single space belongs to the token before it; any other white space is a token."""
+        if tokens and text[start:end].startswith(" "):
+            if dialect.ws:
+                tokens[-1]["ws"] = True
+            start += 1
+        if start < end:
+            add(start, end)
+
+    offset = 0
+    for token, (start, end), further in zip(sentence.tokens, places, fields, strict=True):
         if token.isspace():
             raise LossError(
                 f"sentence {sentence.key}: the token {token!r} is white space, which Prodigy has between words",
                 remedy="write JSON lines",
             )
-        if start > place:
-            _gap(tokens, text, place, start, dialect)
-        ids.append(len(tokens))
-        tokens.append({"text": token, "start": start, "end": end, "id": len(tokens)})
-        if dialect.ws:
-            tokens[-1]["ws"] = False
-        if said is not None:
-            tokens[-1] |= said[i]
-        place = end
-    if place < len(text):
-        _gap(tokens, text, place, len(text), dialect)
-    return tokens, ids
+        add_space(offset, start)
+        positions.append(len(tokens))
+        add(start, end, **further)
+        offset = end
+    add_space(offset, len(text))
+    return tokens, positions
 
 
-def _gap(tokens: list[dict[str, Any]], text: str, start: int, end: int, dialect: ProdigyDialect) -> None:
-    """Add what is between two tokens: a single space belongs to the one before, the rest is a token."""
-    if tokens and text[start] == " ":
-        if dialect.ws:
-            tokens[-1]["ws"] = True
-        start += 1
-    if start < end:
-        tokens.append({"text": text[start:end], "start": start, "end": end, "id": len(tokens)})
-        if dialect.ws:
-            tokens[-1]["ws"] = False
-
-
-def _are_fields(value: Any, n: int) -> bool:
-    fits = type(value) is list and len(value) == n
-    return fits and all(type(one) is dict and not one.keys() & _TOKEN for one in value)
+def _are_token_fields(value: Any, n: int) -> bool:
+    """Whether a value is one object a token, none with a name that tokens have."""
+    is_list = type(value) is list and len(value) == n
+    return is_list and all(type(fields) is dict and not fields.keys() & _OF_TOKEN for fields in value)

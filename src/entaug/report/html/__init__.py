@@ -17,7 +17,7 @@ from entaug.augmented import AugmentedCorpus, read_augmented
 from entaug.augmenters import METHODS
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, read_beginning
-from entaug.quality import Quality, measure_made
+from entaug.quality import Quality, measure_corpus
 from entaug.report.comparison import Run, is_record, parts_of, read_run_records
 from entaug.report.html.assembly import assembled
 from entaug.workflows.common import Progress, check_output
@@ -121,7 +121,7 @@ def page(
     Args:
         made: gold and augmented sentences, as `entaug.augmented.read_augmented` gives them.
         runs: records of experiments, as `entaug.read_run_records` gives them.
-        qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_made` gives it.
+        qualities: what was measured of methods and of the gold sentences, as `entaug.quality.measure_corpus` gives it.
         title: of the page.
         notes: what a reader should know.
         by_type: tables of F1 by entity type too.
@@ -203,7 +203,7 @@ def write_html_report(
     qualities = []
     if any(made.methods.values()):
         chosen: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
-        qualities = measure_made(made, progress=progress, **chosen)
+        qualities = measure_corpus(made, progress=progress, **chosen)
     notes = list(given.notes)
     stems = [Path(path).stem if Path(path).name != "runs.jsonl" else Path(path).parent.name for path in given.augmented]
     named = title or (f"What was made: {', '.join(stems)}" if 0 < len(stems) < 4 else "What augmentation made")

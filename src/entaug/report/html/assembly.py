@@ -201,9 +201,7 @@ def _title(measure: str) -> str:
 
 
 def _meaning(measure: str) -> str:
-    told = MEASURES[measure]
-    more = "" if told.higher == "neutral" else f" More: {told.higher}."
-    return f"{told.meaning[:1].upper()}{told.meaning[1:]}.{more}"
+    return MEASURES[measure].explanation
 
 
 def _measures(qualities: Sequence[Quality]) -> list[dict[str, Any]]:

@@ -20,7 +20,8 @@ from conftest import EXAMPLE
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.scoring.span_f1 import Counts, Difference, Scores, paired_bootstrap, score, table
+from entaug.scoring.significance import Difference, paired_bootstrap
+from entaug.scoring.span_f1 import MatchCounts, Scores, score, score_table
 from strategies import sentences
 
 
@@ -31,7 +32,7 @@ def with_mentions(sentence: Sentence, mentions: Any) -> Sentence:
 def agree_with_seqeval(gold: list[Sentence], predicted: list[Sentence]) -> None:
     scores = score(gold, predicted)
     if not scores.by_type:  # seqeval cannot sum up nothing
-        assert scores.micro == Counts()
+        assert scores.micro == MatchCounts()
         assert scores.macro == 0
         return
     with warnings.catch_warnings():
@@ -102,11 +103,11 @@ def test_every_part_adds_up_to_the_whole(drawn: list[tuple[Sentence, Random]]) -
     predicted = [with_mentions(s, [m for m in s.mentions if rng.random() < 0.6]) for s, rng in drawn]
     scores = score(gold, predicted)
     assert len(scores.sentences) == len(gold)
-    assert scores.micro == sum(scores.sentences, Counts())
+    assert scores.micro == sum(scores.sentences, MatchCounts())
     assert scores.micro.precision in (0.0, 1.0)
     for part in (scores.by_mention_length, scores.by_sentence_length, scores.by_kind):
-        assert sum(part.values(), Counts()) == scores.micro
-    written = orjson.loads(orjson.dumps([scores.as_dict(), scores.sentence_counts()]))
+        assert sum(part.values(), MatchCounts()) == scores.micro
+    written = orjson.loads(orjson.dumps([scores.to_dict(), scores.sentence_counts()]))
     assert Scores.from_dict(*written) == scores
     assert Scores.from_dict(written[0]).micro == scores.micro
     assert score(gold, gold).micro.f1 == (1.0 if any(s.mentions for s in gold) else 0.0)
@@ -122,28 +123,28 @@ def test_nested_and_discontinuous_by_hand() -> None:
     # of the whole.
     too_few, odd = Mention("LOC", [(7, 8)]), Mention("LOC", [(6, 9)])
     scores = score([gold], [Sentence(tokens, [right, place, too_few, odd])])
-    assert scores.micro == Counts(2, 4, 4)
-    assert scores.by_type == {"BODY": Counts(1, 1, 2), "LOC": Counts(1, 3, 1), "ORG": Counts(0, 0, 1)}
+    assert scores.micro == MatchCounts(2, 4, 4)
+    assert scores.by_type == {"BODY": MatchCounts(1, 1, 2), "LOC": MatchCounts(1, 3, 1), "ORG": MatchCounts(0, 0, 1)}
     # F1: BODY 2/3, LOC 1/2, ORG 0.
     assert scores.macro == pytest.approx((2 / 3 + 1 / 2) / 3)
     assert scores.by_kind == {
-        "flat": Counts(1, 1, 1),  # right: beside the discontinuous one, not in it
-        "outer": Counts(0, 1, 1),  # odd; whole
-        "inner": Counts(1, 2, 1),  # place, too_few; place
-        "discontinuous": Counts(0, 0, 1),
+        "flat": MatchCounts(1, 1, 1),  # right: beside the discontinuous one, not in it
+        "outer": MatchCounts(0, 1, 1),  # odd; whole
+        "inner": MatchCounts(1, 2, 1),  # place, too_few; place
+        "discontinuous": MatchCounts(0, 0, 1),
     }
-    assert scores.by_mention_length == {"1": Counts(0, 1, 0), "2": Counts(2, 2, 3), "3": Counts(0, 1, 1)}
-    assert scores.by_sentence_length == {"1-10": Counts(2, 4, 4)}
+    assert scores.by_mention_length == {"1": MatchCounts(0, 1, 0), "2": MatchCounts(2, 2, 3), "3": MatchCounts(0, 1, 1)}
+    assert scores.by_sentence_length == {"1-10": MatchCounts(2, 4, 4)}
 
 
 def test_a_right_mention_has_the_kind_it_has_in_gold() -> None:
     tokens = "a b c".split()
     inner, outer = Mention("X", [(0, 1)]), Mention("X", [(0, 2)])
     alone = score([Sentence(tokens, [inner, outer])], [Sentence(tokens, [inner])])
-    assert alone.by_kind == {"outer": Counts(0, 0, 1), "inner": Counts(1, 1, 1)}
+    assert alone.by_kind == {"outer": MatchCounts(0, 0, 1), "inner": MatchCounts(1, 1, 1)}
     # Two labels on the same tokens are not inside one another.
     twice = [Sentence(tokens, [Mention("X", [(0, 2)]), Mention("Y", [(0, 2)])])]
-    assert score(twice, twice).by_kind == {"flat": Counts(2, 2, 2)}
+    assert score(twice, twice).by_kind == {"flat": MatchCounts(2, 2, 2)}
     # In a piece of a discontinuous mention is inside; in its gap is not.
     gap = Mention("Z", [(0, 1), (2, 3)])
     assert set(score([Sentence(tokens, [inner, gap])], [Sentence(tokens)]).by_kind) == {"inner", "discontinuous"}
@@ -157,8 +158,8 @@ def test_a_right_mention_has_the_kind_it_has_in_gold() -> None:
 def test_bins_of_length(tokens: int, name: str) -> None:
     s = Sentence(["x"] * tokens, [Mention("X", [(0, tokens)])])
     scores = score([s], [Sentence(s.tokens)])
-    assert scores.by_sentence_length == {name: Counts(0, 0, 1)}
-    assert scores.by_mention_length == {"1" if tokens == 1 else "5+": Counts(0, 0, 1)}
+    assert scores.by_sentence_length == {name: MatchCounts(0, 0, 1)}
+    assert scores.by_mention_length == {"1" if tokens == 1 else "5+": MatchCounts(0, 0, 1)}
 
 
 def test_other_sentences_are_refused_and_named() -> None:
@@ -176,7 +177,7 @@ def test_other_sentences_are_refused_and_named() -> None:
 def test_faulty_scores_are_refused() -> None:
     s = Sentence(["a"], [Mention("X", [(0, 1)])])
     good = score([s], [s])
-    whole = good.as_dict()
+    whole = good.to_dict()
     with pytest.raises(InputError, match="scores need by_type"):
         Scores.from_dict({**whole, "by_kind": {"flat": {"correct": 1}}})
     with pytest.raises(InputError, match="whole number"):
@@ -191,7 +192,7 @@ def test_faulty_scores_are_refused() -> None:
 
 def test_the_table_shows_every_part() -> None:
     s = Sentence(["New", "York"], [Mention("LOC", [(0, 2)])])
-    rows = [line.split() for line in table(score([s, s], [s, Sentence(s.tokens)])).splitlines()]
+    rows = [line.split() for line in score_table(score([s, s], [s, Sentence(s.tokens)])).splitlines()]
     assert ["micro", "100.0", "50.0", "66.7", "2", "1", "1"] in rows
     assert ["macro", "66.7"] in rows
     for name in ("LOC", "2", "1-10", "flat"):
@@ -200,7 +201,7 @@ def test_the_table_shows_every_part() -> None:
 
 # -------------------------------------------------------------------------------------------------------- significance
 
-RIGHT, WRONG, MISSED = Counts(1, 1, 1), Counts(0, 1, 1), Counts(0, 0, 1)
+RIGHT, WRONG, MISSED = MatchCounts(1, 1, 1), MatchCounts(0, 1, 1), MatchCounts(0, 0, 1)
 
 
 def test_the_same_system_twice_shows_no_difference() -> None:
@@ -220,7 +221,7 @@ def test_where_every_sentence_is_alike_only_seeds_vary() -> None:
     all_, none = [RIGHT] * 9, [WRONG] * 9
     found = paired_bootstrap([all_, all_, none], [none] * 3)
     assert found.gain == pytest.approx(2 / 3)
-    assert found.low == pytest.approx(2 / 3 - 4.303 / 3)
+    assert found.low == pytest.approx(2 / 3 - 4.302653 / 3)
     assert found.verdict == "no difference seen"
     # Three seeds with equal gains: no spread at all.
     sure = paired_bootstrap([[RIGHT] * 9] * 3, [[WRONG] * 9] * 3)
@@ -276,7 +277,7 @@ def test_what_cannot_be_paired_is_refused() -> None:
     with pytest.raises(ParameterError, match="other test sentences"):
         paired_bootstrap([[RIGHT, RIGHT]], [[RIGHT]])
     with pytest.raises(ParameterError, match="other test sentences"):
-        paired_bootstrap([[RIGHT]], [[Counts(1, 1, 2)]])
+        paired_bootstrap([[RIGHT]], [[MatchCounts(1, 1, 2)]])
     with pytest.raises(ParameterError, match="no test sentence"):
         paired_bootstrap([[]], [[]])
     with pytest.raises(ParameterError, match="samples"):
@@ -294,8 +295,8 @@ def test_evaluate_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl")]) == 0
     scores = score(corpus, predicted)
     assert 0 < scores.micro.recall < 1
-    assert capsys.readouterr().out == table(scores)
+    assert capsys.readouterr().out == score_table(scores)
     assert main(["evaluate", str(gold), str(tmp_path / "p.jsonl"), "--json"]) == 0
-    assert orjson.loads(capsys.readouterr().out) == scores.as_dict()
+    assert orjson.loads(capsys.readouterr().out) == scores.to_dict()
     assert main(["evaluate", str(gold), str(EXAMPLE / "dev.conll")]) == 2
     assert "dev.conll: sentence 1 has other tokens in gold than predicted" in capsys.readouterr().err

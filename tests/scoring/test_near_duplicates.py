@@ -1,4 +1,4 @@
-"""Nearness of sentences by tokens, held to a plain computation of the longest common subsequence."""
+"""Similarity of sentences by tokens, held to a plain computation of the longest common subsequence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.scoring import near_duplicates as near_duplicates
-from entaug.scoring.near_duplicates import nearest, similarity
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 
 
 def plain(a: Sentence, b: Sentence) -> float:
@@ -55,18 +55,22 @@ def test_nearest_is_that_of_all_pairs_one_by_one(least: float, cells: int, monke
     def rounded(found: list[tuple[int, float] | None]) -> list[tuple[int, float] | None]:
         return [pair and (pair[0], round(pair[1], 9)) for pair in found]
 
-    assert rounded(nearest(sentences, others, least=least)) == [expected(s, others) for s in sentences]
-    assert rounded(nearest(sentences, least=least)) == [expected(s, sentences[:i]) for i, s in enumerate(sentences)]
+    assert rounded(find_near_duplicates(sentences, others, min_similarity=least)) == [
+        expected(s, others) for s in sentences
+    ]
+    assert rounded(find_near_duplicates(sentences, min_similarity=least)) == [
+        expected(s, sentences[:i]) for i, s in enumerate(sentences)
+    ]
 
 
 def test_one_of_each_pair_stays_and_nothing_is_found_in_nothing() -> None:
     same = [Sentence(["a"]), Sentence(["A"]), Sentence(["a"])]
-    assert nearest(same, least=1.0) == [None, (0, 1.0), (0, 1.0)]
-    assert nearest(same, [], least=0.0) == [None, None, None]
-    assert nearest([], same, least=0.5) == []
-    assert nearest(same[:1], least=0.0) == [None]
+    assert find_near_duplicates(same, min_similarity=1.0) == [None, (0, 1.0), (0, 1.0)]
+    assert find_near_duplicates(same, [], min_similarity=0.0) == [None, None, None]
+    assert find_near_duplicates([], same, min_similarity=0.5) == []
+    assert find_near_duplicates(same[:1], min_similarity=0.0) == [None]
     with pytest.raises(ParameterError, match="between 0 and 1"):
-        nearest(same, least=85)
+        find_near_duplicates(same, min_similarity=85)
 
 
 def test_thousands_take_seconds() -> None:
@@ -75,7 +79,9 @@ def test_thousands_take_seconds() -> None:
     sentences = [Sentence([rng.choice(words) for _ in range(25)]) for _ in range(5000)]
     told: list[tuple[int, int]] = []
     begun = time.process_time()
-    found = nearest([*sentences[:2000], *reversed(sentences)], sentences, least=0.8, progress=lambda *n: told.append(n))
+    found = find_near_duplicates(
+        [*sentences[:2000], *reversed(sentences)], sentences, min_similarity=0.8, progress=lambda *n: told.append(n)
+    )
     assert time.process_time() - begun < 20
     assert [pair and pair[0] for pair in found] == [*range(2000), *reversed(range(5000))]
     assert told[-1] == (7000, 7000)

@@ -1,0 +1,229 @@
+"""Several methods in one run, their text form (``mr:copies=2+lm:top_k=5``), and augmentation in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from entaug.augmenters import METHODS
+from entaug.augmenters.base import Augmenter, source_of
+from entaug.augmenters.contracts import OutputTarget, RunStatistics
+from entaug.augmenters.run import Run
+from entaug.corpus import Corpus
+from entaug.data import Sentence
+from entaug.errors import ParameterError
+from entaug.filters import Filter
+from entaug.params import construct, parse_assignments
+
+__all__ = ["CombinedAugmenter", "augment", "parse_methods"]
+
+
+class CombinedAugmenter:
+    """Several augmenters that are used as one.
+
+    Each contributes its own ``copies`` of every source sentence, in the order given. A sentence that two of them make
+    is kept once. Provenance names the method that made a sentence.
+
+    Args:
+        augmenters: two or more; no two of the same method and seed.
+
+    Attributes:
+        statistics_: the counts of the latest run (`RunStatistics`).
+
+    Raises:
+        ParameterError: two augmenters would make the same sentences.
+
+    Example:
+        >>> from entaug import MentionReplacement, ShuffleWithinSegments
+        >>> combined = CombinedAugmenter([MentionReplacement(copies=2), ShuffleWithinSegments()])
+        >>> combined.name, combined.copies
+        ('mr+sis', 3)
+    """
+
+    def __init__(self, augmenters: Iterable[Augmenter]) -> None:
+        self.augmenters = tuple(augmenters)
+        self._progress: Callable[[int, int, float], None] | None = None
+        kinds = [(augmenter.name, augmenter.seed) for augmenter in self.augmenters]
+        if repeated := [name for name, seed in kinds if kinds.count((name, seed)) > 1]:
+            raise ParameterError(
+                f"{repeated[0]} is given twice with the same seed",
+                remedy=f"give each a seed: {repeated[0]}:seed=1+{repeated[0]}:seed=2",
+            )
+
+    @property
+    def name(self) -> str:
+        """The names of the methods, joined by ``+``."""
+        return "+".join(augmenter.name for augmenter in self.augmenters)
+
+    @property
+    def copies(self) -> int:
+        """The number of augmented sentences requested per source sentence."""
+        return sum(augmenter.copies for augmenter in self.augmenters)
+
+    @property
+    def signature(self) -> str:
+        """The signatures of the methods."""
+        return " + ".join(augmenter.signature for augmenter in self.augmenters)
+
+    @property
+    def filters_(self) -> list[Filter]:
+        """The filters of all methods, once they are loaded."""
+        return [filter_ for augmenter in self.augmenters for filter_ in augmenter.filters_]
+
+    @property
+    def progress(self) -> Callable[[int, int, float], None] | None:
+        """See `Augmenter`; set for all methods."""
+        return self._progress
+
+    @progress.setter
+    def progress(self, progress: Callable[[int, int, float], None] | None) -> None:
+        self._progress = progress
+        for augmenter in self.augmenters:
+            augmenter.progress = progress
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether all methods are fitted."""
+        return all(augmenter.is_fitted for augmenter in self.augmenters)
+
+    def load(self) -> Self:
+        """See `entaug.component.Component.load`."""
+        for augmenter in self.augmenters:
+            augmenter.load()
+        return self
+
+    def fit(self, corpus: Iterable[Sentence]) -> Self:
+        """Fit all methods.
+
+        Args:
+            corpus: the training sentences; read once and held in memory.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            InputError: the corpus has nothing that one of the methods can use.
+        """
+        gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+        for augmenter in self.augmenters:
+            augmenter.fit(gold)
+        return self
+
+    def notes(self) -> list[str]:
+        """Return what a user should know about the fitted corpus."""
+        return [note for augmenter in self.augmenters for note in augmenter.notes()]
+
+    def advice(self, statistics: RunStatistics) -> list[str]:
+        """Return what a user should know about the augmented sentences.
+
+        Args:
+            statistics: the counts of a run.
+        """
+        return [line for augmenter in self.augmenters for line in augmenter.advice(statistics)]
+
+    def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Make augmented sentences; see `Augmenter.augment`.
+
+        Args:
+            corpus: the training sentences; read once, streamed.
+
+        Yields:
+            For each source the sentences of the first method, then those of the second, and so on.
+
+        Raises:
+            ParameterError: a parameter has an invalid value, or a method must be fitted first.
+        """
+        yield from self.run().sentences(corpus)
+
+    def run(
+        self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
+    ) -> Run:
+        """Start a run; see `Augmenter.run`.
+
+        Args:
+            target: see `Run`.
+            excluded: see `Run`.
+
+        Returns:
+            The run of all methods.
+
+        Raises:
+            ParameterError: a parameter has an invalid value, or a method must be fitted first.
+        """
+        for augmenter in self.augmenters:
+            augmenter.check_ready()
+        run = Run(self.augmenters, target=target, excluded=excluded)
+        self.statistics_ = run.statistics
+        return run
+
+
+def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter:
+    """Create an augmenter from the text form of one or more methods.
+
+    Args:
+        text: names of methods joined by ``+`` or ``,``, each with its parameters behind a colon:
+            ``mr``, ``mr,sis``, ``mr:copies=2,p=0.5+lm:top_k=5``.
+        parameters: parameters of every method that does not set them itself.
+
+    Returns:
+        The augmenter of a single method, or a `CombinedAugmenter`; not fitted.
+
+    Raises:
+        UnknownNameError: there is no such method, or a method has no such parameter.
+        ParameterError: a parameter has an invalid value, or the text names no method.
+
+    Example:
+        >>> [(a.name, a.copies, a.seed) for a in parse_methods("mr:copies=2+sis", seed=7).augmenters]
+        [('mr', 2, 7), ('sis', 1, 7)]
+    """
+    assignments: list[tuple[str, list[str]]] = []
+    for part in filter(None, map(str.strip, re.split(r"[+,]", text))):
+        name, colon, first = part.partition(":")
+        if "=" not in name:
+            assignments.append((name.strip(), [first] if colon and first else []))
+        elif assignments:
+            assignments[-1][1].append(part)
+        else:
+            raise ParameterError(f"{text!r} does not begin with a method", remedy="for example mr:copies=2+sis")
+    if not assignments:
+        raise ParameterError("no method is given", remedy="for example mr, or mr:copies=2+sis")
+    augmenters = []
+    for name, texts in assignments:
+        cls = METHODS[name]
+        augmenters.append(construct(cls, name, {**parameters, **parse_assignments(cls, name, texts)}))
+    return augmenters[0] if len(augmenters) == 1 else CombinedAugmenter(augmenters)
+
+
+def augment(
+    corpus: Iterable[Sentence], method: str | Augmenter | Sequence[str | Augmenter], **parameters: Any
+) -> Corpus:
+    """Fit one or more methods on a corpus and return the augmented sentences.
+
+    Args:
+        corpus: the training sentences.
+        method: a method in the text form of `parse_methods` (``"mr"``, ``"mr:copies=2+sis"``), an augmenter, or several
+            of these.
+        parameters: parameters of every method given as text that does not set them itself.
+
+    Returns:
+        The augmented sentences alone, each with an id of its own and its provenance.
+
+    Raises:
+        UnknownNameError: there is no such method, or a method has no such parameter.
+        ParameterError: a parameter has an invalid value.
+        InputError: the corpus has nothing that a method can use.
+
+    Example:
+        >>> from entaug import Mention
+        >>> gold = [Sentence([name, "sings"], [Mention("PER", [(0, 1)])]) for name in ("Ada", "Bo")]
+        >>> [" ".join(sentence.tokens) for sentence in augment(gold, "mr", p=1.0)]
+        ['Bo sings', 'Ada sings']
+    """
+    gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+    augmenters: list[Augmenter] = []
+    for item in [method] if isinstance(method, str | Augmenter) else method:
+        augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item
+        augmenters += augmenter.augmenters if isinstance(augmenter, CombinedAugmenter) else [augmenter]
+    return Corpus(CombinedAugmenter(augmenters).fit(gold).augment(gold))

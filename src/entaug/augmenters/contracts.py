@@ -1,0 +1,295 @@
+"""What methods, runs and file pipelines exchange: descriptions of methods, requests, rejections, outcomes, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple, Protocol
+
+from entaug.data import Sentence
+
+__all__ = [
+    "DISCONTINUOUS",
+    "DUPLICATE",
+    "NESTED",
+    "NOT_SEEN",
+    "NO_CANDIDATE",
+    "REVIEWED",
+    "UNCHANGED",
+    "UNWRITABLE",
+    "Accepted",
+    "Method",
+    "MethodInfo",
+    "Outcome",
+    "OutputTarget",
+    "Rejected",
+    "Rejection",
+    "Request",
+    "RunStatistics",
+    "rejection_for",
+]
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """Description of a method: the documentation, ``entaug methods`` and the conformance tests are made from it.
+
+    Args:
+        name: its registry name, the field's acronym in lower case.
+        long_name: the long form, an alias.
+        summary: what it does, one line.
+        paper: where it comes from.
+        keeps_length: every sentence keeps its number of tokens.
+        keeps_order: tokens and mentions stay in order.
+        keeps_words: every sentence keeps its tokens (as a multiset).
+        keeps_mention_words: mentions keep their words (as a multiset).
+        keeps_mentions: every sentence keeps the number and labels of its mentions.
+        nested: works on corpora with nested mentions.
+        discontinuous: works on corpora with discontinuous mentions.
+        draws: the result differs from seed to seed, and in online augmentation from epoch to epoch.
+        needs_fit: must see the training corpus first.
+        needs_mentions: can do nothing on a corpus without mentions.
+        unconditioned: writes without a source; the source of a sentence is only the one whose place in the output it takes.
+        needs: the kinds of backend that it uses.
+        may_need: the kinds of backend that it uses with some parameters only.
+        cost: what it costs, in words.
+    """
+
+    name: str
+    long_name: str
+    summary: str
+    paper: str
+    keeps_length: bool = False
+    keeps_order: bool = False
+    keeps_words: bool = False
+    keeps_mention_words: bool = False
+    keeps_mentions: bool = True
+    nested: bool = True
+    discontinuous: bool = True
+    draws: bool = True
+    needs_fit: bool = False
+    needs_mentions: bool = False
+    unconditioned: bool = False
+    needs: tuple[str, ...] = ()
+    may_need: tuple[str, ...] = ()
+    cost: str = "rules: tens of thousands of sentences a second"
+
+
+class Request(NamedTuple):
+    """A request for one new version of a sentence.
+
+    Args:
+        sentence: the source.
+        rng: the random stream of this source and copy.
+        copy: the number of the copy, from 1.
+        attempt: how many drafts of this copy were rejected before.
+    """
+
+    sentence: Sentence
+    rng: Random
+    copy: int = 1
+    attempt: int = 0
+
+
+class Rejection(NamedTuple):
+    """Why there is no draft, or why a draft is not accepted.
+
+    Args:
+        reason: a short text; rejections are counted by it.
+        final: whether another draft would be rejected too, so that none is requested.
+    """
+
+    reason: str
+    final: bool = False
+
+
+UNCHANGED = Rejection("equal to its source")
+DUPLICATE = Rejection("made before")
+UNWRITABLE = Rejection("the output format cannot carry it", final=True)
+REVIEWED = Rejection("rejected in review", final=True)
+NOT_SEEN = Rejection("not a sentence of the corpus that was fitted", final=True)
+NESTED = Rejection("has nested mentions, which this method cannot carry", final=True)
+DISCONTINUOUS = Rejection("has discontinuous mentions, which this method cannot carry", final=True)
+NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
+
+
+def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
+    """Return why a method cannot process a sentence.
+
+    Args:
+        sentence: a sentence of the corpus.
+        info: the description of the method.
+
+    Returns:
+        `NESTED` or `DISCONTINUOUS`; None where the method can process it.
+    """
+    if (info.nested and info.discontinuous) or sentence.is_flat:
+        return None
+    if not info.discontinuous and not all(mention.is_contiguous for mention in sentence.mentions):
+        return DISCONTINUOUS
+    covered = [position for mention in sentence.mentions for position in mention.positions()]
+    return NESTED if not info.nested and len(set(covered)) < len(covered) else None
+
+
+class Accepted(NamedTuple):
+    """An augmented sentence.
+
+    Args:
+        sentence: the sentence, with an id of its own and its provenance.
+        source: the sentence of the corpus that it was made from.
+        encoded: the sentence as the output format writes it; None without an `OutputTarget`.
+    """
+
+    sentence: Sentence
+    source: Sentence
+    encoded: str | None = None
+
+
+class Rejected(NamedTuple):
+    """A draft that was not accepted.
+
+    Args:
+        sentence: the draft with its provenance where a filter rejected it; else None.
+        source: the sentence of the corpus that it was made from.
+        reason: why.
+        is_last: whether no further draft of this copy is requested, so that the copy is missing.
+    """
+
+    sentence: Sentence | None
+    source: Sentence
+    reason: str
+    is_last: bool
+
+
+Outcome = Accepted | Rejected
+
+
+@dataclass
+class RunStatistics:
+    """Counts of a run.
+
+    Args:
+        sources: sentences of the corpus that were processed.
+        requested: augmented sentences requested.
+        accepted: augmented sentences accepted.
+        missing: requested sentences that were not made, by the reason of the last rejection.
+        rejected: all rejected drafts by reason, also those that another draft replaced.
+    """
+
+    sources: int = 0
+    requested: int = 0
+    accepted: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def add(self, requested: int, outcomes: Sequence[Outcome]) -> None:
+        """Count one source.
+
+        Args:
+            requested: the number of sentences requested for it.
+            outcomes: all outcomes.
+        """
+        self.sources += 1
+        self.requested += requested
+        for outcome in outcomes:
+            if isinstance(outcome, Accepted):
+                self.accepted += 1
+            else:
+                self.rejected[outcome.reason] += 1
+                if outcome.is_last:
+                    self.missing[outcome.reason] += 1
+
+    def to_dict(self) -> dict[str, int | dict[str, int]]:
+        """Return the counts as plain values."""
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
+
+    def update(self, counts: dict[str, int | dict[str, int]]) -> None:
+        """Replace the counts.
+
+        Args:
+            counts: as returned by `to_dict`.
+        """
+        for name, value in counts.items():
+            setattr(self, name, Counter(value) if isinstance(value, dict) else value)
+
+
+class Method(Protocol):
+    """What a run needs of an augmenter."""
+
+    @property
+    def name(self) -> str:
+        """The registry name."""
+        ...
+
+    @property
+    def info(self) -> MethodInfo:
+        """The description."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """Method, parameters and version."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """The seed of all random streams."""
+        ...
+
+    @property
+    def copies(self) -> int:
+        """How many sentences are requested for each source."""
+        ...
+
+    @property
+    def attempts(self) -> int:
+        """How many drafts are requested for each of them at most."""
+        ...
+
+    @property
+    def window_size(self) -> int:
+        """How many sources are processed together; results do not depend on it."""
+        ...
+
+    @property
+    def id_infix(self) -> str:
+        """What the ids of all sentences that the method makes under a seed have in common."""
+        ...
+
+    @property
+    def existing_ids(self) -> Collection[str]:
+        """Ids of the corpus that hold `id_infix`."""
+        ...
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether `apply_filters` can reject anything."""
+        ...
+
+    def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        """Draw one draft for each request."""
+        ...
+
+    def apply_filters(
+        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
+    ) -> list[Sentence | Rejection]:
+        """Replace drafts that a filter rejects by the reason."""
+        ...
+
+
+class OutputTarget(Protocol):
+    """The format that accepted sentences are written in."""
+
+    def carried(self, sentence: Sentence) -> Sentence:
+        """Return what is left of a sentence once it is written and read back; duplicates are judged by it."""
+        ...
+
+    def encode(self, sentence: Sentence) -> str:
+        """Return a sentence as it is written.
+
+        Raises:
+            LossError: the format cannot carry it.
+        """
+        ...

@@ -1,0 +1,103 @@
+"""Base of augmenters and filters: parameters, backends, fitting and signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from entaug.backends.resolve import BACKENDS, resolve
+from entaug.params import Configurable, Parameter, parameters
+
+__all__ = ["Component"]
+
+
+@dataclass(kw_only=True, eq=False)
+class Component(Configurable):
+    """Base of dataclasses with checked parameters, some of which may be backends.
+
+    A field that has the name of a kind of backend (`entaug.backends.resolve.BACKENDS`) holds a backend or the name of
+    one. `load` resolves it into the attribute of the same name with an underscore behind it (``masked_lm_``), unless
+    `_uses_backend` says that it is not needed.
+    """
+
+    name: ClassVar[str]
+    """The name in the registry."""
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
+    """Of a class with a field ``preset``: for each preset the values of the fields that are not given (None)."""
+
+    def __post_init__(self) -> None:
+        self._loaded_params: list[Any] | None = None
+        self._is_fitted = False
+        for name, value in self.presets.get(str(getattr(self, "preset", "")), {}).items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+        super().__post_init__()
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        cls: Any = type(self)
+        return parameters(cls)
+
+    # -------------------------------------------------------------------------------------------------- for subclasses
+
+    def _uses_backend(self, kind: str) -> bool:
+        """Whether the backend of a field is needed with the present parameters."""
+        del kind
+        return True
+
+    def _load(self) -> None:
+        """Resolve the backends."""
+        for parameter in self._parameters():
+            if (kind := parameter.name) in BACKENDS and self._uses_backend(kind):
+                setattr(self, f"{kind}_", resolve(kind, getattr(self, kind)))
+
+    # ------------------------------------------------------------------------------------------------------- for users
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether `fit` has been called with the present backends and filters."""
+        return self._is_fitted
+
+    def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
+        """Return the parameters as plain values, without those that only name a place on this machine.
+
+        Args:
+            loaded: name the backends that `load` has resolved instead of those that were given.
+
+        Returns:
+            The values by name; a backend given as an instance is represented by its name.
+        """
+        values = {}
+        for parameter in self._parameters():
+            if parameter.metadata.get("local"):
+                continue
+            name = parameter.name
+            value = getattr(self, name)
+            values[name] = self._plain(name, getattr(self, f"{name}_", value) if loaded else value)
+        return values
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """Represent the value of a parameter as a number, a string, a boolean or None."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list | tuple):
+            return "+".join(str(self._plain(name, item)) for item in value)
+        return getattr(value, "name", None) or type(value).__name__
+
+    def load(self) -> Self:
+        """Check the parameters and load the backends; nothing is loaded twice.
+
+        Returns:
+            The object itself.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            MissingModelError: the files of a backend are not on this machine.
+            MissingExtraError: a backend needs an optional dependency that is not installed.
+        """
+        self.validate()
+        params = [getattr(self, parameter.name) for parameter in self._parameters()]
+        if params != self._loaded_params:
+            self._load()
+            self._loaded_params = params
+        return self

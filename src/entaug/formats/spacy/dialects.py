@@ -1,0 +1,94 @@
+"""Options that the formats of spaCy share, and the base of these formats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from entaug.data import Sentence
+from entaug.errors import LossError
+from entaug.formats.base import FormatCapabilities
+from entaug.formats.buffered import BufferedFormat
+from entaug.params import validate
+from entaug.tags import Overlap, flatten
+
+__all__ = ["SpacyDialect", "SpacyFormat"]
+
+
+@dataclass(frozen=True)
+class SpacyDialect:
+    """Where a file of spaCy holds mentions.
+
+    Args:
+        mentions: where mentions are: ``"ents"``, the entities; ``"spans"``, a group of spans; or ``"auto"``: a group of
+            spans where any sentence has nested mentions, else the entities.
+        spans_key: the name of the group of spans.
+        overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
+    """
+
+    mentions: Literal["auto", "ents", "spans"] = "auto"
+    spans_key: str = "sc"
+    overlap: Overlap = "error"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    @property
+    def group(self) -> str | None:
+        """The group of spans that holds the mentions; None where the entities do."""
+        return self.spans_key if self.mentions == "spans" else None
+
+
+class SpacyFormat(BufferedFormat):
+    """Base of the formats of spaCy; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
+
+    def detect_mentions(
+        self, groups: Collection[str], has_entities: bool, dialect: SpacyDialect, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Detect where a file holds mentions.
+
+        Args:
+            groups: the names of its groups of spans that hold any.
+            has_entities: whether it has entities.
+            dialect: the dialect made from the options that are given.
+            options: the options that are given, by name.
+
+        Returns:
+            The fields ``mentions`` and ``spans_key`` of the dialect.
+        """
+        key = dialect.spans_key
+        if "spans_key" not in options and key not in groups and len(groups) == 1 and not has_entities:
+            [key] = groups
+        return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
+
+    def check(self, sentence: Sentence, dialect: Any) -> None:
+        """Check that a sentence has no discontinuous mention, and no nested one where they are entities."""
+        kept = self.carried(sentence, dialect)
+        self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
+        if dialect.mentions == "ents" and not kept.is_flat:
+            try:
+                flatten(kept.mentions, "error")
+            except LossError as error:
+                error.path = f"sentence {sentence.key}"
+                error.remedy = "pass --overlap outermost or innermost, or write spans"
+                raise
+
+    def resolve(self, sentences: Iterable[Sentence], dialect: Any) -> tuple[Iterable[Sentence], Any]:
+        """Prepare sentences for writing.
+
+        Args:
+            sentences: the sentences.
+            dialect: the dialect to write.
+
+        Returns:
+            The sentences with the mentions that are kept, and a dialect that says where these are written.
+        """
+        kept: Iterable[Sentence] = (BufferedFormat.carried(self, sentence, dialect) for sentence in sentences)
+        if dialect.mentions == "auto":
+            kept = list(kept)
+            mentions = "ents" if all(sentence.is_flat for sentence in kept) else "spans"
+            dialect = replace(dialect, mentions=mentions)
+        return kept, dialect

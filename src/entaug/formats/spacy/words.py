@@ -1,0 +1,323 @@
+"""Conversion between sentences and spaCy's words.
+
+In spaCy a word is followed by one space or by none. Any other white space is a word of its own there; in a `Sentence` it
+belongs to the token before it. So a text that went through spaCy comes back to the character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from entaug.data import PLACEHOLDER, Mention, Sentence
+from entaug.errors import InputError
+from entaug.formats.base import Reading, before_of
+from entaug.formats.documents import BEFORE
+from entaug.formats.token_records import add_entity_fields, entity_fields, unique_mentions
+
+__all__ = [
+    "COLUMNS",
+    "Tokens",
+    "WordMention",
+    "Words",
+    "create_sentence",
+    "has_stale_tree",
+    "token_columns",
+    "tokens_of",
+    "words_of",
+]
+
+COLUMNS = ("tag", "pos", "morph", "lemma", "dep", "head", "sent_start")
+"""Columns that spaCy has attributes for. ``head`` is the offset from a token to its head, in tokens."""
+_TREE = ("dep", "head", "sent_start")
+_UPOS = frozenset(
+    "ADJ ADP ADV AUX CONJ CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X EOL SPACE".split()
+)
+
+
+class WordMention(NamedTuple):
+    """A mention by words.
+
+    Args:
+        start: the first word.
+        end: the word after the last.
+        label: the entity type.
+        fields: further fields.
+    """
+
+    start: int
+    end: int
+    label: str
+    fields: Mapping[str, Any]
+
+
+# ------------------------------------------------------------------------------------------------- words from sentences
+
+
+class Words(NamedTuple):
+    """A sentence as words.
+
+    Args:
+        words: the tokens, and as words of their own the white space that is more than one space.
+        flags: whether a space follows each word; None where the white space is not known.
+        positions: the position of each token among the words.
+        mentions: the mentions by words.
+        columns: the columns that spaCy has attributes for, a value per word; empty strings where there is none. The
+            values of ``head`` are offsets in words, as integers.
+        other_columns: the other columns, a value per token.
+    """
+
+    words: Sequence[str]
+    flags: Sequence[bool] | None
+    positions: Sequence[int]
+    mentions: Sequence[WordMention]
+    columns: Mapping[str, list[Any]]
+    other_columns: Mapping[str, list[str]]
+
+    @property
+    def text(self) -> str:
+        """The text, with single spaces where the white space is not known."""
+        flags = [True] * len(self.words) if self.flags is None else self.flags
+        return "".join(word + " " * flag for word, flag in zip(self.words, flags, strict=True))
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """The characters of each word in the text."""
+        flags = [True] * len(self.words) if self.flags is None else self.flags
+        sizes = (len(word) + flag for word, flag in zip(self.words, flags, strict=True))
+        starts = accumulate(sizes, initial=0)
+        return [(start, start + len(word)) for start, word in zip(starts, self.words, strict=False)]
+
+
+def words_of(sentence: Sentence) -> Words:
+    r"""Convert a sentence to words.
+
+    Args:
+        sentence: the sentence; its mentions are contiguous.
+
+    Returns:
+        The words.
+
+    Example:
+        >>> words_of(Sentence(["a", "b"], spaces=["  ", "\n"]))[:3]
+        (['a', ' ', 'b', '\n'], [True, False, False, False], [0, 2])
+    """
+    words, flags, positions = _split_spaces(sentence)
+    mentions = [
+        WordMention(positions[m.start], positions[m.end - 1] + 1, m.label, fields)
+        for m, fields in zip(sentence.mentions, entity_fields(sentence), strict=True)
+    ]
+    native, other = _split_columns(sentence)
+    columns: dict[str, list[Any]] = {}
+    for name, values in native.items():
+        if name == "head":
+            offsets = [positions[i + int(head)] - positions[i] for i, head in enumerate(values)]
+            columns[name] = _spread(offsets, positions, len(words), 0)
+        else:
+            columns[name] = _spread(values, positions, len(words), "")
+    return Words(words, flags, positions, mentions, columns, other)
+
+
+def _split_spaces(sentence: Sentence) -> tuple[Sequence[str], Sequence[bool] | None, Sequence[int]]:
+    """The words of a sentence, the flags of spaces after them, and the positions of the tokens."""
+    tokens, spaces = sentence.tokens, sentence.spaces
+    if spaces is None:
+        return tokens, None, range(len(tokens))
+    before = before_of(sentence)
+    if not before and {*spaces} <= {"", " "}:
+        return tokens, [space == " " for space in spaces], range(len(tokens))
+    words = [before] if before else []
+    flags = [False] * len(words)
+    positions = []
+    for token, space in zip(tokens, spaces, strict=True):
+        positions.append(len(words))
+        words.append(token)
+        flags.append(space[:1] == " ")
+        if rest := space.removeprefix(" "):
+            words.append(rest)
+            flags.append(False)
+    return words, flags, positions
+
+
+def _spread(values: Sequence[Any], positions: Sequence[int], n: int, filler: Any) -> list[Any]:
+    """Values of tokens as values of `n` words: those of white space are `filler`."""
+    spread = [filler] * n
+    for position, value in zip(positions, values, strict=True):
+        spread[position] = value
+    return spread
+
+
+def has_stale_tree(sentence: Sentence) -> bool:
+    """Return whether a sentence has columns of a tree that is no longer its own.
+
+    Args:
+        sentence: the sentence; edits of an augmented sentence do not keep the tree of its source.
+    """
+    return "entaug" in sentence.meta and not sentence.columns.keys().isdisjoint(_TREE)
+
+
+def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The columns that spaCy returns as they are ("" for a missing value), and the others; without a stale tree."""
+    native: dict[str, list[str]] = {}
+    other: dict[str, list[str]] = {}
+    for name, values in sentence.columns.items():
+        if name in _TREE and "entaug" in sentence.meta:
+            continue
+        if name in COLUMNS and _is_native(name, values):
+            native[name] = ["" if value == PLACEHOLDER else value for value in values]
+        else:
+            other[name] = list(values)
+    if ("dep" in native) != ("head" in native):  # spaCy has both or none
+        name = "dep" if "dep" in native else "head"
+        del native[name]
+        other[name] = list(sentence.columns[name])
+    return native, other
+
+
+def _is_native(name: str, values: Sequence[str]) -> bool:
+    """Whether spaCy returns a column as it is."""
+    known = {value for value in values if value != PLACEHOLDER}
+    if not known or "" in known:
+        return False
+    if name == "pos":
+        return known <= _UPOS
+    if name == "morph":
+        return all(map(_is_morph, known))
+    if name == "head":
+        return PLACEHOLDER not in values and all(_is_head(value, i, len(values)) for i, value in enumerate(values))
+    if name == "sent_start":
+        return "1" in values[1:] and known <= {"1", "-1"}
+    return True
+
+
+def _is_morph(value: str) -> bool:
+    """Whether a value is features in the order that spaCy sorts them in."""
+    pairs = [feature.split("=") for feature in value.split("|")]
+    names = [pair[0] for pair in pairs]
+    is_plain = all(len(pair) == 2 and all(part.isascii() and part.isalnum() for part in pair) for pair in pairs)
+    return is_plain and all(a.lower() < b.lower() for a, b in pairwise(names))
+
+
+def _is_head(value: str, position: int, n: int) -> bool:
+    digits = value.removeprefix("-")
+    is_integer = digits.isdecimal() and len(digits) < 10 and str(int(value)) == value
+    return is_integer and 0 <= position + int(value) < n
+
+
+# ------------------------------------------------------------------------------------------------- sentences from words
+
+
+class Tokens(NamedTuple):
+    """Tokens from words.
+
+    Args:
+        tokens: the words that are not white space.
+        spaces: the white space after each token; None where it is not known.
+        before: the white space before the first token.
+        counts: for each word, and for the end, the number of tokens before it.
+        positions: the position of each token among the words.
+    """
+
+    tokens: tuple[str, ...]
+    spaces: tuple[str, ...] | None
+    before: str
+    counts: Sequence[int]
+    positions: Sequence[int]
+
+
+def tokens_of(words: Sequence[str], flags: Sequence[bool] | None, kept: Collection[int] = ()) -> Tokens:
+    r"""Convert words to tokens.
+
+    Args:
+        words: the words.
+        flags: whether a space follows each word; None where that is not known, and white space is a token.
+        kept: the positions of white space that is a token nevertheless.
+
+    Returns:
+        The tokens.
+
+    Example:
+        >>> tokens_of(["a", " ", "b", "\n"], [True, False, False, False])[:3]
+        (('a', 'b'), ('  ', '\n'), '')
+    """
+    everything = range(len(words))
+    if flags is None or not any(map(str.isspace, words)):
+        spaces = None if flags is None else tuple([" " if flag else "" for flag in flags])
+        return Tokens(tuple(words), spaces, "", range(len(words) + 1), everything)
+    positions = [i for i in everything if i in kept or not words[i].isspace()]
+    spaces_after = [""] * (len(positions) + 1)
+    are_tokens = set(positions)
+    counts = [0, *accumulate(int(i in are_tokens) for i in everything)]
+    for i, (word, flag) in enumerate(zip(words, flags, strict=True)):
+        spaces_after[counts[i + 1]] += ("" if i in are_tokens else word) + (" " if flag else "")
+    tokens = tuple(words[i] for i in positions)
+    return Tokens(tokens, tuple(spaces_after[1:]), spaces_after[0], counts, positions)
+
+
+def token_columns(columns: Mapping[str, Sequence[str]], tokens: Tokens) -> dict[str, tuple[str, ...]]:
+    """Convert columns of words to columns of tokens.
+
+    Args:
+        columns: a value per word, by column name; "" for a missing value. The values of ``head`` are offsets in words.
+        tokens: the tokens of these words.
+
+    Returns:
+        A value per token; columns without any value are left out.
+
+    Raises:
+        InputError: a head is outside the sentence.
+    """
+    converted = {}
+    for name, values in columns.items():
+        if name == "head":
+            heads = []
+            for i in tokens.positions:
+                head = i + int(values[i])
+                if not 0 <= head < len(values):
+                    raise InputError(f"the head of token {i + 1} is outside", remedy="parse the text anew")
+                heads.append(str(tokens.counts[head] - tokens.counts[i]))
+            converted[name] = tuple(heads)
+        elif name == "sent_start" and "1" not in values[1:]:
+            continue
+        elif any(values[i] for i in tokens.positions):
+            converted[name] = tuple(values[i] or PLACEHOLDER for i in tokens.positions)
+    return converted
+
+
+def create_sentence(
+    tokens: Tokens,
+    mentions: Iterable[WordMention],
+    columns: Mapping[str, Sequence[str]],
+    meta: dict[str, Any],
+    id_: str | None,
+    reading: Reading,
+) -> Sentence:
+    """Create a sentence from words.
+
+    Args:
+        tokens: the tokens of the words.
+        mentions: the mentions by words; those of white space alone are left out and counted.
+        columns: the columns, a value per token.
+        meta: the fields of the sentence; extended by what is known of mentions and white space.
+        id_: the id of the sentence.
+        reading: how to read.
+
+    Returns:
+        The sentence.
+
+    Raises:
+        InputError: a mention is repeated.
+    """
+    placed = []
+    for start, end, label, fields in mentions:
+        span = (tokens.counts[start], tokens.counts[end])
+        if span[0] == span[1]:
+            reading.notes["mention of white space alone left out"] += 1
+        else:
+            placed.append((Mention(label, (span,)), dict(fields)))
+    unique = unique_mentions(placed, reading)
+    if tokens.before:
+        meta[BEFORE] = tokens.before
+    add_entity_fields(meta, unique.values())
+    return Sentence(tokens.tokens, unique, id_, meta, columns, tokens.spaces)

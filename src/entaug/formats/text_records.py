@@ -1,0 +1,257 @@
+"""Records of annotation tools: a text, and mentions by character offsets.
+
+Offsets count characters (code points). The tokens of a text are written beside it as a list of strings, which the tools
+keep or ignore, so that the same tokens are read again; a text without them is tokenised.
+"""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Sentence, Span
+from entaug.errors import InputError, LossError
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
+from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
+from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
+from entaug.formats.token_records import entity_fields, pop_id, without
+from entaug.spacing import infer_spaces
+
+__all__ = [
+    "OTHER_TOKENS",
+    "TextLines",
+    "add_other_fields",
+    "char_mention",
+    "char_spans",
+    "cut_record",
+    "layout_text",
+    "numeric_id",
+    "text_record",
+    "token_spans",
+]
+
+OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
+"""Note about a record whose tokens are those of another text."""
+_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) -> CharMention:
+    """Create a mention by characters from the values of a record.
+
+    Args:
+        label: the label.
+        start: the first character.
+        end: the character after the last.
+        fields: further fields of the mention.
+
+    Returns:
+        The mention.
+
+    Raises:
+        InputError: the label is not a string, or an offset not an integer.
+    """
+    if type(label) is not str or not label:
+        raise InputError(f"a label must be a non-empty string, not {label!r:.80}", remedy="correct it")
+    if type(start) is not int or type(end) is not int:
+        raise InputError(f"offsets must be whole numbers, not {start!r:.40} and {end!r:.40}", remedy="correct them")
+    return CharMention(label, ((start, end),), fields)
+
+
+def token_spans(tokens: Any, text: str, reading: Reading) -> list[Span] | None:
+    """Find the tokens that a field of a record gives in its text.
+
+    Args:
+        tokens: the value of the field.
+        text: the text.
+        reading: counts tokens that are not those of the text.
+
+    Returns:
+        The characters of each token; None where the field does not hold the tokens of the text.
+    """
+    if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
+        return None
+    spans = placed_tokens(tokens, text)
+    if spans is None:
+        reading.notes[OTHER_TOKENS] += 1
+    return spans
+
+
+def text_record(
+    text: str,
+    mentions: Sequence[CharMention],
+    record: Mapping[str, Any],
+    known: Container[str],
+    spans: Sequence[Span] | None = None,
+) -> Text:
+    """Create a text from the parts of a record.
+
+    Args:
+        text: the text.
+        mentions: its mentions.
+        record: the record; its ``id`` and further fields are taken.
+        known: the names of fields that text, mentions and tokens were read from.
+        spans: the characters of each token, where they are known.
+
+    Returns:
+        The text.
+    """
+    fields = without(record, known)
+    return Text(text, mentions, pop_id(fields), fields, places=spans)
+
+
+def cut_record(text: Text | None, cutting: Cutting, reading: Reading) -> Iterable[Sentence]:
+    """Cut the text of a record into sentences.
+
+    Args:
+        text: the text; None for a record that is left out.
+        cutting: how to cut it.
+        reading: counts texts of white space alone.
+
+    Returns:
+        The sentences.
+
+    Raises:
+        InputError: a mention does not fit the text.
+    """
+    if text is None:
+        return ()
+    sentences = cut(text, cutting, reading)
+    if not sentences:
+        reading.notes["text of white space alone left out"] += 1
+    return sentences
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
+    """Lay out the text of a sentence; spaced as in print where its white space is not known.
+
+    Args:
+        sentence: the sentence.
+
+    Returns:
+        The text, and the characters of each token.
+
+    Raises:
+        LossError: the tokens cannot be found again, because they begin or end with white space.
+    """
+    before = before_of(sentence)
+    tokens = sentence.tokens
+    spaces = infer_spaces(tokens) if sentence.spaces is None else sentence.spaces
+    parts = [before] if before else []
+    spans = []
+    offset = len(before)
+    is_plain = True
+    for token, space in zip(tokens, spaces, strict=True):
+        end = offset + len(token)
+        spans.append((offset, end))
+        offset = end + len(space)
+        parts += [token, space] if space else [token]
+        is_plain = is_plain and not (token[0].isspace() or token[-1].isspace()) and (not space or space.isspace())
+    text = "".join(parts)
+    if not is_plain and placed_tokens(tokens, text) != spans:
+        raise LossError(
+            f"sentence {sentence.key}: the white space in its tokens cannot be told from that between them in a text",
+            remedy="write JSON lines or CoNLL",
+        )
+    return text, spans
+
+
+def char_spans(
+    sentence: Sentence, tokens: Sequence[Span], reserved: Container[str] = ()
+) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
+    """Convert the mentions of a sentence to characters.
+
+    Args:
+        sentence: the sentence; its mentions are contiguous.
+        tokens: the characters of each token.
+        reserved: names of fields of mentions to leave out.
+
+    Yields:
+        Of each mention label, first character, the character after the last, and further fields.
+    """
+    for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
+        further = {name: value for name, value in fields.items() if name not in reserved and name != RANGES}
+        yield mention.label, tokens[mention.start][0], tokens[mention.end - 1][1], further
+
+
+def numeric_id(name: str) -> int | str:
+    """Convert an id to an integer where it is written like one, as in tools that number their records.
+
+    Args:
+        name: the id.
+    """
+    return int(name) if _NUMBER.fullmatch(name) else name
+
+
+def add_other_fields(
+    sentence: Sentence, record: dict[str, Any], of_source: Collection[str] = (), written: Collection[str] = ()
+) -> None:
+    """Add the fields of a sentence to its record, where their names are not taken.
+
+    Args:
+        sentence: the sentence.
+        record: the record to extend.
+        of_source: names of fields that do not hold for an augmented sentence, and are left out of its record.
+        written: names of fields that are written in another form.
+    """
+    excluded = {BEFORE, ENTITY_FIELDS, *written, *(of_source if "entaug" in sentence.meta else ())}
+    for name, value in sentence.meta.items():
+        if name not in excluded:
+            record.setdefault(name, value)
+
+
+class TextLines(BaseFormat):
+    """Base of the formats with one text a line; see `entaug.formats.base.Format`.
+
+    The sentences that a text is cut into are written as several texts.
+    """
+
+    extensions = (".jsonl", ".json", ".ndjson")
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=True, spaces=True)
+
+    @abc.abstractmethod
+    def matches(self, record: dict[str, Any]) -> bool | None:
+        """Return whether a record is of this format; None where it may be."""
+
+    @abc.abstractmethod
+    def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Text | None:
+        """Read the text of a record; None where it is left out, and counted.
+
+        Raises:
+            InputError: the record is faulty.
+        """
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether the first records are objects, and the first that shows its format is of this one."""
+        records, is_array = peek_records(path, 20)
+        if is_array:
+            return False
+        for record in records:
+            matches = self.matches(record) if type(record) is dict else False
+            if matches is not None:
+                return matches
+        return bool(records)
+
+    def read(
+        self, path: Path, dialect: Cutting, reading: Reading, start: int = 0, stop: int | None = None
+    ) -> Iterator[Sentence]:
+        """Read the sentences of a file, streamed.
+
+        Raises:
+            InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,
+                an id occurs twice, or there is no sentence.
+        """
+
+        def parse(number: int, line: str) -> Iterable[Sentence]:
+            del number
+            return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
+
+        return read_records(path, numbered_lines(path, start, stop), parse, reading, is_whole=stop is None)

@@ -1,0 +1,262 @@
+"""Measures of quality and what they take and return.
+
+A measure is a function of `MeasureInputs` that the decorator `measure` turns into a `Measure` with its description. A
+line in `entaug.quality.registry`, or an entry point ``entaug.measures`` of another package, makes it available.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
+from entaug.data import Sentence
+from entaug.progress import Progress, no_progress
+from entaug.scoring.likelihood import causal_log_probs, masked_log_probs
+from entaug.scoring.texts import as_text
+
+__all__ = [
+    "Likelihood",
+    "Measure",
+    "MeasureInputs",
+    "MeasureValue",
+    "ModelScores",
+    "UndefinedError",
+    "mean_over_sentences",
+    "measure",
+    "words",
+]
+
+_BATCH = 256  # texts between two reports of progress
+
+
+class UndefinedError(Exception):
+    """A measure has no value for its inputs; the message is a reason, for example ``"there are no mentions"``."""
+
+
+class MeasureValue(NamedTuple):
+    """Result of a measure.
+
+    Args:
+        value: the value for all sentences together.
+        by_sentence: the value of each sentence, None where it is undefined; None for measures of whole corpora.
+        note: a remark for the reader.
+    """
+
+    value: float
+    by_sentence: Sequence[float | None] | None = None
+    note: str = ""
+
+
+@dataclass(eq=False)
+class Measure:
+    """A measure of quality with its description.
+
+    Args:
+        function: computes the measure; raises `UndefinedError` where it has no value.
+        title: the title of its row in tables.
+        description: what it measures, in one line.
+        unit: ``"share"`` (from 0 to 1, shown in percent), ``"score"``, ``"nats"``, ``"tokens"`` or empty.
+        higher: what a higher value means, or ``"neutral"``.
+        needs: the kind of backend that it needs, for example ``"causal_lm"``, or None.
+    """
+
+    function: Callable[[MeasureInputs], MeasureValue]
+    title: str
+    description: str
+    unit: str = ""
+    higher: str = "neutral"
+    needs: str | None = None
+
+    def __call__(self, inputs: MeasureInputs) -> MeasureValue:
+        """Compute the measure.
+
+        Args:
+            inputs: the sentences to measure.
+
+        Raises:
+            UndefinedError: the measure has no value for these sentences.
+        """
+        return self.function(inputs)
+
+    @property
+    def explanation(self) -> str:
+        """The description and what a higher value means, as sentences."""
+        description = f"{self.description[:1].upper()}{self.description[1:]}."
+        return description if self.higher == "neutral" else f"{description} Higher: {self.higher}."
+
+
+def measure(
+    title: str, description: str, *, unit: str = "", higher: str = "neutral", needs: str | None = None
+) -> Callable[[Callable[[MeasureInputs], MeasureValue]], Measure]:
+    """Make a `Measure` of the decorated function; the arguments are those of `Measure`.
+
+    Args:
+        title: the title of its row in tables.
+        description: what it measures, in one line.
+        unit: ``"share"``, ``"score"``, ``"nats"``, ``"tokens"`` or empty.
+        higher: what a higher value means, or ``"neutral"``.
+        needs: the kind of backend that it needs, or None.
+
+    Returns:
+        The decorator.
+
+    Example:
+        >>> @measure("Sentences", "number of sentences")
+        ... def sentences(inputs):
+        ...     return MeasureValue(len(inputs.sentences))
+        >>> sentences(MeasureInputs([], [], [], ModelScores())).value
+        0
+    """
+
+    def decorate(function: Callable[[MeasureInputs], MeasureValue]) -> Measure:
+        decorated = Measure(function, title, description, unit, higher, needs)
+        functools.update_wrapper(decorated, function)
+        return decorated
+
+    return decorate
+
+
+class Likelihood(NamedTuple):
+    """Log-likelihood of a text under a language model.
+
+    Args:
+        total: the sum of the log-probabilities of its sub-words, in nats.
+        pieces: the number of its sub-words.
+    """
+
+    total: float
+    pieces: int
+
+
+@dataclass
+class ModelScores:
+    """Models of measures, and their cached scores of texts.
+
+    Equal texts are scored once. Texts go to a model ordered by length, so the order of sentences affects no result.
+
+    Args:
+        causal_lm: the causal language model, if there is one.
+        masked_lm: the masked language model, if there is one.
+        encoder: the encoder, if there is one.
+        progress: called about every 256 texts.
+    """
+
+    causal_lm: CausalLM | None = None
+    masked_lm: MaskedLM | None = None
+    encoder: Encoder | None = None
+    progress: Progress = no_progress
+    _cache: dict[tuple[str, str], Likelihood] = field(default_factory=dict)
+
+    def causal_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
+        """The log-likelihood of each sentence under the causal language model.
+
+        Args:
+            sentences: the sentences.
+
+        Raises:
+            UndefinedError: there is no causal language model.
+        """
+        lm = self.causal_lm
+        if lm is None:
+            raise UndefinedError("there is no causal language model")
+        return self._score(sentences, "scoring", lambda texts: causal_log_probs(texts, lm, _BATCH))
+
+    def masked_likelihoods(self, sentences: Iterable[Sentence]) -> list[Likelihood]:
+        """The pseudo-log-likelihood of each sentence under the masked language model.
+
+        Args:
+            sentences: the sentences.
+
+        Raises:
+            UndefinedError: there is no masked language model.
+        """
+        lm = self.masked_lm
+        if lm is None:
+            raise UndefinedError("there is no masked language model")
+        return self._score(sentences, "scoring with masks", lambda texts: masked_log_probs(texts, lm))
+
+    def _score(
+        self, sentences: Iterable[Sentence], stage: str, compute: Callable[[list[str]], Iterator[Any]]
+    ) -> list[Likelihood]:
+        texts = list(map(as_text, sentences))
+        new = sorted({text for text in texts if (stage, text) not in self._cache}, key=lambda text: (len(text), text))
+        for done, (text, log_probs) in enumerate(zip(new, compute(new), strict=True), start=1):
+            self._cache[stage, text] = Likelihood(math.fsum(log_probs.tolist()), len(log_probs))
+            if not done % _BATCH or done == len(new):
+                self.progress(stage, done, len(new))
+        return [self._cache[stage, text] for text in texts]
+
+
+@dataclass
+class MeasureInputs:
+    """Sentences to be measured.
+
+    Args:
+        sentences: the augmented sentences.
+        sources: the source of each; None where it is unknown.
+        gold: all gold sentences; empty where there is nothing to compare with.
+        models: models and their scores.
+    """
+
+    sentences: Sequence[Sentence]
+    sources: Sequence[Sentence | None]
+    gold: Sequence[Sentence]
+    models: ModelScores
+
+    def mean_over_sources(self, compare: Callable[[Sentence, Sentence], float | None]) -> MeasureValue:
+        """The mean of a comparison of each sentence with its source.
+
+        Args:
+            compare: computes a value from a sentence and its source; None where it is undefined.
+
+        Raises:
+            UndefinedError: no source is known, or no sentence has a value.
+        """
+        pairs = zip(self.sentences, self.sources, strict=True)
+        values = [None if source is None else compare(sentence, source) for sentence, source in pairs]
+        known = any(source is not None for source in self.sources)
+        why = "no sentence with a source has such words" if known else "the source of no sentence is known"
+        return mean_over_sentences(values, why)
+
+    def require_gold(self) -> Sequence[Sentence]:
+        """The gold sentences.
+
+        Raises:
+            UndefinedError: there are none.
+        """
+        if not self.gold:
+            raise UndefinedError("there are no gold sentences to compare with")
+        return self.gold
+
+
+def mean_over_sentences(values: Sequence[float | None], why_undefined: str = "there are no sentences") -> MeasureValue:
+    """The mean over the sentences that have a value.
+
+    Args:
+        values: the value of each sentence; None where it is undefined.
+        why_undefined: the reason in the error where no sentence has a value.
+
+    Raises:
+        UndefinedError: no sentence has a value.
+    """
+    defined = [value for value in values if value is not None]
+    if not defined:
+        raise UndefinedError(why_undefined)
+    return MeasureValue(math.fsum(defined) / len(defined), values)
+
+
+def words(tokens: Iterable[str]) -> list[str]:
+    """The tokens that contain a letter or a digit, in lower case.
+
+    Args:
+        tokens: the tokens of a sentence.
+
+    Example:
+        >>> words(["The", "end", "."])
+        ['the', 'end']
+    """
+    return [token.casefold() for token in tokens if any(c.isalnum() for c in token)]

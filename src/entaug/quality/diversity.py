@@ -1,0 +1,96 @@
+"""Diversity: how much sentences differ from one another.
+
+EnTDA is Hu et al. (2023), tables 5 and 6; CASSI is Surana et al. (2023), section 4.3.2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
+from entaug.scoring.bertscore import pairwise_bertscore
+from entaug.scoring.texts import as_text
+
+__all__ = ["MAX_SENTENCES", "distinct_1", "distinct_2", "self_bertscore", "type_token_ratio"]
+
+MAX_SENTENCES = 300
+"""Number of sentences that Self-BERTScore compares; of more, a random sample."""
+_SEED = 0
+
+
+@measure("Type-token ratio", "distinct words per word of a sentence (EnTDA)", unit="share", higher="more varied words")
+def type_token_ratio(inputs: MeasureInputs) -> MeasureValue:
+    """EnTDA's type-token ratio: distinct words divided by all words of a sentence, mean over sentences.
+
+    The paper says "for each original text", which could mean all sentences made from one source; its values (81 to
+    86 %) are those of single sentences.
+    """
+    rows = (words(sentence.tokens) for sentence in inputs.sentences)
+    return mean_over_sentences([len(set(row)) / len(row) if row else None for row in rows], "no sentence has a word")
+
+
+@measure(
+    "Distinct-1", "distinct words per word; compare only sets of equal size", unit="share", higher="more varied words"
+)
+def distinct_1(inputs: MeasureInputs) -> MeasureValue:
+    """Distinct words divided by all words of all sentences (Li et al. 2016).
+
+    It decreases with the number of sentences: compare only sets of equal size.
+    """
+    return _distinct_ngrams(inputs, 1)
+
+
+@measure(
+    "Distinct-2",
+    "distinct word bigrams per bigram; compare only sets of equal size",
+    unit="share",
+    higher="more varied words",
+)
+def distinct_2(inputs: MeasureInputs) -> MeasureValue:
+    """Distinct bigrams of words divided by all bigrams of all sentences (Li et al. 2016, who divide by words).
+
+    It decreases with the number of sentences: compare only sets of equal size.
+    """
+    return _distinct_ngrams(inputs, 2)
+
+
+def _distinct_ngrams(inputs: MeasureInputs, n: int) -> MeasureValue:
+    ngrams: Counter[tuple[str, ...]] = Counter()
+    for sentence in inputs.sentences:
+        row = words(sentence.tokens)
+        ngrams.update(zip(*(row[i:] for i in range(n)), strict=False))
+    if not ngrams:
+        raise UndefinedError(f"no sentence has {n} words" if n > 1 else "no sentence has a word")
+    return MeasureValue(len(ngrams) / ngrams.total())
+
+
+@measure(
+    "Self-BERTScore",
+    "mean BERTScore of all pairs of sentences (CASSI)",
+    unit="score",
+    higher="less varied",
+    needs="encoder",
+)
+def self_bertscore(inputs: MeasureInputs) -> MeasureValue:
+    """CASSI's Self-BERTScore: the mean BERTScore F1 of all pairs of sentences.
+
+    The paper measures gold and augmented sentences together, here each set is measured alone. It calls the measure
+    "similar to Self-BLEU", which takes the best match among all other sentences; its values (0.59 for gold, 0.60 with
+    five augmentations of each) are those of a mean over pairs. Values of different models cannot be compared.
+    """
+    encoder = inputs.models.encoder
+    if encoder is None:
+        raise UndefinedError("there is no encoder")
+    texts = sorted(map(as_text, inputs.sentences))
+    n = min(len(texts), MAX_SENTENCES)
+    if n < 2:
+        raise UndefinedError("there are no two sentences")
+    note = ""
+    if n < len(texts):
+        texts = sorted(Random(_SEED).sample(texts, n))
+        note = f"of {n} sentences drawn with seed {_SEED}"
+    scores = pairwise_bertscore(texts, encoder)
+    total = float(scores.sum(dtype="float64")) - float(scores.diagonal().sum(dtype="float64"))
+    inputs.models.progress("comparing", n, n)
+    return MeasureValue(total / (n * (n - 1)), note=note)

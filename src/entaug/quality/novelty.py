@@ -1,0 +1,274 @@
+"""Novelty: how sentences differ from their sources and from gold.
+
+ACLM is Ghosh et al. (2023), section 5.1; CASSI is Surana et al. (2023). Words are tokens with a letter or a digit; case
+is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+
+from entaug.data import Mention, Sentence
+from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
+from entaug.scoring.near_duplicates import find_near_duplicates, similarity
+
+__all__ = [
+    "NEAR_DUPLICATE",
+    "context",
+    "diversity_e",
+    "diversity_l",
+    "diversity_n",
+    "length_difference",
+    "near_gold",
+    "near_others",
+    "near_source",
+    "new_words",
+    "similarity_to_source",
+    "unseen_contexts",
+    "unseen_contexts_distinct",
+    "unseen_mentions",
+    "unseen_mentions_distinct",
+]
+
+NEAR_DUPLICATE = 0.9
+"""Smallest similarity of near-duplicates: one token of ten replaced."""
+
+Item = tuple[str, ...]
+"""A mention or a context, by its label and words."""
+
+
+# ------------------------------------------------------------------------------------------------- against the source
+
+
+def _share_of_new(these: Sequence[str], known: Iterable[str]) -> float | None:
+    known = set(known)
+    return sum(word not in known for word in these) / len(these) if these else None
+
+
+@measure("New words", "words that do not occur in the source", unit="share", higher="further from the source")
+def new_words(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the words of a sentence that do not occur in its source, mean over sentences.
+
+    For methods that combine sentences, words from the other sentences are new.
+    """
+    return inputs.mean_over_sources(
+        lambda sentence, source: _share_of_new(words(sentence.tokens), words(source.tokens))
+    )
+
+
+@measure(
+    "Diversity-E",
+    "words of mentions that occur in no mention of the source (ACLM)",
+    unit="share",
+    higher="newer mentions",
+)
+def diversity_e(inputs: MeasureInputs) -> MeasureValue:
+    """ACLM's Diversity-E: share of the words of mentions that are in no mention of the source.
+
+    The paper defines "the average percentage of new NE words". It does not say whether words or distinct words are
+    counted, nor how sentences of several rounds are combined; here all words count, and the mean is over the sentences
+    that have such words. A word that moves into a mention is new.
+    """
+    return _new_words_of_kind(inputs, in_mentions=True)
+
+
+@measure(
+    "Diversity-N",
+    "words outside mentions that do not occur outside mentions in the source (ACLM)",
+    unit="share",
+    higher="newer contexts",
+)
+def diversity_n(inputs: MeasureInputs) -> MeasureValue:
+    """ACLM's Diversity-N: share of the words outside mentions that are not outside mentions in the source.
+
+    See `diversity_e`. A word that moves out of a mention is new.
+    """
+    return _new_words_of_kind(inputs, in_mentions=False)
+
+
+def _new_words_of_kind(inputs: MeasureInputs, *, in_mentions: bool) -> MeasureValue:
+    """The share of new words among those inside or outside mentions."""
+
+    def select(sentence: Sentence) -> list[str]:
+        outside = sentence.outside_mask()
+        return words(
+            token for token, is_outside in zip(sentence.tokens, outside, strict=True) if is_outside is not in_mentions
+        )
+
+    return inputs.mean_over_sources(lambda sentence, source: _share_of_new(select(sentence), select(source)))
+
+
+@measure(
+    "Diversity-L", "absolute difference in length from the source (ACLM)", unit="tokens", higher="more varied lengths"
+)
+def diversity_l(inputs: MeasureInputs) -> MeasureValue:
+    """ACLM's Diversity-L: absolute difference in tokens from the source, mean over sentences."""
+    return inputs.mean_over_sources(lambda sentence, source: float(abs(len(sentence) - len(source))))
+
+
+@measure(
+    "Length - source's", "number of tokens minus that of the source", unit="tokens", higher="longer than the source"
+)
+def length_difference(inputs: MeasureInputs) -> MeasureValue:
+    """Difference in tokens from the source, mean over sentences."""
+    return inputs.mean_over_sources(lambda sentence, source: float(len(sentence) - len(source)))
+
+
+@measure(
+    "Similarity to source",
+    "tokens shared with the source in the same order",
+    unit="share",
+    higher="closer to the source",
+)
+def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
+    """`entaug.scoring.near_duplicates.similarity` to the source, mean over sentences."""
+    return inputs.mean_over_sources(similarity)
+
+
+@measure(
+    "Near its source",
+    f"sentences with a similarity of at least {NEAR_DUPLICATE} to their source",
+    unit="share",
+    higher="more near-duplicates",
+)
+def near_source(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the sentences with a source that are near-duplicates of it."""
+    return inputs.mean_over_sources(
+        lambda sentence, source: float(similarity(sentence, source) >= NEAR_DUPLICATE - 1e-9)
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- against gold
+
+
+@measure(
+    "Near gold",
+    f"sentences with a similarity of at least {NEAR_DUPLICATE} to any gold sentence",
+    unit="share",
+    higher="more near-duplicates",
+)
+def near_gold(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the sentences that are near-duplicates of any gold sentence."""
+    return _share_of_near_duplicates(inputs, inputs.require_gold())
+
+
+@measure(
+    "Near one another",
+    f"sentences with a similarity of at least {NEAR_DUPLICATE} to an earlier sentence of the same method",
+    unit="share",
+    higher="more near-duplicates",
+)
+def near_others(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the sentences that are near-duplicates of an earlier one."""
+    return _share_of_near_duplicates(inputs, None)
+
+
+def _share_of_near_duplicates(inputs: MeasureInputs, others: Sequence[Sentence] | None) -> MeasureValue:
+    def progress(done: int, total: int) -> None:
+        inputs.models.progress("comparing", done, total)
+
+    found = find_near_duplicates(inputs.sentences, others, min_similarity=NEAR_DUPLICATE, progress=progress)
+    return mean_over_sentences([float(duplicate is not None) for duplicate in found])
+
+
+@measure(
+    "Unseen mentions", "mentions whose words and label are in no gold mention", unit="share", higher="newer mentions"
+)
+def unseen_mentions(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the mentions whose words no gold mention of the same label has."""
+    return _share_of_unseen(inputs, _mention_items)
+
+
+@measure("Unseen mentions, distinct", "the same over distinct mentions", unit="share", higher="newer mentions")
+def unseen_mentions_distinct(inputs: MeasureInputs) -> MeasureValue:
+    """`unseen_mentions` over distinct mentions."""
+    return _share_of_unseen(inputs, _mention_items, distinct=True)
+
+
+@measure(
+    "Unseen contexts",
+    "mentions whose neighbours (two on each side) no gold mention of that label has",
+    unit="share",
+    higher="newer contexts",
+)
+def unseen_contexts(inputs: MeasureInputs) -> MeasureValue:
+    """Share of the mentions in a `context` that no gold mention of the same label has.
+
+    CASSI motivates itself with context diversity (after Lin et al. 2020) without measuring it. The window is ours.
+    """
+    return _share_of_unseen(inputs, _context_items)
+
+
+@measure("Unseen contexts, distinct", "the same over distinct contexts", unit="share", higher="newer contexts")
+def unseen_contexts_distinct(inputs: MeasureInputs) -> MeasureValue:
+    """`unseen_contexts` over distinct contexts."""
+    return _share_of_unseen(inputs, _context_items, distinct=True)
+
+
+def _mention_items(sentence: Sentence) -> list[Item]:
+    return [(m.label, *(token.casefold() for token in sentence.mention_tokens(m))) for m in sentence.mentions]
+
+
+def _context_items(sentence: Sentence) -> list[Item]:
+    return [context(sentence, mention) for mention in sentence.mentions]
+
+
+def _share_of_unseen(
+    inputs: MeasureInputs, items_of: Callable[[Sentence], list[Item]], *, distinct: bool = False
+) -> MeasureValue:
+    seen = {item for sentence in inputs.require_gold() for item in items_of(sentence)}
+    rows = [items_of(sentence) for sentence in inputs.sentences]
+    items = [item for row in rows for item in row]
+    if distinct:
+        items = list(dict.fromkeys(items))
+    if not items:
+        raise UndefinedError("there are no mentions")
+
+    def share(some: Sequence[Item]) -> float:
+        return sum(item not in seen for item in some) / len(some)
+
+    return MeasureValue(share(items), None if distinct else [share(row) if row else None for row in rows])
+
+
+def context(sentence: Sentence, mention: Mention, window: int = 2) -> Item:
+    """The label of a mention, the tokens in its gaps and the nearest tokens on both sides, ignoring case.
+
+    Another mention counts as one token and is represented by its label, so that replacing a neighbouring mention by
+    another one of the same type does not change the context.
+
+    Args:
+        sentence: the sentence of the mention.
+        mention: one of its mentions.
+        window: the number of tokens on each side; fewer at the edges of the sentence.
+
+    Example:
+        >>> s = Sentence("He met Ada Byron in Rome .".split(), [Mention("PER", [(2, 4)]), Mention("LOC", [(5, 6)])])
+        >>> [context(s, mention) for mention in s.mentions]
+        [('PER', '', 'he', 'met', '', 'in', '<LOC>'), ('LOC', '', '<PER>', 'in', '', '.')]
+    """
+    # By token, the other mentions that cover it.
+    others: list[tuple[Mention, ...]] = [()] * len(sentence)
+    for other in sentence.mentions:
+        if other is not mention:
+            for position in other.positions():
+                others[position] += (other,)
+
+    def collect(positions: Iterable[int], most: int) -> list[str]:
+        collected: list[str] = []
+        previous: tuple[Mention, ...] = ()
+        for position in positions:
+            covering = others[position]
+            if not covering:
+                collected.append(sentence.tokens[position].casefold())
+            elif covering != previous:
+                collected.append("".join(f"<{other.label}>" for other in covering))
+            previous = covering
+            if len(collected) == most:
+                break
+        return collected
+
+    gaps = [position for (_, end), (start, _) in pairwise(mention.spans) for position in range(end, start)]
+    left = collect(range(mention.start - 1, -1, -1), window)[::-1]
+    right = collect(range(mention.end, len(sentence)), window)
+    return (mention.label, *collect(gaps, len(sentence)), "", *left, "", *right)

@@ -1,0 +1,141 @@
+"""Paired bootstrap test: whether one system is better than another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from entaug.errors import ParameterError
+from entaug.scoring.span_f1 import MatchCounts, Scores
+
+if TYPE_CHECKING:
+    from numpy import float64, int64
+    from numpy.typing import NDArray
+
+__all__ = ["Difference", "SentenceCounts", "paired_bootstrap"]
+
+_CHUNK = 64  # resamples computed at once, which bounds the memory
+
+SentenceCounts = Scores | Sequence[MatchCounts] | Mapping[str, Sequence[int]]
+"""Match counts by sentence: scores, a sequence of counts, or the lists of `Scores.sentence_counts`."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference in micro-F1 between two systems; see `paired_bootstrap`.
+
+    Args:
+        gain: mean over seeds of the F1 of the first system minus that of the second, from -1 to 1.
+        low: lower end of the 95 % confidence interval.
+        high: upper end of the 95 % confidence interval.
+        seeds: number of seeds. With one, the interval covers the sampling of test sentences only, not the variance of
+            training.
+        samples: number of bootstrap samples.
+
+    Example:
+        >>> Difference(gain=0.02, low=0.01, high=0.03, seeds=3, samples=1000).verdict
+        'helps'
+    """
+
+    gain: float
+    low: float
+    high: float
+    seeds: int
+    samples: int
+
+    @property
+    def verdict(self) -> str:
+        """``"helps"`` (interval above 0), ``"hurts"`` (interval below 0) or ``"no difference seen"``."""
+        if self.low > 0:
+            return "helps"
+        return "hurts" if self.high < 0 else "no difference seen"
+
+    @property
+    def covers(self) -> str:
+        """Sources of variance in the interval: ``"sentences and seeds"``, or ``"sentences"`` with one seed."""
+        return "sentences and seeds" if self.seeds > 1 else "sentences"
+
+
+def paired_bootstrap(
+    first: Sequence[SentenceCounts], second: Sequence[SentenceCounts], *, samples: int = 1000, seed: int = 0
+) -> Difference:
+    """Estimate how much better the first system is than the second, with a 95 % confidence interval.
+
+    Test sentences are resampled with replacement, the same for both systems and all seeds (Koehn 2004). With one seed
+    the interval consists of the quantiles of the resampled gains. With several seeds, the variance of the resampled
+    mean gain is added to the variance that the gains of the seeds give their mean, and the interval is Student's for
+    the degrees of freedom of such a sum (Welch 1947, Satterthwaite 1946). In simulations of equally good systems the
+    interval contained 0 in 90 % (two seeds that differ much) to 98 % of the cases.
+
+    Args:
+        first: counts of the first system, one element per seed.
+        second: counts of the second system for the same seeds in the same order.
+        samples: number of bootstrap samples.
+        seed: seed of the resampling.
+
+    Returns:
+        The mean gain with its interval.
+
+    Raises:
+        ParameterError: the numbers of seeds differ or are 0, the test sentences differ, or `samples` is below 1.
+
+    Example:
+        >>> better, worse = [MatchCounts(1, 1, 1)] * 50, [MatchCounts(0, 1, 1)] * 50
+        >>> difference = paired_bootstrap([better], [worse])
+        >>> difference.gain, difference.low, difference.verdict, difference.covers
+        (1.0, 1.0, 'helps', 'sentences')
+    """
+    import numpy as np
+    from scipy.special import stdtrit  # scipy.stats.t.ppf, without the two seconds that importing scipy.stats takes
+
+    if len(first) != len(second) or not first:
+        remedy = "give the results of the same seeds for both systems, in the same order"
+        raise ParameterError(f"{len(first)} and {len(second)} seeds cannot be paired", remedy=remedy)
+    if samples < 1:
+        raise ParameterError(f"samples must be at least 1, not {samples}", parameter="samples")
+    arrays = [_as_array(counts) for counts in (*first, *second)]
+    if not len(arrays[0]) or any(not np.array_equal(array[:, 2], arrays[0][:, 2]) for array in arrays):
+        problem = "have other test sentences" if len(arrays[0]) else "have no test sentence"
+        raise ParameterError(f"the two systems {problem}", remedy="compare results on the same test set")
+    n, seeds = len(arrays[0]), len(first)
+    counts = np.concatenate(arrays, axis=1).astype(np.float64)  # (sentences, systems * seeds * 3)
+    seed_gains = _gains(counts.sum(0)[None], seeds)[0]
+    rng = np.random.default_rng(seed)
+    gains = np.empty(samples)
+    for start in range(0, samples, _CHUNK):
+        chunk = min(_CHUNK, samples - start)
+        # (samples, sentences): how often each sentence is drawn.
+        drawn = rng.integers(n, size=(chunk, n)) + n * np.arange(chunk)[:, None]
+        weights = np.bincount(drawn.ravel(), minlength=chunk * n).reshape(chunk, n)
+        gains[start : start + chunk] = _gains(weights.astype(np.float64) @ counts, seeds).mean(1)
+    gain = float(seed_gains.mean())
+    if seeds == 1:
+        low, high = np.quantile(gains, [0.025, 0.975])
+        return Difference(gain, float(low), float(high), seeds=seeds, samples=samples)
+    seed_variance = float(seed_gains.var(ddof=1)) / seeds
+    variance = seed_variance + float(gains.var())
+    degrees_of_freedom = (seeds - 1) * (variance / seed_variance) ** 2 if seed_variance else math.inf
+    half_width = float(stdtrit(degrees_of_freedom, 0.975)) * math.sqrt(variance)
+    return Difference(gain, max(-1.0, gain - half_width), min(1.0, gain + half_width), seeds=seeds, samples=samples)
+
+
+def _gains(sums: NDArray[float64], seeds: int) -> NDArray[float64]:
+    """Micro-F1 of the first system minus the second, (rows, seeds), from sums of counts (rows, systems * seeds * 3)."""
+    import numpy as np
+
+    correct, predicted, gold = np.moveaxis(sums.reshape(-1, 2, seeds, 3), -1, 0)
+    f1 = 2 * correct / np.maximum(predicted + gold, 1)
+    gains: NDArray[float64] = f1[:, 0] - f1[:, 1]
+    return gains
+
+
+def _as_array(counts: SentenceCounts) -> NDArray[int64]:
+    """Counts as an array (sentences, 3)."""
+    import numpy as np
+
+    if isinstance(counts, Mapping):
+        return np.array([counts[name] for name in ("correct", "predicted", "gold")], np.int64).T
+    rows = counts.sentences if isinstance(counts, Scores) else counts
+    return np.array([tuple(row) for row in rows], np.int64).reshape(-1, 3)

@@ -1,0 +1,38 @@
+"""Texts that language models score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from entaug.alignment import detokenize
+from entaug.data import Sentence
+
+__all__ = ["as_text", "count_words"]
+
+
+def as_text(sentence: Sentence | str) -> str:
+    """Convert a sentence to running text.
+
+    Args:
+        sentence: a sentence, or a running text.
+
+    Returns:
+        The text, with the sentence's own spaces where they are known.
+    """
+    return sentence if isinstance(sentence, str) else detokenize(sentence.tokens, sentence.spaces)
+
+
+def count_words(tokens: Iterable[str]) -> float:
+    """Count the tokens that are not punctuation: the divisor of CASSI's score.
+
+    Args:
+        tokens: the tokens of a sentence.
+
+    Returns:
+        Their number, at least 1.
+
+    Example:
+        >>> count_words(["Well", ",", "no", "."])
+        2.0
+    """
+    return float(max(1, sum(any(c.isalnum() for c in token) for token in tokens)))

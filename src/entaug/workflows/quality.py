@@ -1,0 +1,79 @@
+"""The function behind ``entaug quality``: measure augmented files and write the result. Nothing here prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.augmented import read_augmented
+from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
+from entaug.files.streams import STDIN
+from entaug.progress import Progress, no_progress
+from entaug.quality import DEFAULT_MODELS, Quality, measure_corpus
+from entaug.quality.tables import quality_markdown, quality_table
+from entaug.workflows.common import check_apart, check_output
+from entaug.workflows.evaluate import write_text
+
+__all__ = ["measure_files"]
+
+
+def measure_files(
+    inputs: Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    gold: str | Path | None = None,
+    measures: Sequence[str] | None = None,
+    causal_lm: CausalLM | str | None = DEFAULT_MODELS["causal_lm"],
+    masked_lm: MaskedLM | str | None = DEFAULT_MODELS["masked_lm"],
+    encoder: Encoder | str | None = DEFAULT_MODELS["encoder"],
+    as_json: bool = False,
+    force: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> list[Quality]:
+    """Measure the augmented sentences of files and write a table; see `entaug.measure_quality`.
+
+    Args:
+        inputs: augmented files in any format.
+        output: the file for the table, or ``"-"`` for standard output. The extension ``.md`` gives Markdown with the
+            definitions of the measures, ``.json`` gives JSON.
+        gold: the file that was augmented; required where the inputs hold augmented sentences only.
+        measures: names of the measures; None for all whose models are available.
+        causal_lm: a causal language model, or its name, or None.
+        masked_lm: a masked language model, or its name, or None.
+        encoder: an encoder, or its name, or None.
+        as_json: write JSON whatever the extension of `output`.
+        force: replace an existing file.
+        progress: called with the stage, the number of finished texts and their total.
+        options: how files are read; see `entaug.read_augmented`.
+
+    Returns:
+        The quality of the gold sentences and of each method.
+
+    Raises:
+        InputError: a file is faulty.
+        MissingModelError: a model that is not a default one is not on this machine.
+        OutputError: the output exists, is an input, or cannot be written.
+    """
+    inputs = list(inputs)
+    check_output(output, STDIN, force=force)  # before the computation
+    check_apart([output], [gold, *inputs])
+    qualities = measure_corpus(
+        read_augmented(inputs, gold, **options),
+        measures=measures,
+        causal_lm=causal_lm,
+        masked_lm=masked_lm,
+        encoder=encoder,
+        progress=progress,
+    )
+    if as_json or str(output).endswith(".json"):
+        text = orjson.dumps([quality.to_dict() for quality in qualities], option=orjson.OPT_INDENT_2).decode() + "\n"
+    elif str(output).endswith(".md"):
+        text = quality_markdown(qualities)
+    else:
+        text = quality_table(qualities)
+    write_text(text, output, force=force)
+    return qualities

@@ -1,0 +1,61 @@
+"""A method of another package: installed by pip, found by its entry point."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE, ROOT
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process that sees the example plug-in, installed without the network."""
+    folder = tmp_path_factory.mktemp("plugin")
+    copy = shutil.copytree(ROOT / "examples" / "plugin", folder / "source")  # a build writes beside its source
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / "site"), str(copy)]
+    subprocess.run(command, check=True, timeout=120)
+    source = str(Path(entaug.__file__).parent.parent)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), source])}
+
+
+def run(environment: dict[str, str], *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_on_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
+    assert "words of mentions in lower case" in run(environment, "-m", "entaug", "methods")
+    assert "p = 0.5: the probability" in run(environment, "-m", "entaug", "methods", "lowercase")
+    output = tmp_path / "new.jsonl"
+    train = str(EXAMPLE / "train.conll")
+    run(environment, "-m", "entaug", "augment", train, "-m", "lowercase", "--p", "1", "--only-new", "-o", str(output))
+    sources = {s.key: s for s in entaug.read(train)}
+    made = entaug.read(output)
+    assert len(made) > len(sources) / 2
+    for sentence in made:
+        source = sources[sentence.meta["entaug"]["sources"][0]]
+        assert sentence.iob() == source.iob()
+        outside = source.outside_mask()
+        assert sentence.tokens == tuple(t if o else t.lower() for t, o in zip(source.tokens, outside, strict=True))
+
+
+def test_in_python(environment: dict[str, str]) -> None:
+    code = """
+import entaug
+ada = entaug.Sentence(["Ada", "sings"], [entaug.Mention("PER", [(0, 1)])])
+for method in (entaug.create_augmenter("lowercase-mentions", p=1.0), entaug.parse_methods("lowercase:p=1")):
+    print(*[" ".join(sentence.tokens) for sentence in method.augment([ada])])
+print(len(entaug.augment([ada] * 2, "sis,lowercase")), "lowercase" in entaug.METHODS)
+"""
+    assert run(environment, "-c", code).splitlines() == ["ada sings", "ada sings", "1 True"]
