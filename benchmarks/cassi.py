@@ -38,7 +38,7 @@ from entaug.augmenters.cassi.pairing import PairingOptions, rankings
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
-from entaug.models.catalogue import path
+from entaug.models.catalogue import model_path
 from entaug.scoring.candidate_selection import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -72,7 +72,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
         cassi = CASSI(masked_lm=lm).fit(sentences)
         work = contests_of(cassi, sentences)
         pairs, contests = [p for p, _ in work], [c for _, c in work]
-        every = sum(len(p) for c in contests for p in lm.pieces(list(c.texts)))
+        every = sum(len(p) for c in contests for p in lm.token_offsets(list(c.texts)))
         n = len(work)
         candidates = np.mean([len(c.texts) for c in contests])
         yield (name, f"brute force, {n} pairs, {candidates:.0f} candidates each", f"{every / n:.0f}", "100 %", "")

@@ -32,7 +32,7 @@ class Counted:
         return found
 
     def _recalled(self, asked: list[Any], known: dict[tuple[str, int], float]) -> list[Any]:
-        lengths = map(len, self.pieces([text for text, _ in asked]))
+        lengths = map(len, self.token_offsets([text for text, _ in asked]))
         wanted = [
             (text, list(range(length)) if places is None else list(places))
             for (text, places), length in zip(asked, lengths, strict=True)

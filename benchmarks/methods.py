@@ -50,7 +50,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     """One method, in this process."""
     import entaug
     from entaug.backends.transformers.causal_lm import TransformersCausalLM
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
     from entaug.quality import MEASURES
 
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}

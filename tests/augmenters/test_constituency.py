@@ -11,7 +11,7 @@ import pytest
 from entaug import ConstituencyReplacement, Mention, Sentence
 from entaug.augmenters.base import Request
 from entaug.backends.fakes import FakeCausalLM, FakeMaskedLM
-from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed
+from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed_tree
 from entaug.backends.parsers.projection import project
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
@@ -101,7 +101,7 @@ class TestLinkGrammar:
     def test_marks_subscripts_and_small_first_words(self) -> None:
         printed = "(S (NP the U.S{!}.x) (VP said.v-d {oh} (NP (NP blorf{?}.n) (PP of (NP Mr..x Smith{!})))) .)"
         words = "The U.S said oh blorf of Mr. Smith .".split()
-        found = read_bracketed(printed, words)
+        found = read_bracketed_tree(printed, words)
         assert found is not None
         assert [(c.category, *words[c.start : c.end]) for c in found[1:]] == [
             ("NP", "The", "U.S"),
@@ -114,14 +114,14 @@ class TestLinkGrammar:
 
     def test_words_parted_otherwise_and_brackets(self) -> None:
         words = ["The", "5kg", "(", "old", ")", "cat"]
-        found = read_bracketed("(S (NP the 5 (NP kg.u { old.a }) cat.n))", words)
+        found = read_bracketed_tree("(S (NP the 5 (NP kg.u { old.a }) cat.n))", words)
         assert found == (Constituent("S", 0, 6), Constituent("NP", 0, 6)), "no phrase begins within a token"
 
     def test_other_words_are_no_parse(self) -> None:
-        assert read_bracketed("(S (NP a blower))", ["a", "blorf"]) is None
-        assert read_bracketed("(S (NP a)", ["a"]) is None
-        assert read_bracketed("", ["a"]) is None
-        assert read_bracketed("(S (NP a b))", ["a"]) is None
+        assert read_bracketed_tree("(S (NP a blower))", ["a", "blorf"]) is None
+        assert read_bracketed_tree("(S (NP a)", ["a"]) is None
+        assert read_bracketed_tree("", ["a"]) is None
+        assert read_bracketed_tree("(S (NP a b))", ["a"]) is None
 
     def test_a_missing_program_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "which", lambda _: None)

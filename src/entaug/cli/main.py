@@ -403,7 +403,7 @@ def _models(args: argparse.Namespace) -> int:
             from entaug.augmenters import METHODS
 
             wanted = METHODS[args.method].info.name
-            names += [asset.name for asset in models.assets() if wanted in _used_by(asset.name)]
+            names += [asset.name for asset in models.list_models() if wanted in _used_by(asset.name)]
             if not names:
                 _say_line(f"{wanted}: needs no model")
                 return OK
@@ -411,7 +411,7 @@ def _models(args: argparse.Namespace) -> int:
     elif args.action == "verify":
         models.verify(args.names, progress=_say_line)
     else:
-        found = models.assets(args.names)
+        found = models.list_models(args.names)
         if args.json:
             told = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
             print_json([{f: getattr(asset, f) for f in told} | {"used_by": _used_by(asset.name)} for asset in found])
@@ -442,7 +442,7 @@ def _used_by(name: str) -> list[str]:
     from entaug.models import catalogue as models
 
     of_kind: dict[str, str] = {}
-    for asset in models.assets():
+    for asset in models.list_models():
         of_kind.setdefault(asset.kind, asset.name)
     kinds = {kind for kind, first in of_kind.items() if first == name}
     kinds |= {other for kind, other in _ALSO.items() if kind in kinds}

@@ -323,7 +323,7 @@ class CASSI(Augmenter):
     def _foreseen(self, work: Sequence[_Pair], contests: Sequence[CandidateSet]) -> Iterator[CandidateSet]:
         """Contests with what each sub-word is expected to score."""
         self._learn({number for pair in work for number in (pair.one, pair.other)})
-        pieces = iter(self.masked_lm_.pieces([text for contest in contests for text in contest.texts]))
+        pieces = iter(self.masked_lm_.token_offsets([text for contest in contests for text in contest.texts]))
         for pair, contest in zip(work, contests, strict=True):
             of_pair = [next(pieces) for _ in pair.candidates]
             if not all(any(end for _, end in of) or len(of) < 2 for of in of_pair):
@@ -340,7 +340,7 @@ class CASSI(Augmenter):
         sentences = [self.pool_[number].sentence for number in new]
         texts = [detokenize(s.tokens, s.spaces) for s in sentences]
         values = self.masked_lm_.token_log_probs([(text, None) for text in texts])
-        for number, sentence, pieces, of in zip(new, sentences, self.masked_lm_.pieces(texts), values, strict=True):
+        for number, sentence, pieces, of in zip(new, sentences, self.masked_lm_.token_offsets(texts), values, strict=True):
             by_token: list[list[float]] = [[] for _ in sentence.tokens]
             for token, value in zip(align_subwords(pieces, sentence.tokens, sentence.spaces), of.tolist(), strict=True):
                 by_token[token].append(value)

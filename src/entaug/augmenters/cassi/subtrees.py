@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from entaug.augmenters.syntax.span_exchange import Words, graft, holds_whole
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
+from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, base_relations, subtree_ranges, strip_tokens, predicate_words
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
 
@@ -88,9 +88,9 @@ def subtrees(parse: Parse) -> Subtrees:
         (((0, 1),), ((2, 4),))
     """
     ranges = subtree_ranges(parse.heads)
-    verbs = verbal(parse)
+    verbs = predicate_words(parse)
     found: tuple[list[Span], list[Span]] = ([], [])
-    for token, (head, name) in enumerate(zip(parse.heads, relation_names(parse), strict=True)):
+    for token, (head, name) in enumerate(zip(parse.heads, base_relations(parse), strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
@@ -114,7 +114,7 @@ def kinds(parse: Parse) -> dict[Span, str]:
         >>> kinds(parse)[2, 4]  # Ada wants to code
         'xcomp'
     """
-    verbs, names = verbal(parse), relation_names(parse)
+    verbs, names = predicate_words(parse), base_relations(parse)
     found: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
         if span is not None:
@@ -132,7 +132,7 @@ def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
     """
 
     def inner(span: Span) -> Span:
-        return trimmed(span, tokens, _POINTS)
+        return strip_tokens(span, tokens, _POINTS)
 
     subjects, objects = (
         tuple(sorted({(a, b) for a, b in map(inner, spans) if a < b})) for spans in (found.subjects, found.objects)

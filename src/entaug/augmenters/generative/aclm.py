@@ -31,7 +31,8 @@ from entaug.augmenters.generative.linearization import (
     read_linearized,
 )
 from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
-from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
+from entaug.backends.config import DecodingConfig
+from entaug.backends.protocols import Encoder, Generator, Tagger
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveInt, Probability
@@ -279,7 +280,7 @@ class ACLM(GenerativeAugmenter):
             work.append((i, some, self._as_text(_masked(some, rng, self.mask_ratio)), rng.getrandbits(32)))
         if self.tuned_ is None or not work:
             return results
-        decoding = Decoding(
+        decoding = DecodingConfig(
             1,
             DECODING[self.decoding],
             self.num_beams or 1,

@@ -22,7 +22,8 @@ from entaug.augmenters.generative.linearization import (
 )
 from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import Decoding, Generator, TokenLM
+from entaug.backends.config import DecodingConfig
+from entaug.backends.protocols import Generator, TokenLM
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import Check, PositiveFloat, PositiveInt
@@ -285,7 +286,7 @@ class MulDA(GenerativeAugmenter):
             return [NO_CANDIDATE] * len(asked)
         inputs = [self._language(one.sentence) for one in asked]
         seeds = [one.rng.getrandbits(32) for one in asked]
-        decoding = Decoding(
+        decoding = DecodingConfig(
             1,
             "sample",
             1,

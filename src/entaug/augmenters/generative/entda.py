@@ -21,7 +21,8 @@ from entaug.augmenters.generative.base import (
     rewritten,
 )
 from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
-from entaug.backends.protocols import Decoding, Generator
+from entaug.backends.config import DecodingConfig
+from entaug.backends.protocols import Generator
 from entaug.data import Sentence
 from entaug.params import NonNegativeFloat, PositiveInt
 
@@ -128,7 +129,7 @@ class EnTDA(GenerativeAugmenter):
             found = nests(group[0].sentence)
             lists.append(self._changed(found, group[0].rng) if found else [])
         work = [i for i, found in enumerate(lists) if found]
-        decoding = Decoding(
+        decoding = DecodingConfig(
             texts=self.num_beams,
             how=DECODING[self.decoding or "sample"],
             num_beams=self.num_beams,

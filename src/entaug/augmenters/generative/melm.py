@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.linearization import as_text, label_token, label_tokens, wrapped
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
+from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM, match_case
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
 from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
@@ -43,7 +43,7 @@ class MaskedEntityLM(TrainableAugmenter):
         max_rank: the rank up to which they are.
         stop_words: a language code; its stop words only come in for stop words (a path to a word list works too; none
             for all).
-        masked_lm: a `TunableMaskedLM`, or the name of one.
+        masked_lm: a `TrainableMaskedLM`, or the name of one.
         preset: ``"starter"``: our masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
             epochs at 1e-5. It settles `masked_lm`, `epochs`, `batch` and `rate` unless they are given.
 
@@ -92,7 +92,7 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _load(self) -> None:
         super()._load()
-        if not isinstance(self.masked_lm_, TunableMaskedLM):
+        if not isinstance(self.masked_lm_, TrainableMaskedLM):
             raise ParameterError(
                 f"the masked language model {self.masked_lm_.name} cannot learn", remedy="use mpnet-mlm"
             )
@@ -106,15 +106,15 @@ class MaskedEntityLM(TrainableAugmenter):
         self.markers_ = label_tokens(labels)
         streams = Streams(self.seed, f"{self.info.name} learning")
 
-        def texts(epoch: int) -> list[Blanked]:
+        def texts(epoch: int) -> list[MaskedExample]:
             return [self._blanked(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
 
         model = self.masked_lm_
-        assert isinstance(model, TunableMaskedLM)
+        assert isinstance(model, TrainableMaskedLM)
         told = ([s.fingerprint() for s in gold], self.train_mask_ratio)
         self.learned_: MaskedLM = self._taught(model, texts, told, self.markers_) if gold else model
 
-    def _blanked(self, sentence: Sentence, rng: Random) -> Blanked:
+    def _blanked(self, sentence: Sentence, rng: Random) -> MaskedExample:
         """A linearised sentence with some words of mentions hidden, one at least."""
         inside = [i for i, free in enumerate(sentence.outside_mask()) if not free]
         hidden = {i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)}
@@ -184,5 +184,5 @@ class MaskedEntityLM(TrainableAugmenter):
             words = [word for word, _ in candidates[self.min_rank - 1 : self.max_rank] if word.lower() not in barred]
             if words:
                 tokens[place] = words[rng.randrange(len(words))]
-                edits.append(Edit(place, place + 1, tuple(cased_like([tokens[place]], old))))
+                edits.append(Edit(place, place + 1, tuple(match_case([tokens[place]], old))))
         return sentence.edit(edits) if edits else _NO_FILL

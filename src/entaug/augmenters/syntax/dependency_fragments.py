@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import closes
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
+from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, base_relations, subtree_ranges, strip_tokens, predicate_words
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import EditError
@@ -50,9 +50,9 @@ class _Parts(NamedTuple):
 def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
     """The parts of a sentence; None where no verb is its one root."""
     roots = [i for i, head in enumerate(parse.heads) if head == i and not _POINTS.issuperset(sentence.tokens[i])]
-    if len(roots) != 1 or roots[0] not in verbal(parse):
+    if len(roots) != 1 or roots[0] not in predicate_words(parse):
         return None
-    root, names, ranges = roots[0], relation_names(parse), subtree_ranges(parse.heads)
+    root, names, ranges = roots[0], base_relations(parse), subtree_ranges(parse.heads)
     core = {root}
     roles: list[Span] = []
     movable: list[Span] = []
@@ -63,7 +63,7 @@ def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
         if names[child] in _WITH_THE_VERB:
             core.update(range(*span))
             continue
-        start, end = trimmed(span, sentence.tokens, _POINTS)
+        start, end = strip_tokens(span, sentence.tokens, _POINTS)
         if names[child] in _ROLES:
             roles.append((start, end))
         if names[child] in _MOVABLE:
