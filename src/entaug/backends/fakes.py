@@ -436,7 +436,9 @@ class FakeWordVectors:
     def vectors(self, words: Sequence[str]) -> NDArray[float32]:
         """See `WordVectors.vectors`; words of a group have the same."""
         groups = [self._group.get(word) for word in words]
-        return _array([[0.0] * 8 if i is None else [_number(f"{i} {position}") for position in range(8)] for i in groups])
+        return _array(
+            [[0.0] * 8 if i is None else [_number(f"{i} {position}") for position in range(8)] for i in groups]
+        )
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `WordVectors.similarities`."""

@@ -64,9 +64,7 @@ class BackendKind:
 def _kind(
     name: str, protocol: type, places: Mapping[str, str], models: Mapping[str, str] | None = None, **options: Any
 ) -> tuple[str, BackendKind]:
-    registry: Registry[Callable[..., Any]] = Registry(
-        name.replace("_", " "), places, group=f"entaug.backends.{name}"
-    )
+    registry: Registry[Callable[..., Any]] = Registry(name.replace("_", " "), places, group=f"entaug.backends.{name}")
     return name, BackendKind(protocol, registry, models or {}, **options)
 
 
@@ -99,7 +97,10 @@ BACKENDS: dict[str, BackendKind] = dict(
         _kind(
             "tagger",
             protocols.Tagger,
-            {"linear": "entaug.taggers.neural:LinearTagger", "w2ner": "entaug.taggers.neural:GridTagger"},
+            {
+                "linear": "entaug.taggers.architectures:LinearTagger",
+                "w2ner": "entaug.taggers.architectures:W2NERTagger",
+            },
         ),
         _kind(
             "encoder",
@@ -160,7 +161,9 @@ class Backend(Check):
     def __init__(self, kind: str) -> None:
         article = "an" if kind[0] in "aeiou" else "a"
         words = kind.replace("_", " ").replace(" lm", " LM")
-        super().__init__(lambda value: check_name(kind, value), f"the name of {article} {words}, a folder, or {article} {words}")
+        super().__init__(
+            lambda value: check_name(kind, value), f"the name of {article} {words}, a folder, or {article} {words}"
+        )
 
 
 def check_name(kind: str, value: Any) -> bool:

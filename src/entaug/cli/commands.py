@@ -20,7 +20,7 @@ from entaug.cli.main import (
     _say_repairs,
     print_json,
 )
-from entaug.cli.options import Once, add_computing, add_reading, reading, use
+from entaug.cli.options import Once, add_computing, add_reading, reading
 from entaug.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -200,7 +200,6 @@ def _evaluate(args: argparse.Namespace) -> int:
     from entaug.scoring.span_f1 import score_table
     from entaug.workflows.evaluate import evaluate_files
 
-    use(args)
     scores = evaluate_files(args.gold, args.predicted, **reading(args))
     if args.json:
         print_json(scores.to_dict())
@@ -223,7 +222,6 @@ def _quality(args: argparse.Namespace) -> int:
         return OK
     if not args.files:
         raise ParameterError("there is no file to measure", remedy="name augmented files, or see --list")
-    use(args)
     named = {kind: getattr(args, kind) for kind in _ASKED if getattr(args, kind)}
     if named and args.no_models:
         raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
@@ -256,7 +254,6 @@ def _report(args: argparse.Namespace) -> int:
     from entaug.workflows.common import check_apart
     from entaug.workflows.evaluate import write_text
 
-    use(args)
     if not args.output.lower().endswith((".html", ".htm")):
         _refuse_page_options(args, sort_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
         records = (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in args.inputs)
@@ -308,30 +305,29 @@ def _refuse_page_options(args: argparse.Namespace, augmented: Sequence[str]) -> 
 _TRAINING: list[tuple[str, Any, str]] = [
     ("epochs", int, "passes over the sentences (default: 30)"),
     ("steps", int, "optimiser steps, in place of epochs"),
-    ("batch", int, "sentences of a step (default: 16)"),
-    ("rate", float, "highest learning rate of the encoder (default: 2e-4)"),
-    ("head_rate", float, "highest learning rate of what is new (default: 1e-3)"),
-    ("keep", str, 'which weights to keep: "last", or "best" on dev (default: last)'),
+    ("batch_size", int, "sentences of a step (default: 16)"),
+    ("learning_rate", float, "highest learning rate of the encoder (default: 2e-4)"),
+    ("head_learning_rate", float, "highest learning rate of what is new (default: 1e-3)"),
+    ("checkpoint", str, 'which weights to keep: "last", or "best" on dev (default: last)'),
     ("seed", int, "of the training (default: 0)"),
 ]
 
 
 def _train(args: argparse.Namespace) -> int:
-    from entaug.taggers.base import Training, create_tagger
+    from entaug.taggers.base import TaggerTrainingConfig, create_tagger
     from entaug.workflows.evaluate import train_file
 
-    use(args)
     given = {name: getattr(args, name) for name in ("encoder", "vectors", "overlap")}
     tagger = create_tagger(args.tagger, **{name: value for name, value in given.items() if value is not None})
     own = {name: getattr(args, name) for name, _, _ in _TRAINING}
-    training = Training(**{name: value for name, value in own.items() if value is not None})
+    config = TaggerTrainingConfig(**{name: value for name, value in own.items() if value is not None})
     with _steps() as progress:
         summary = train_file(
             args.input,
             args.output,
             tagger,
             dev=args.dev,
-            training=training,
+            config=config,
             **reading(args),
             progress=progress,
         )
@@ -342,10 +338,10 @@ def _train(args: argparse.Namespace) -> int:
                 "output": summary.output,
                 "sentences": summary.sentences,
                 "labels": summary.labels,
-                "steps": summary.fitted.steps,
-                "losses": summary.fitted.losses,
-                "dev_by_epoch": summary.fitted.dev,
-                "kept_epoch": summary.fitted.kept,
+                "steps": summary.history.steps,
+                "losses": summary.history.losses,
+                "dev_by_epoch": summary.history.dev_f1,
+                "kept_epoch": summary.history.best_epoch,
                 "dev": summary.dev.to_dict() if summary.dev else None,
                 "seconds": round(summary.seconds, 2),
             }
@@ -353,9 +349,9 @@ def _train(args: argparse.Namespace) -> int:
         return OK
     say = sys.stderr.write
     say(f"{args.tagger}: {_n(summary.sentences, 'sentence')}, {_n(len(summary.labels), 'type')}, ")
-    say(f"{_n(summary.fitted.steps, 'step')} ({summary.seconds:.1f} s), loss {summary.fitted.losses[-1]:.3f}\n")
-    if summary.fitted.kept:
-        say(f"kept epoch {summary.fitted.kept} of {len(summary.fitted.dev)}, the best on dev\n")
+    say(f"{_n(summary.history.steps, 'step')} ({summary.seconds:.1f} s), loss {summary.history.losses[-1]:.3f}\n")
+    if summary.history.best_epoch:
+        say(f"kept epoch {summary.history.best_epoch} of {len(summary.history.dev_f1)}, the best on dev\n")
     if summary.dev:
         counts = summary.dev.micro
         say(
@@ -370,7 +366,6 @@ def _experiment(args: argparse.Namespace) -> int:
     from entaug.experiment import run_experiment
     from entaug.experiment.plan import read_plan
 
-    use(args)
     if args.jobs is not None and args.jobs < 1:
         raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
     plan = read_plan(args.plan)

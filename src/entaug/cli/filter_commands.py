@@ -16,7 +16,6 @@ from entaug.cli.options import (
     add_writing,
     filters_given,
     reading,
-    use,
     writing,
 )
 from entaug.params import parameters
@@ -109,7 +108,6 @@ def _filter(args: argparse.Namespace) -> int:
     from entaug.workflows.common import STDOUT, check_apart
     from entaug.workflows.filter import filter_file
 
-    use(args)
     check_apart([args.output, args.rejected], args.held_out)
     with _progress() as progress:
         summary = filter_file(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from entaug._version import __version__
+from entaug.backends.compute import use_compute_settings
 from entaug.cli.options import (
     add_computing,
     add_method_options,
@@ -22,7 +23,6 @@ from entaug.cli.options import (
     field_texts,
     filters_given,
     reading,
-    use,
     writing,
 )
 from entaug.errors import EntaugError, OutputError, ParameterError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter
     from entaug.augmenters.contracts import MethodInfo
     from entaug.files.sinks import Counts
-    from entaug.models.catalogue import Asset
+    from entaug.models.catalogue import StarterModel
     from entaug.workflows.common import Progress
 
 __all__ = ["main"]
@@ -83,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         parser = _parser(argv)
         args = parser.parse_args(argv)
-        code: int = args.run(args)
+        settings = {name: getattr(args, name, None) for name in ("device", "precision", "offline")}
+        with use_compute_settings(**settings):
+            code: int = args.run(args)
         sys.stdout.flush()
     except OutputError as error:
         return _fail(error, BAD_OUTPUT)
@@ -206,7 +208,6 @@ def _augment(args: argparse.Namespace) -> int:
     from entaug.workflows.augment import augment_file
     from entaug.workflows.common import STDOUT, check_apart
 
-    use(args)
     check_apart([args.output, args.rejected], args.held_out)
     params = {name: getattr(args, name) for name in args.method_fields if hasattr(args, name)}
     params["filters"] = filters_given(args) or None
@@ -394,6 +395,7 @@ def _formats(args: argparse.Namespace) -> int:
 
 def _models(args: argparse.Namespace) -> int:
     from entaug.models import catalogue as models
+    from entaug.models.preparation import prepare_models, verify_models
 
     if args.method and args.action != "prepare":
         raise ParameterError("--for goes with prepare alone")
@@ -407,9 +409,9 @@ def _models(args: argparse.Namespace) -> int:
             if not names:
                 _say_line(f"{wanted}: needs no model")
                 return OK
-        models.prepare(names, offline=args.offline, source=args.source, progress=_say_line)
+        prepare_models(names, offline=args.offline, source=args.source, report=_say_line)
     elif args.action == "verify":
-        models.verify(args.names, progress=_say_line)
+        verify_models(args.names, report=_say_line)
     else:
         found = models.list_models(args.names)
         if args.json:
@@ -420,7 +422,7 @@ def _models(args: argparse.Namespace) -> int:
     return OK
 
 
-def _print_models(found: list[Asset]) -> None:
+def _print_models(found: list[StarterModel]) -> None:
     rows = [("name", "", "size", "licence", "used by", "what")]
     for asset in found:
         state = "installed" if asset.installed else "not installed"

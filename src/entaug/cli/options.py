@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ __all__ = [
     "field_texts",
     "filters_given",
     "reading",
-    "use",
     "writing",
 ]
 
@@ -123,7 +121,7 @@ class Once(argparse.Action):
 
 
 def add_computing(parser: argparse.ArgumentParser) -> None:
-    """Add what says where models compute; see `use`."""
+    """Add the options of `entaug.backends.compute.ComputeSettings`."""
     group = parser.add_argument_group("how models compute (the best there is, unless given)")
     group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
@@ -241,16 +239,6 @@ def field_texts(cls: type) -> dict[str, str]:
             elif last:
                 texts[last] += " " + line.strip()
     return texts
-
-
-def use(args: argparse.Namespace) -> None:
-    """Settle device, precision and network.
-
-    Backends are made deep inside a method, from their names alone: what holds for all goes by the environment.
-    """
-    for name, value in (("DEVICE", args.device), ("PRECISION", args.precision), ("OFFLINE", args.offline and "1")):
-        if value:
-            os.environ[f"ENTAUG_{name}"] = value
 
 
 _LAYOUT = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "split", "misaligned")

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, OutputError
 from entaug.experiment.data import prepare
 from entaug.experiment.plan import Plan, read_plan
@@ -218,7 +219,9 @@ def _pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(threads, os.getpid()))
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_begin, initargs=(threads, os.getpid(), compute_settings())
+    )
     try:
         yield pool
     except BaseException:
@@ -244,7 +247,7 @@ def _unheard() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(threads: int, parent: int) -> None:
+def _begin(threads: int, parent: int, settings: ComputeSettings) -> None:
     """Make a process ready for runs."""
     import signal
 
@@ -252,6 +255,7 @@ def _begin(threads: int, parent: int) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends them
     torch.set_num_threads(threads)
+    set_compute_settings(settings)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -17,7 +17,7 @@ from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.experiment.subsets import DRAWS
-from entaug.taggers.base import TAGGERS, Tagger, Training, create_tagger
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, create_tagger
 
 __all__ = ["CorpusPlan", "MethodPlan", "Part", "Plan", "TaggerPlan", "read_plan"]
 
@@ -114,9 +114,9 @@ class TaggerPlan:
     label: str
     name: str
     params: Mapping[str, Any]
-    training: Training
+    training: TaggerTrainingConfig
 
-    def make(self, overlap: str | None = None) -> Tagger:
+    def make(self, overlap: str | None = None) -> TrainableTagger:
         """A new tagger, told what to do with nested mentions where it has to be."""
         given = dict(self.params)
         if overlap is not None and self.name != "w2ner":
@@ -259,7 +259,7 @@ class _Reader:
         threads = top.get("threads", 1)
         if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
             raise self.fault(("", 0, "threads"), f"threads is {threads!r}", "give a whole number of at least 1")
-        training = self.training(("training", 0, ""), top.get("training", {}), Training())
+        training = self.training(("training", 0, ""), top.get("training", {}), TaggerTrainingConfig())
         amounts = self.amounts(("", 0, "amounts"), top.get("amounts", [1]))
         taggers = self.labelled("taggers", [{"name": "linear"}], lambda i, t: self.tagger(i, t, training))
         methods = self.labelled("methods", [], lambda i, t: self.method(i, t, amounts))
@@ -369,7 +369,7 @@ class _Reader:
     def chosen(self, place: Place, table: dict[str, Any], known: list[str]) -> tuple[str, ...] | None:
         return tuple(self.some(place, table[place[2]], known)) if place[2] in table else None
 
-    def tagger(self, i: int, table: dict[str, Any], training: Training) -> TaggerPlan:
+    def tagger(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TaggerPlan:
         place = ("taggers", i, "")
         if "name" not in table:
             raise self.fault(place, "a tagger lacks its name", f"add name = ...: {', '.join(TAGGERS)}")
@@ -412,7 +412,7 @@ class _Reader:
                 error = UnknownNameError("key", key, sorted(known))
                 raise self.fault((place[0], place[1], key), error.message, error.remedy or "take it out")
 
-    def training(self, place: Place, table: Any, base: Training) -> Training:
+    def training(self, place: Place, table: Any, base: TaggerTrainingConfig) -> TaggerTrainingConfig:
         where = place[:2] if place[0] == "training" else None
         if not isinstance(table, dict):
             raise self.fault(place, "training must be a table", "write training = {epochs = 20}")
@@ -421,9 +421,9 @@ class _Reader:
             if key in ("seed", "steps"):
                 remedy = "use the seeds of the plan" if key == "seed" else "give epochs: steps follow from amounts"
                 raise self.fault(at, f"{key} cannot be given here", remedy)
-            if key not in {f.name for f in fields(Training)}:
+            if key not in {f.name for f in fields(TaggerTrainingConfig)}:
                 error = UnknownNameError(
-                    "key", key, [f.name for f in fields(Training) if f.name not in ("seed", "steps")]
+                    "key", key, [f.name for f in fields(TaggerTrainingConfig) if f.name not in ("seed", "steps")]
                 )
                 raise self.fault(at, error.message, error.remedy or "take it out")
             try:

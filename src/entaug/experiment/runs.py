@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +11,7 @@ from random import Random
 from typing import Any
 
 from entaug._version import __version__
+from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import Cell, digest, hash_of, shared
 from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_made
@@ -54,7 +54,7 @@ class Run:
         They follow from the amount and not from how many sentences a method really made, so all arms of an amount take
         the same.
         """
-        return self.tagger.training.total(self.cell.size + round(self.amount * self.cell.size))
+        return self.tagger.training.total_steps(self.cell.size + round(self.amount * self.cell.size))
 
     def config(self) -> dict[str, Any]:
         """All that the outcome depends on; labels do not count."""
@@ -78,7 +78,7 @@ class Run:
             "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": cell.corpus.overlap},
             "training": training,
             "threads": self.threads,
-            "computed": {k: os.environ.get(f"ENTAUG_{k.upper()}") for k in ("device", "precision")},
+            "computed": {name: getattr(compute_settings(), name) for name in ("device", "precision")},
             "entaug": __version__,
         }
 

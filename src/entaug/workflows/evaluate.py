@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.backends.config import TrainingProgress
 from entaug.corpus import Corpus
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.experiment.subsets import draw, rest
-from entaug.files.atomic import atomic_file, output_error
+from entaug.files.atomic import atomic_file, check_new_folder, output_error
 from entaug.files.sinks import Counts, StreamSink
 from entaug.files.streams import STDIN, rereadable_path
 from entaug.formats import open_file, read
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.scoring.span_f1 import Scores, score
-from entaug.taggers.base import Fitted, Tagger, Training, check_new, load_tagger
-from entaug.taggers.base import Progress as Steps
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory, load_tagger
 from entaug.workflows.common import STDOUT, Progress, check_kind, check_output, guess, silent, watched
 
 __all__ = ["SubsetSummary", "TrainSummary", "Written", "evaluate_files", "subset_file", "train_file", "write_text"]
@@ -143,7 +143,7 @@ class TrainSummary:
     output: str
     sentences: int
     labels: list[str]
-    fitted: Fitted = field(default_factory=Fitted)
+    history: TrainingHistory = field(default_factory=TrainingHistory)
     dev: Scores | None = None
     seconds: float = 0.0
 
@@ -151,14 +151,14 @@ class TrainSummary:
 def train_file(
     input: str | Path,
     output: str | Path,
-    tagger: Tagger,
+    tagger: TrainableTagger,
     *,
     dev: str | Path | None = None,
-    training: Training | None = None,
+    config: TaggerTrainingConfig | None = None,
     repair: bool = False,
     from_format: str | None = None,
     read_options: dict[str, Any] | None = None,
-    progress: Steps | None = None,
+    progress: TrainingProgress | None = None,
 ) -> TrainSummary:
     """Train a tagger on a file and save it.
 
@@ -167,7 +167,7 @@ def train_file(
         output: the folder for the tagger; new or empty.
         tagger: a new tagger.
         dev: sentences to choose the best epoch by, and to be scored on.
-        training: how.
+        config: the hyperparameters.
         repair: mend broken tag sequences.
         from_format: the format of both files, found by default.
         read_options: layout of both given by hand.
@@ -182,21 +182,21 @@ def train_file(
     """
     begun = time.monotonic()
     output = Path(output)
-    check_new(output)
+    check_new_folder(output)
     _make(output.parent)  # before an hour's training, not after it
     if not os.access(output.parent, os.W_OK):
         raise OutputError("cannot be written", path=str(output), remedy="name another folder")
     options = read_options or {}
     gold = read(input, from_format, repair=repair, **options)
     watched = None if dev is None else read(dev, from_format, repair=repair, **options)
-    tagger.fit(gold, watched, training, progress)
+    tagger.fit(gold, watched, config, progress)
     tagger.save(output)
     return TrainSummary(
         input=str(input),
         output=str(output),
         sentences=len(gold),
         labels=list(gold.labels),
-        fitted=getattr(tagger, "fitted_", Fitted()),
+        history=getattr(tagger, "history_", TrainingHistory()),
         dev=None if watched is None else score(watched, tagger.predict(watched)),
         seconds=time.monotonic() - begun,
     )

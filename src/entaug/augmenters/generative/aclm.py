@@ -14,7 +14,6 @@ from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection
 from entaug.augmenters.generative.base import (
     ALIKE,
     COPIED,
-    DECODING,
     UNFINISHED,
     GenerativeAugmenter,
     Words,
@@ -281,9 +280,8 @@ class ACLM(GenerativeAugmenter):
         if self.tuned_ is None or not work:
             return results
         decoding = DecodingConfig(
-            1,
-            DECODING[self.decoding],
-            self.num_beams or 1,
+            strategy=self.decoding,
+            num_beams=self.num_beams or 1,
             top_k=self.top_k,
             temperature=float(self.temperature),
             max_new_tokens=self.max_new_tokens,

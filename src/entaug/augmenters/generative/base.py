@@ -20,7 +20,6 @@ ALIKE = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
 UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
 
-DECODING = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `DecodingConfig.how`
 _MANY = 0.5  # share of what was written that is copies, from which on a user is told
 
 

@@ -287,13 +287,12 @@ class MulDA(GenerativeAugmenter):
         inputs = [self._language(one.sentence) for one in asked]
         seeds = [one.rng.getrandbits(32) for one in asked]
         decoding = DecodingConfig(
-            1,
-            "sample",
-            1,
+            strategy="sample",
+            num_beams=1,
             top_k=self.top_k,
             temperature=float(self.temperature),
             max_new_tokens=self.max_new_tokens,
-            goes_on=self._goes_on,
+            marker_rules=self._goes_on,
         )
         written = self.tuned_.generate(inputs, decoding, seeds)
         return [self._one(one, texts[0]) if texts else UNFINISHED for one, texts in zip(asked, written, strict=True)]

@@ -13,7 +13,6 @@ from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import (
     ALIKE,
     COPIED,
-    DECODING,
     UNFINISHED,
     GenerativeAugmenter,
     Words,
@@ -130,8 +129,8 @@ class EnTDA(GenerativeAugmenter):
             lists.append(self._changed(found, group[0].rng) if found else [])
         work = [i for i, found in enumerate(lists) if found]
         decoding = DecodingConfig(
-            texts=self.num_beams,
-            how=DECODING[self.decoding or "sample"],
+            num_return_sequences=self.num_beams,
+            strategy=self.decoding or "sample",
             num_beams=self.num_beams,
             diversity_penalty=float(self.diversity_penalty),
             top_k=self.top_k,

@@ -56,7 +56,7 @@ class TrainableAugmenter(Augmenter):
         )
         options: dict[str, Any] = {"progress": self.progress}
         if markers is not None:
-            options["markers"] = markers
+            options["new_tokens"] = markers
         made: Model
         if self.checkpoint_dir is None:
             made = model.fit(data, tuning, **options)
@@ -82,7 +82,7 @@ class TrainableAugmenter(Augmenter):
         if (folder / "learned").exists():
             made = model.restore(folder / "learned")
             return made
-        made = model.fit(data, tuning, folder=folder / "state", **options)
+        made = model.fit(data, tuning, checkpoint_dir=folder / "state", **options)
         made.save(folder / "learned")
         shutil.rmtree(folder / "state", ignore_errors=True)
         return made

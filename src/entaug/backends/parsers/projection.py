@@ -98,7 +98,9 @@ class _Tree:
                 if self._tags[head] in _VERBS:
                     continue
                 start = verbs[-1] + 1  # the predicate follows the copula
-                start = max(start, *(self._end(c) for c in self._children[head] if c < head and self._is_before(c, start)))
+                start = max(
+                    start, *(self._end(c) for c in self._children[head] if c < head and self._is_before(c, start))
+                )
                 if start > head:
                     continue
             if self._tags[head] in _NOUNS or (self._tags[head] == "DET" and self._relations[head] != "det"):
@@ -164,10 +166,14 @@ class _Tree:
             return
         yield "NP", start, end
         yield "NP", start, self._first_conjunct_end(head, end)
-        behind = [self._start(c) for c in self._children[head] if c > head and self._relations[c] not in {"case", "flat"}]
+        behind = [
+            self._start(c) for c in self._children[head] if c > head and self._relations[c] not in {"case", "flat"}
+        ]
         yield "NP", start, min([end, *behind])
 
     def _first_conjunct_end(self, head: int, end: int) -> int:
         """The end of the first conjunct of a coordination."""
-        joins = [self._start(c) for c in self._children[head] if c > head and self._relations[c] in {"cc", "conj", "preconj"}]
+        joins = [
+            self._start(c) for c in self._children[head] if c > head and self._relations[c] in {"cc", "conj", "preconj"}
+        ]
         return min([end, *joins])

@@ -152,7 +152,9 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             for value, (text, place, _, _) in zip(values, (work[i] for i in batch), strict=True):
                 log_probs[text][place] = value
 
-        self._token_batcher.run([len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work], compute)
+        self._token_batcher.run(
+            [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work], compute
+        )
         return log_probs
 
     @cached_property

@@ -276,4 +276,6 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         self.adapters = bool(config["adapters"])
         self.max_target_length = int(config["max_target_length"])
         if config["model"] != own_name:
-            raise InputError(f"was trained from {config['model']}, and this is {own_name}", remedy="name another folder")
+            raise InputError(
+                f"was trained from {config['model']}, and this is {own_name}", remedy="name another folder"
+            )

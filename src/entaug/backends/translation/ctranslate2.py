@@ -97,7 +97,9 @@ class CTranslate2Translator:
         for i, row in enumerate(rows):
             by_width.setdefault(-(-len(row) // _WIDTH_STEP) * _WIDTH_STEP, []).append(i)
         # All batches are submitted before any is waited for, so that workers never idle.
-        submitted = [(batch, self._submit([rows[i] for i in batch], width)) for width, batch in sorted(by_width.items())]
+        submitted = [
+            (batch, self._submit([rows[i] for i in batch], width)) for width, batch in sorted(by_width.items())
+        ]
         translations = [""] * len(parts)
         for batch, results in submitted:
             for i, result in zip(batch, results, strict=True):
@@ -154,7 +156,9 @@ def _transformers_tokenizer(folder: Path, pair: tuple[str, str] | None) -> _Toke
     def encode(texts: Sequence[str]) -> list[list[str]]:
         if not texts:
             return []
-        rows = tokenizer([target.prefix + text for text in texts], split_special_tokens=True, verbose=False)["input_ids"]
+        rows = tokenizer([target.prefix + text for text in texts], split_special_tokens=True, verbose=False)[
+            "input_ids"
+        ]
         return [tokenizer.convert_ids_to_tokens(row) for row in rows]
 
     def decode(tokens: list[str]) -> str:
