@@ -21,7 +21,7 @@ class Counted:
         self.lm = lm
         self.name = lm.name
         self.fill = lm.fill
-        self.pieces = lm.pieces
+        self.token_offsets = lm.token_offsets
         self.rows = 0
         self._known: dict[tuple[str, int], float] | None = {} if remembers else None
 

@@ -121,7 +121,7 @@ def main() -> None:
     for part in args.set:
         name, _, value = part.partition("=")
         options[name] = int(value) if value.isdigit() else float(value) if value.replace(".", "").isdigit() else value
-    lm = TransformersCausalLM(path("smollm2"), device="cpu")
+    lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
     lines = [
         "# EnTDA and ACLM with the starter generator",
         "",

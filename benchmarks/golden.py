@@ -101,8 +101,8 @@ _BACK = {"o": "that", "em": "inside", "novo": "recent", "sobre": "upon", "disse"
 _ALIKE = [["one", "a", "the", "its"], ["new", "old", "good", "in", "on", "and"]]
 
 
-def _trip(*, samples: bool = False) -> entaug.RoundTrip:
-    return entaug.RoundTrip(fakes.FakeTranslator(_THERE, samples=samples), fakes.FakeTranslator(_BACK, samples=samples))
+def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
+    return entaug.RoundTrip(fakes.FakeTranslator(_THERE, can_sample=can_sample), fakes.FakeTranslator(_BACK, can_sample=can_sample))
 
 
 # What stands for models in the fast cases.

@@ -384,7 +384,7 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
     from entaug.backends.translation.transformers import TransformersTranslator
 
     tiny_translators.make(folder, [s.tokens for s in gold])
-    backend: Any = TransformersTranslator(folder / "marian", beams=1, device="cpu", precision="fp32")
+    backend: Any = TransformersTranslator(folder / "marian", num_beams=1, device="cpu", precision="fp32")
     model, tokenizer = backend.model, backend.tokenizer
     longest = model.config.max_position_embeddings
 

@@ -27,8 +27,8 @@ import transformers
 import entaug
 from entaug.models import catalogue as models
 from entaug.scoring.span_f1 import score
-from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.architectures import LinearTagger
+from entaug.taggers.base import TaggerTrainingConfig
 from entaug.tags import decode
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -96,7 +96,7 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     return seconds, score(test, found).micro.f1
 
 
-def ours(precision: str) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
+def ours(precision: Any) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
     """Seconds and micro-F1 of our tagger."""
 
     def run(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entaug.corpus import Corpus
-from entaug.data import Edit, Mention, PLACEHOLDER, Sentence
+from entaug.data import PLACEHOLDER, Edit, Mention, Sentence
 from entaug.errors import EditError, InputError, TagError
 from strategies import edited, sentences
 

@@ -592,8 +592,8 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     from entaug.backends.transformers.masked_lm import TransformersMaskedLM
     from entaug.models.catalogue import model_path
 
-    encoder = TransformersEncoder(path("minilm"), precision="fp32", device="cpu")
-    lm = TransformersMaskedLM(path("tiny-bert"), precision="fp32", device="cpu")
+    encoder = TransformersEncoder(model_path("minilm"), precision="fp32", device="cpu")
+    lm = TransformersMaskedLM(model_path("tiny-bert"), precision="fp32", device="cpu")
     texts = [entaug.alignment.detokenize(s.tokens, s.spaces) for s in gold]
     slow = choose(
         gold,
@@ -605,7 +605,7 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     computed: list[int] = []
     plain = lm.token_log_probs
 
-    def counted(asked: Any) -> Any:
+    def counted(requests: Any) -> Any:
         found = plain(asked)
         computed[-1] += sum(map(len, found))
         return found

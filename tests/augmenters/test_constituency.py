@@ -12,16 +12,16 @@ from entaug import ConstituencyReplacement, Mention, Sentence
 from entaug.augmenters.base import Request
 from entaug.backends.fakes import FakeCausalLM, FakeMaskedLM
 from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed_tree
-from entaug.backends.parsers.projection import project
+from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 
 
-def phrases(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:
+def constituents_of(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:
     """The phrases projected from a tree, each as its category and its words."""
     words = text.split()
-    found = project(words, Parse(tuple(heads), tuple(relations.split()), tuple(tags.split())))
+    found = project_constituents(words, Parse(tuple(heads), tuple(relations.split()), tuple(tags.split())))
     return {f"{c.category} {' '.join(words[c.start : c.end])}" for c in found}
 
 
@@ -30,7 +30,7 @@ class TestProjection:
 
     def test_a_preposition_as_the_head(self) -> None:
         # As spaCy's English has it.
-        found = phrases(
+        found = constituents_of(
             "She has really lived in old Rome .",
             [3, 3, 3, 3, 3, 6, 4, 3],
             "nsubj aux advmod ROOT prep amod pobj punct",
@@ -47,7 +47,7 @@ class TestProjection:
 
     def test_a_preposition_below_its_noun(self) -> None:
         # As Universal Dependencies have it; and a copula.
-        found = phrases(
+        found = constituents_of(
             "The king of France is very old",
             [1, 6, 3, 1, 6, 6, 6],
             "det nsubj case nmod cop advmod root",
@@ -63,7 +63,7 @@ class TestProjection:
         }
 
     def test_what_is_joined(self) -> None:
-        found = phrases(
+        found = constituents_of(
             "Ana and Bo sing but Cy left",
             [3, 0, 0, 3, 3, 6, 3],
             "nsubj cc conj ROOT cc nsubj conj",
@@ -87,7 +87,7 @@ class TestProjection:
                 heads[token] = rng.choice(placed)
                 placed.append(token)
             parse = Parse(tuple(heads), tuple(rng.choices(names, k=n)), tuple(rng.choices(kinds, k=n)))
-            found = project(["w"] * n, parse)
+            found = project_constituents(["w"] * n, parse)
             for one in found:
                 assert 0 <= one.start < one.end <= n
                 for other in found:
@@ -148,7 +148,7 @@ class TestLinkGrammar:
         # One that is too long for it, and one that it cuts within a letter, take none of the others with them.
         company = parser.parse([asked[0], ["A" + "b" * 2100], ["é" * 600, "sings"], asked[3]])
         assert (company[0], company[1], company[3]) == (found[0], (), found[3])
-        assert parser.unparsed >= 1
+        assert parser.num_unparsed >= 1
         assert all(0 <= c.start < c.end <= len(w) for w, some in zip(asked, found, strict=True) for c in some)
 
 
@@ -164,7 +164,7 @@ class TestStanza:
         pytest.importorskip("stanza", reason="stanza is not installed")
         from stanza.models.constituency.tree_reader import read_trees
 
-        from entaug.backends.parsers.stanza import StanzaParser, phrases
+        from entaug.backends.parsers.stanza import StanzaParser, constituents_of
 
         [tree] = read_trees("(ROOT (S (NP-SBJ (PRP She)) (VP (VBZ lives) (PP (IN in) (NP (NNP Rome)))) (. .)))")
         wanted = (
@@ -174,8 +174,8 @@ class TestStanza:
             Constituent("PP", 2, 4),
             Constituent("NP", 3, 4),
         )
-        assert phrases(tree, 5) == wanted
-        assert phrases(tree, 4) == (), "a tree over other tokens"
+        assert constituents_of(tree, 5) == wanted
+        assert constituents_of(tree, 4) == (), "a tree over other tokens"
 
         class Pipeline:
             def __call__(self, asked: list[list[str]]) -> object:

@@ -326,8 +326,8 @@ def test_learning_that_was_interrupted_goes_on(tmp_path: Path) -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        small.fit(rows, tuning, folder=tmp_path / "state", progress=stop)
-    resumed = small.fit(rows, tuning, folder=tmp_path / "state")
+        small.fit(rows, tuning, checkpoint_dir=tmp_path / "state", progress=stop)
+    resumed = small.fit(rows, tuning, checkpoint_dir=tmp_path / "state")
     assert resumed.losses == whole.losses
     assert resumed.sample(range(9)) == whole.sample(range(9))
 

@@ -36,8 +36,8 @@ class Scripted(FakeMaskedLM):
 class Says(FakeTranslator):
     """A translator that gives a fixed answer for each text, and remembers what it was asked."""
 
-    def __init__(self, answers: dict[str, str] | None = None, *, samples: bool = False) -> None:
-        super().__init__(samples=samples)
+    def __init__(self, answers: dict[str, str] | None = None, *, can_sample: bool = False) -> None:
+        super().__init__(can_sample=can_sample)
         self.answers = answers or {}
         self.asked: list[str] = []
 

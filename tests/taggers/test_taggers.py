@@ -452,11 +452,11 @@ def test_training_takes_no_odd_numbers(wrong: dict[str, Any]) -> None:
 
 def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Path) -> None:
     for name in TAGGERS:
-        made(name, bert, vectors).check()
+        made(name, bert, vectors).check_requirements()
         with pytest.raises(ParameterError, match="no device 'cude'"):
-            replace(made(name, bert, vectors), device="cude").check()
+            replace(made(name, bert, vectors), device="cude").check_requirements()
     with pytest.raises(MissingModelError, match="neither a folder nor a name"):
-        create_tagger("linear", encoder=str(tmp_path / "none")).check()
+        create_tagger("linear", encoder=str(tmp_path / "none")).check_requirements()
     with pytest.raises(ParameterError, match="encoder must be"):
         create_tagger("w2ner", encoder="")
     with pytest.raises(UnknownNameError, match="labels_") as caught:

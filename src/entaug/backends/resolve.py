@@ -147,12 +147,9 @@ class Backend(Check):
         kind: a key of `BACKENDS`.
 
     Example:
-        >>> from typing import Annotated
-        >>> from entaug.params import Configurable, parameters
-        >>> @dataclass(kw_only=True)
-        ... class Synonyms(Configurable):
-        ...     lexicon: Annotated[protocols.Lexicon | str, Backend("lexicon")] = "wordnet"
-        >>> Synonyms(lexicon="wordnte")
+        The field of a dataclass ``lexicon: Annotated[Lexicon | str, Backend("lexicon")] = "wordnet"``:
+
+        >>> Backend("lexicon").accepts("wordnte")
         Traceback (most recent call last):
         ...
         entaug.errors.UnknownNameError: unknown lexicon 'wordnte'; did you mean 'wordnet'? (there are: wordnet)

@@ -99,7 +99,7 @@ def run_experiment(
 def _check_models(plan: Plan) -> None:
     """Find out what is missing before any work, not when its turn comes."""
     checks: list[tuple[str, int, Mapping[str, Any], Callable[[], object]]] = []
-    checks += [("taggers", i, tagger.params, tagger.make().check) for i, tagger in enumerate(plan.taggers)]
+    checks += [("taggers", i, tagger.params, tagger.make().check_requirements) for i, tagger in enumerate(plan.taggers)]
     checks += [("methods", i, method.params, method.augmenter(1, 0).load) for i, method in enumerate(plan.methods)]
     for table, number, params, check in checks:
         try:

@@ -10,7 +10,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from entaug.augmenters.syntax.span_exchange import Words, graft, holds_whole
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, base_relations, subtree_ranges, strip_tokens, predicate_words
+from entaug.backends.dependency_trees import (
+    OBJECTS,
+    SUBJECTS,
+    base_relations,
+    predicate_words,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
 

@@ -11,7 +11,14 @@ from typing import ClassVar, NamedTuple
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import closes
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, base_relations, subtree_ranges, strip_tokens, predicate_words
+from entaug.backends.dependency_trees import (
+    OBJECTS,
+    SUBJECTS,
+    base_relations,
+    predicate_words,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import EditError
