@@ -164,7 +164,7 @@ def whole(counts: dict[str, int], copies: int) -> Iterator[Row]:
             total = time.monotonic() - begun
             spent["pairs, candidates and the rest"] = total - sum(spent.values())
             shares = "; ".join(f"{what} {seconds:.0f} s" for what, seconds in spent.items())
-            kinds = Counter("fallback" in s.meta["entaug"] for s in made)
+            kinds = Counter("fallback" in s.fields["entaug"] for s in made)
             yield (
                 name,
                 scorer,

@@ -82,7 +82,7 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     sources = {s.key: s for s in sentences}
     texts = {"gold": [AugmentedPair(s) for s in sentences]}
     for what, some in (("mr", simple), (name, made)):
-        texts[what] = [AugmentedPair(s, sources[s.meta["entaug"]["sources"][0]]) for s in some]
+        texts[what] = [AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in some]
     found = {
         what: entaug.measure_quality(pairs, sentences, measures=["perplexity", "new_words"], causal_lm=lm).values
         for what, pairs in texts.items()

@@ -529,7 +529,7 @@ def corpus(name: str) -> list[entaug.Sentence]:
     if name == "mixed":
         return [*corpus("train")[:20], *corpus("nested")]
     if name == "languages":
-        return [s.with_(meta={"language": "en" if i % 3 else "pt"}) for i, s in enumerate(corpus("train"))]
+        return [s.with_fields({"language": "en" if i % 3 else "pt"}) for i, s in enumerate(corpus("train"))]
     return [s.with_(spaces=_spaces(s.tokens)) for s in corpus({"spaced": "train", "nested-spaced": "nested"}[name])]
 
 

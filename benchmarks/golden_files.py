@@ -246,7 +246,7 @@ def jobs(folder: Path) -> Found:
         aside = folder / f"{name}.{method}.rejected.jsonl"
         augmenter = entaug.create_augmenter(method, seed=SEED, filters="validity+mentions:match_words=false", **params)
         summary = entaug.augment_file(source, path, augmenter, to_format="jsonl", rejected=aside)
-        tally = summary.tally
+        tally = summary.statistics
         key = f"{name}, {method}"
         found[key] = {
             "sentences": of_sentences(list(entaug.read(path))),
@@ -268,7 +268,7 @@ def jobs(folder: Path) -> Found:
             kept = folder / "kept.jsonl"
             filtered = entaug.filter_file(path, kept, wanted, gold=source, force=True)
             found[f"{key}, filtered by {wanted}"] = {
-                "counts": [filtered.gold, filtered.judged, filtered.kept, filtered.refused.total()],
+                "counts": [filtered.gold, filtered.filtered, filtered.kept, filtered.rejected.total()],
                 "sentences": of_sentences(list(entaug.read(kept))),
             }
     return found

@@ -64,7 +64,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
         method.fit(gold)
         fitted = time.monotonic()
         made = list(method.augment(gold))
-        pairs = [entaug.AugmentedPair(s, sources[s.meta["entaug"]["sources"][0]]) for s in made]
+        pairs = [entaug.AugmentedPair(s, sources[s.fields["entaug"]["sources"][0]]) for s in made]
         tally = method.statistics_
         drawn = tally.accepted + tally.rejected.total()
         record |= {

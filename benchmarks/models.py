@@ -154,7 +154,7 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         entaug.MentionReplacement(copies=4, p=1, seed=1),
     ):
         for made in method.fit(gold).augment(gold):
-            groups.setdefault(made.meta["entaug"]["sources"][0], []).append(made)
+            groups.setdefault(made.fields["entaug"]["sources"][0], []).append(made)
     alike, ordered, top = [], [], []
     computed = asked = same = 0
     counter = Counted(half)
@@ -280,7 +280,7 @@ def lm(peers: Peers) -> Iterator[Row]:
 
 def words_changed(made: Sentence, gold: list[Sentence]) -> int:
     """How many words of a new sentence are not those of its source."""
-    source = next(s for s in gold if s.key == made.meta["entaug"]["sources"][0])
+    source = next(s for s in gold if s.key == made.fields["entaug"]["sources"][0])
     return sum(a != b for a, b in zip(source.tokens, made.tokens, strict=True))
 
 

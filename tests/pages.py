@@ -8,7 +8,7 @@ from typing import Any
 import entaug
 from conftest import EXAMPLE
 from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 
 __all__ = ["examples", "hard", "many"]
 
@@ -20,7 +20,7 @@ def examples() -> AugmentedCorpus:
     made = AugmentedCorpus(gold)
     for name in ("lwtr", "mr", "sis"):
         new = entaug.create_augmenter(name, seed=13).fit(gold).augment(gold)
-        made.methods[name] = [AugmentedPair(one, by_key[one.meta["entaug"]["sources"][0]]) for one in new]
+        made.methods[name] = [AugmentedPair(one, by_key[one.fields["entaug"]["sources"][0]]) for one in new]
     made.methods["mr"][3:3] = [
         AugmentedPair(
             pair.augmented.with_(id=f"{pair.augmented.id}-refused"), pair.source, (), "not consistent with the tagger"
@@ -39,7 +39,7 @@ def hard() -> AugmentedCorpus:
             text.split(" "),
             source.mentions if mentions is None else mentions,
             id=f"{source.id}/{method}",
-            meta={"entaug": own},
+            **split_fields({"entaug": own}),
         )
         return AugmentedPair(new, source, **more)
 
@@ -68,7 +68,9 @@ def hard() -> AugmentedCorpus:
         Sentence("a car of my aunt hid".split(), id="g"),
     )
     own = {"method": "cassi", "frame": 0, "out": [2, 4], "into": [1, 5], "graft": [2, 6], "j_score": 0.5}
-    graft = AugmentedPair(Sentence("the very car of my aunt stopped".split(), meta={"entaug": own}), keeps, (gives,))
+    graft = AugmentedPair(
+        Sentence("the very car of my aunt stopped".split(), **split_fields({"entaug": own})), keeps, (gives,)
+    )
     return AugmentedCorpus(
         [games, school, hebrew, crossing, evil, keeps, gives],
         {
@@ -107,6 +109,8 @@ def many(count: int = 10_000) -> AugmentedCorpus:
             "sources": [source.id],
             "lm_score": round(-9 * rng.random(), 3),
         }
-        pair = AugmentedPair(Sentence(tokens, source.mentions, id=f"n{number}", meta={"entaug": own}), source)
+        pair = AugmentedPair(
+            Sentence(tokens, source.mentions, id=f"n{number}", **split_fields({"entaug": own})), source
+        )
         made.methods.setdefault(method, []).append(pair)
     return made

@@ -19,7 +19,7 @@ SRC = ROOT / "src" / "entaug"
 LAYERS = (
     ("_version", "errors"),
     ("rng", "params", "registry", "progress"),
-    ("provenance", "mentions", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
+    ("provenance", "mentions", "edits", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
     ("files",),
     ("models",),
     ("formats", "backends.protocols", "backends.dependency_trees", "backends.compute"),

@@ -8,7 +8,7 @@ import pytest
 
 import entaug
 from entaug.augmented import pair_with_sources, read_augmented
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import ParameterError
 
 GOLD = [
@@ -36,7 +36,7 @@ def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_on
     assert found.gold == GOLD
     assert list(found.methods) == ["sis"]
     assert [pair.augmented for pair in found.methods["sis"]] == new
-    keys = [pair.augmented.meta["entaug"]["sources"][0] for pair in found.methods["sis"]]
+    keys = [pair.augmented.fields["entaug"]["sources"][0] for pair in found.methods["sis"]]
     assert len(set(keys)) == 3
     for pair in found.methods["sis"]:
         assert pair.source is not None
@@ -69,14 +69,14 @@ def test_a_method_run_in_two_ways_has_two_names(tmp_path: Path) -> None:
 
 
 def test_rejected_drafts_say_why(tmp_path: Path) -> None:
-    sentence = Sentence(["Rome"], meta={"entaug": {"method": "mr", "sources": [], "rejected": "too long"}})
+    sentence = Sentence(["Rome"], **split_fields({"entaug": {"method": "mr", "sources": [], "rejected": "too long"}}))
     [pair] = read_augmented([written(tmp_path, "rejected.jsonl", [sentence])]).methods["mr"]
     assert pair.rejection == "too long"
 
 
 @pytest.mark.parametrize("provenance", ["a word", ["a"], {"method": "mr", "sources": "abc"}, {"method": "mr"}])
 def test_odd_provenance_breaks_nothing(tmp_path: Path, provenance: object) -> None:
-    sentence = Sentence(["Rome"], meta={"entaug": provenance})
+    sentence = Sentence(["Rome"], **split_fields({"entaug": provenance}))
     read_augmented([written(tmp_path, "odd.jsonl", [sentence])])
 
 

@@ -12,8 +12,8 @@ from entaug import Augmenter
 from entaug.augmented import AugmentedPair, read_augmented
 from entaug.augmenters import METHODS
 from entaug.augmenters.base import MethodInfo
-from entaug.cli.main import _needs_in_words
-from entaug.cli.options import field_texts
+from entaug.cli.methods import describe_needs
+from entaug.params import argument_descriptions
 from site_shown import pairs
 from site_text import MEASURED, ROOT, options_table, readme, rows_of, table
 
@@ -47,12 +47,12 @@ def examples(name: str) -> tuple[tuple[AugmentedPair, ...], str]:
     """What a method makes of the example corpus, and how it came here: rules run now, the others were recorded."""
     if METHODS[name].info.needs:
         made = next(iter(read_augmented([RECORDED / f"{name}.jsonl"]).methods.values()))
-        signature = made[0].augmented.meta["entaug"]["signature"]
+        signature = made[0].augmented.fields["entaug"]["signature"]
         return tuple(made), f"Recorded by `docs/record.py` on the example corpus:\n`{signature}`"
     gold = list(entaug.read(CORPUS))
     by_key = {sentence.key: sentence for sentence in gold}
     augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
-    new = [AugmentedPair(made, by_key[made.meta["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
+    new = [AugmentedPair(made, by_key[made.fields["entaug"]["sources"][0]]) for made in augmenter.augment(gold)]
     told = f"entaug augment {CORPUS.relative_to(ROOT)} -m {name} --seed {SEED}"
     return tuple(shown(new)), f"Made when these pages were, by\n`{told}`"
 
@@ -87,7 +87,7 @@ def method_pages() -> dict[str, str]:
     for name in METHODS:
         info = METHODS[name].info
         kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
-        rows.append((f"[`{name}`]({name}.md)", info.summary, *kinds, _needs_in_words(info)))
+        rows.append((f"[`{name}`]({name}.md)", info.summary, *kinds, describe_needs(info)))
     index = [
         "# Methods\n",
         "Each page says what a method does, keeps, needs and costs, and shows what it makes of the example corpus.",
@@ -128,13 +128,13 @@ def _method_page(name: str) -> str:
 
 
 def _facts_rows(cls: type[Augmenter]) -> list[tuple[str, str]]:
-    info, told = cls.info, field_texts(MethodInfo)
+    info, told = cls.info, argument_descriptions(MethodInfo)
     kinds = ["flat", *["nested"] * info.nested, *["discontinuous"] * info.discontinuous]
     kept = [text.rstrip(".") for name, text in told.items() if name.startswith("keeps_") and getattr(info, name)]
     rows = [
         ("works on", f"{', '.join(kinds)} mentions"),
         ("keeps", "; ".join(kept) or "labels right, and nothing else"),
-        ("needs", _needs_in_words(info)),
+        ("needs", describe_needs(info)),
         ("with some options", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in info.may_need)),
         ("costs", info.cost),
         ("from", info.paper),
@@ -219,7 +219,7 @@ def choosing() -> dict[str, str]:
     rows.append(("**hardware and time**", ""))
     rows += [(told, those(name for name in info if cost_of(info[name]) == told)) for told in _COSTS]
     rows.append(("**what must stay**", ""))
-    for field, text in field_texts(MethodInfo).items():
+    for field, text in argument_descriptions(MethodInfo).items():
         if field.startswith("keeps_"):
             rows.append((text.rstrip("."), those(name for name in info if getattr(info[name], field))))
     costs = []

@@ -19,7 +19,9 @@ WHERE = {
     name: getattr(entaug, name).__module__ for name in entaug.__all__ if hasattr(getattr(entaug, name), "__module__")
 }
 from entaug.augmenters import METHODS
-from entaug.cli.main import _CARRIED, _parser, _used_by
+from entaug.cli.formats import CAPABILITIES
+from entaug.cli.main import build_parser
+from entaug.cli.models import methods_using
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find
@@ -38,7 +40,7 @@ _MOST = 1500  # characters of a file that is shown
 
 def command_line() -> argparse.ArgumentParser:
     """The parser of the command line, for the page that is made from it."""
-    return _parser([])
+    return build_parser()
 
 
 # ------------------------------------------------------------------------------------------------------------- formats
@@ -52,7 +54,7 @@ def format_pages() -> dict[str, str]:
         one = find(name)
         held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
         rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
-    head = ("format", "what", "files", *(_CARRIED[kind].replace("ones", "mentions") for kind in names))
+    head = ("format", "what", "files", *(CAPABILITIES[kind].replace("ones", "mentions") for kind in names))
     pages = {f"formats/{name}.md": _format_page(find(name)) for name in FORMATS}
     return {"_made/formats.md": table(head, rows), **pages}
 
@@ -63,7 +65,7 @@ def _files(one: Format) -> str:
 
 
 def _format_page(one: Format) -> str:
-    carried = [_CARRIED[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
+    carried = [CAPABILITIES[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
     trip = next((row for row in rows_of(MEASURED["round-trips"].read_text("utf-8")) if row["format"] == one.name), None)
     rows = [
         ("files", _files(one)),
@@ -202,7 +204,7 @@ def _measure_page(one: Measure) -> str:
 def models_table() -> str:
     """The starter set."""
     rows = [
-        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(_used_by(one.name)))
+        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(methods_using(one.name)))
         for one in models.list_models()
     ]
     return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
@@ -237,8 +239,7 @@ _HEADINGS = {
     "entaug.registry": "Methods",
     "entaug.augmenters": "Methods",
     "entaug.backends": "Methods",
-    "entaug.workflows.augment": "Jobs",
-    "entaug.workflows.evaluate": "Jobs",
+    "entaug.workflows": "Workflows",
     "entaug.scoring.likelihood": "Scores of sentences",
     "entaug.scoring.bertscore": "Scores of sentences",
     "entaug.scoring.span_f1": "Scores of taggers",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from entaug.cli.options import field_texts
+from entaug.params import argument_descriptions
 
 __all__ = ["MEASURED", "ROOT", "cell", "first_sentence", "home", "options_table", "readme", "rows_of", "table"]
 
@@ -53,7 +53,7 @@ def options_table(cls: type, dashes: str = "", head: str = "option", base: type 
         head: what the names are.
         base: a class whose fields come last, as all its subclasses have them.
     """
-    told = field_texts(cls)
+    told = argument_descriptions(cls)
     shared = {field.name for field in dataclasses.fields(base)} if base else set()
     rows = []
     for field in sorted(dataclasses.fields(cls), key=lambda field: field.name in shared):

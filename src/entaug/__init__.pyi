@@ -22,17 +22,21 @@ from .corpus import Corpus, CorpusStream
 from .data import Edit, Mention, Sentence
 from .errors import EntaugError
 from .formats import read, stream, write
-from .formats.huggingface.format import from_datasets, to_datasets
+from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
-from .report.comparison import markdown_report, read_run_records
-from .report.html import write_html_report
+from .report.markdown import markdown_report
+from .report.records import read_run_records
 from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
 from .scoring.significance import Difference, paired_bootstrap
 from .scoring.span_f1 import MatchCounts, Scores, score
-from .workflows.augment import augment_file, check_file, convert_file
-from .workflows.evaluate import evaluate_files, subset_file
+from .workflows.augment import augment_file
+from .workflows.check import check_file
+from .workflows.convert import convert_file
+from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
+from .workflows.report import write_html_report
+from .workflows.subset import subset_file
 
 __all__ = [
     "ACLM",

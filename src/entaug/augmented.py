@@ -12,8 +12,9 @@ from typing import Any
 from entaug.corpus import SentenceKeys
 from entaug.data import Sentence
 from entaug.formats import read_each
+from entaug.provenance import Provenance
 
-__all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "provenance_of", "read_augmented"]
+__all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "read_augmented"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class AugmentedPair:
     """An augmented sentence and the gold sentences it was made from.
 
     Args:
-        augmented: the augmented sentence, with its provenance in ``meta["entaug"]`` where its file has that.
+        augmented: the augmented sentence, with its provenance where its file has that.
         source: the gold sentence it was made from; None where it is unknown. A sentence that was generated without
             conditioning has the gold sentence in whose stead it was generated.
         other_sources: further gold sentences, for methods that combine several.
@@ -38,6 +39,11 @@ class AugmentedPair:
     other_sources: tuple[Sentence, ...] = ()
     rejection: str | None = None
 
+    @property
+    def provenance(self) -> Provenance:
+        """The provenance of the augmented sentence, empty where its file has none."""
+        return self.augmented.provenance or Provenance()
+
 
 @dataclass
 class AugmentedCorpus:
@@ -53,16 +59,6 @@ class AugmentedCorpus:
     gold: list[Sentence] = field(default_factory=list)
     methods: dict[str, list[AugmentedPair]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-def provenance_of(sentence: Sentence) -> Mapping[str, Any]:
-    """The provenance of a sentence; empty for a gold sentence.
-
-    Args:
-        sentence: a gold or augmented sentence.
-    """
-    provenance = sentence.meta.get("entaug")
-    return provenance if isinstance(provenance, Mapping) else {}
 
 
 def pair_with_sources(
@@ -134,13 +130,12 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
         flags = _are_augmented(sentences, fingerprints)
         for sentence, augmented in zip(sentences, flags, strict=True):
             if augmented:
-                provenance = provenance_of(sentence)
-                key = str(provenance.get("method", "")), str(provenance.get("signature", path))
-                groups[key].append((path, sentence))
+                provenance = sentence.provenance or Provenance()
+                groups[provenance.method, provenance.signature or path].append((path, sentence))
         if given_gold is None:
             index.add([s for s, augmented in zip(sentences, flags, strict=True) if not augmented])
     corpus.gold = index.sentences
-    if not groups and given_gold is None and corpus.gold and not any("entaug" in s.meta for s in corpus.gold):
+    if not groups and given_gold is None and corpus.gold and not any(s.provenance for s in corpus.gold):
         corpus.notes.append("no sentence has provenance; to compare augmented sentences with gold, name the gold file")
     _add_methods(corpus, groups, index)
     return corpus
@@ -152,7 +147,7 @@ def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[
     Where any sentence has provenance, all augmented ones do: the tokens of gold sentences may differ from those of the
     gold file by now.
     """
-    flags = ["method" in provenance_of(sentence) for sentence in sentences]
+    flags = [sentence.provenance is not None and bool(sentence.provenance.method) for sentence in sentences]
     if gold_fingerprints is not None and not any(flags):
         flags = [sentence.fingerprint() not in gold_fingerprints for sentence in sentences]
     return flags
@@ -177,22 +172,19 @@ class _GoldIndex:
                 # A sentence without an id is named by its content; formats may have given it an id since.
                 self._by_fingerprint.setdefault(sentence.fingerprint().hex(), sentence)
 
-    def find(self, key: object) -> Sentence | None:
+    def find(self, key: str) -> Sentence | None:
         """The sentence of a key; for a numbered key of equal sentences without ids, any of these."""
-        unnumbered = re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", str(key))
-        for name in (str(key), unnumbered):
+        for name in (key, re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key)):
             if (sentence := self._by_key.get(name, self._by_fingerprint.get(name))) is not None:
                 return sentence
         return None
 
     def pair(self, augmented: Sentence) -> AugmentedPair:
         """Pair an augmented sentence with the sources that its provenance names."""
-        provenance = provenance_of(augmented)
-        keys = provenance.get("sources", ())
-        source, *others = [self.find(key) for key in keys] if isinstance(keys, list | tuple) and keys else [None]
-        rejection = provenance.get("rejected")
+        provenance = augmented.provenance or Provenance()
+        source, *others = [self.find(key) for key in provenance.sources] or [None]
         known = tuple(other for other in others if other is not None)
-        return AugmentedPair(augmented, source, known, str(rejection) if rejection else None)
+        return AugmentedPair(augmented, source, known, provenance.rejected)
 
 
 def _add_methods(
@@ -209,7 +201,7 @@ def _add_methods(
             number += 1
             name = f"{base} {number}"
         pairs = [index.pair(sentence) for _, sentence in sentences]
-        missing += sum(pair.source is None and bool(provenance_of(pair.augmented).get("sources")) for pair in pairs)
+        missing += sum(pair.source is None and bool(pair.provenance.sources) for pair in pairs)
         corpus.methods[name] = pairs
     if missing:
         corpus.notes.append(

@@ -17,11 +17,16 @@ from entaug import tags as tag_schemes
 from entaug.edits import PLACEHOLDER, Edit, check_edits, edited_columns, edited_mentions, reordered_mention
 from entaug.errors import EditError, InputError
 from entaug.mentions import Mention, Span, is_flat, sorted_mentions
+from entaug.provenance import Provenance
 from entaug.spacing import edited_spaces, reordered_spaces
 
-__all__ = ["PLACEHOLDER", "Edit", "Mention", "Sentence", "Span"]
+__all__ = ["PLACEHOLDER", "Edit", "Mention", "Sentence", "Span", "split_fields"]
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
+# The fields of files that go to `Sentence.layout` and `Sentence.provenance`; all others go to `Sentence.meta`.
+_LAYOUT_FIELDS = frozenset(("comments", "text", "_entity_fields", "_brat"))
+_PROVENANCE_FIELD = "entaug"
+_SPECIAL_FIELDS = _LAYOUT_FIELDS | {_PROVENANCE_FIELD}
 _set = object.__setattr__
 
 
@@ -34,10 +39,13 @@ class Sentence:
             they cannot write.
         mentions: the mentions, in any order; kept in canonical order (by spans, then label).
         id: the identifier of the sentence in its corpus, if it has one.
-        meta: further fields of the sentence, JSON-ready; for example the fields of a JSON record, and under
-            ``"entaug"`` the provenance of an augmented sentence. Not to be modified in place.
+        meta: further fields of the sentence, JSON-ready, for example those of a JSON record. Sentences made from this
+            one inherit them. Not to be modified in place.
         columns: further values per token (part of speech, offsets ...), by column name.
         spaces: the white space after each token, where it is known; else None.
+        layout: further fields of the source file that hold for this exact text only, JSON-ready: comments, further
+            fields of mentions. Augmented sentences do not inherit them.
+        provenance: how an augmented sentence was made; None for a gold sentence.
 
     Raises:
         InputError: no tokens, an empty token, a span out of range, a duplicate mention, or a column of wrong length.
@@ -58,6 +66,8 @@ class Sentence:
     meta: Mapping[str, Any]
     columns: Mapping[str, Sequence[str]]
     spaces: tuple[str, ...] | None
+    layout: Mapping[str, Any]
+    provenance: Provenance | None
 
     def __init__(
         self,
@@ -67,6 +77,8 @@ class Sentence:
         meta: Mapping[str, Any] = _EMPTY,
         columns: Mapping[str, Sequence[str]] = _EMPTY,
         spaces: Sequence[str] | None = None,
+        layout: Mapping[str, Any] = _EMPTY,
+        provenance: Provenance | None = None,
     ) -> None:
         if type(tokens) is not tuple:
             if isinstance(tokens, str):
@@ -93,6 +105,8 @@ class Sentence:
         _set(self, "meta", meta)
         _set(self, "columns", columns)
         _set(self, "spaces", spaces)
+        _set(self, "layout", layout)
+        _set(self, "provenance", provenance)
 
     @classmethod
     def from_iob(cls, tokens: Iterable[str], tags: Sequence[str], scheme: str = "IOB2", **fields: Any) -> Sentence:
@@ -131,7 +145,9 @@ class Sentence:
         try:
             mentions = [Mention(mention["label"], mention["spans"]) for mention in fields.pop("mentions", ())]
             columns = {name: tuple(values) for name, values in fields.pop("columns", {}).items()}
-            return cls(fields.pop("tokens"), mentions, columns=columns, **fields)
+            if (provenance := fields.pop("provenance", None)) is not None:
+                provenance = Provenance.from_dict(provenance)
+            return cls(fields.pop("tokens"), mentions, columns=columns, provenance=provenance, **fields)
         except (AttributeError, KeyError, TypeError) as error:
             raise InputError(f"not a sentence as `Sentence.to_dict` writes it ({error})") from None
 
@@ -152,9 +168,29 @@ class Sentence:
             data["columns"] = {name: list(values) for name, values in self.columns.items()}
         if self.spaces is not None:
             data["spaces"] = list(self.spaces)
-        if self.meta:
-            data["meta"] = dict(self.meta)
+        data |= {name: dict(fields) for name, fields in (("meta", self.meta), ("layout", self.layout)) if fields}
+        if self.provenance is not None:
+            data["provenance"] = self.provenance.to_dict()
         return data
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The further fields as files hold them: those of `meta` and `layout`, and the provenance as ``"entaug"``."""
+        if not self.layout and self.provenance is None:
+            return self.meta
+        fields = {**self.meta, **self.layout}
+        if self.provenance is not None:
+            fields[_PROVENANCE_FIELD] = self.provenance.to_dict()
+        return fields
+
+    def with_fields(self, fields: Mapping[str, Any]) -> Sentence:
+        """Return a copy with other further fields; the inverse of `fields`.
+
+        Args:
+            fields: the fields as files hold them.
+        """
+        changes = {"layout": _EMPTY, "provenance": None, **split_fields(fields)}
+        return replace(self, **changes)
 
     def __hash__(self) -> int:
         return hash((self.tokens, self.mentions, self.id))
@@ -287,7 +323,7 @@ class Sentence:
             edits: the edits, in any order, without overlap.
 
         Returns:
-            The new sentence with the same id and meta; this sentence where there are no edits.
+            The new sentence, with all else as it is here; this sentence where there are no edits.
 
         Raises:
             EditError: edits overlap, leave the sentence, cut a mention, or delete all tokens.
@@ -320,6 +356,8 @@ class Sentence:
             self.meta,
             edited_columns(self.columns, ordered) if self.columns else self.columns,
             None if self.spaces is None else edited_spaces(self.tokens, self.spaces, ordered, tokens),
+            self.layout,
+            self.provenance,
         )
 
     def split_mentions(self, positions: Iterable[int]) -> Sentence:
@@ -384,14 +422,40 @@ class Sentence:
             if self.columns
             else self.columns,
             None if self.spaces is None else reordered_spaces(self.tokens, self.spaces, permutation),
+            self.layout,
+            self.provenance,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default of slotted dataclasses cannot pickle a mapping proxy, which worker processes need.
-        return (
-            Sentence,
-            (self.tokens, self.mentions, self.id, dict(self.meta), dict(self.columns), self.spaces),
-        )
+        mappings = dict(self.meta), dict(self.columns), self.spaces, dict(self.layout)
+        return Sentence, (self.tokens, self.mentions, self.id, *mappings, self.provenance)
+
+
+def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Split the further fields of a sentence in a file into arguments of `Sentence`.
+
+    Args:
+        fields: the fields by name.
+
+    Returns:
+        ``meta``, and ``layout`` and ``provenance`` where there are such fields.
+
+    Example:
+        >>> arguments = split_fields({"page": 3, "entaug": {"method": "mr"}})
+        >>> arguments["meta"], arguments["provenance"].method
+        ({'page': 3}, 'mr')
+    """
+    if _SPECIAL_FIELDS.isdisjoint(fields):
+        return {"meta": fields}
+    meta = dict(fields)
+    arguments: dict[str, Any] = {"meta": meta}
+    # A field of that name that is not an object belongs to somebody else.
+    if isinstance(fields.get(_PROVENANCE_FIELD), dict):
+        arguments["provenance"] = Provenance.from_dict(meta.pop(_PROVENANCE_FIELD))
+    if layout := {name: meta.pop(name) for name in _LAYOUT_FIELDS.intersection(fields)}:
+        arguments["layout"] = layout
+    return arguments
 
 
 def _canonical_mentions(mentions: Iterable[Mention], length: int) -> tuple[Mention, ...]:

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 # Distributions whose top-level module has another name.
 _MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+# Modules that come with another one.
+_INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -177,10 +179,14 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
         An error that names the extra of entaug that brings the module; None where no extra does.
     """
     missing = (error.name or "").partition(".")[0]
+    missing = _INSTALLED_WITH.get(missing, missing)
+    found: dict[str, str] = {}
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
         name = package.split(";")[0].strip()
         name = name[: next((i for i, c in enumerate(name) if not (c.isalnum() or c in "-_.")), len(name))]
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
-            return MissingExtraError(name, extra.strip(" \"'"))
-    return None
+            found[extra.strip(" \"'")] = name
+    # "all" and "dev" list the packages of other extras.
+    best = min(found, key=lambda extra: extra in ("all", "dev"), default=None)
+    return None if best is None else MissingExtraError(found[best], best)

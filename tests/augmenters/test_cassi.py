@@ -167,7 +167,7 @@ def test_every_step_by_hand(exact: bool) -> None:
     # All J-scores are alike, so the first among the k is taken: candidate 0 with k = 5.
     [made] = worked(exact=exact).augment(GOLD)
     assert made.tokens == ("Bo", "reads", "books")
-    told = made.meta["entaug"]
+    told = made.fields["entaug"]
     first, second = ("ada", "bo") if GOLD[0].fingerprint() < GOLD[1].fingerprint() else ("bo", "ada")
     assert told["sources"] == [first, second]
     assert told["candidates"] == 4
@@ -201,8 +201,8 @@ def test_a_sentence_without_subtrees_gets_other_mentions() -> None:
     [made] = cassi.augment(gold[3:])
     assert made.tokens in {("Ada", "!"), ("Bo", "!")}
     assert made.mentions == gold[3].mentions
-    assert made.meta["entaug"]["fallback"] == "mr"
-    assert made.meta["entaug"]["sources"] == ["cy"]
+    assert made.fields["entaug"]["fallback"] == "mr"
+    assert made.fields["entaug"]["sources"] == ["cy"]
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -428,16 +428,16 @@ def test_every_option_works(options: dict[str, Any]) -> None:
     if "shortest" in options:
         assert all(len(s) >= 8 for s in made)
     if options.get("k") == 1 or options.get("choice") == "best":
-        assert {s.meta["entaug"].get("rank", 1) for s in made} == {1}
+        assert {s.fields["entaug"].get("rank", 1) for s in made} == {1}
 
 
 def test_provenance_rebuilds_the_sentence() -> None:
     gold = [*entaug.read(EXAMPLE / "train.conll")]
     by_key = {s.key: s for s in gold}
     made = list(CASSI(**FAKES, normalize_boundaries=False).fit(gold).augment(gold))
-    assert any(s.meta["entaug"].get("frame") == 1 for s in made)
+    assert any(s.fields["entaug"].get("frame") == 1 for s in made)
     for s in made:
-        told = s.meta["entaug"]
+        told = s.fields["entaug"]
         if "fallback" in told:
             continue
         sources = [by_key[key].tokens for key in told["sources"]]
@@ -505,7 +505,7 @@ def test_twins_that_differ_in_spacing_and_name_alone_do_not_depend_on_the_order(
     made = []
     for order in (twins, twins[::-1]):
         gold = [*order, *others]
-        made.append({s.id: (s.tokens, s.meta["entaug"]["sources"]) for s in CASSI(**FAKES).fit(gold).augment(others)})
+        made.append({s.id: (s.tokens, s.fields["entaug"]["sources"]) for s in CASSI(**FAKES).fit(gold).augment(others)})
     assert made[0] == made[1]
 
 
@@ -542,7 +542,7 @@ def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
     by_key = {s.key: s for s in gold}
     cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=parser, **options)
     for s in cassi.fit(gold).augment(gold):
-        told = s.meta["entaug"]
+        told = s.fields["entaug"]
         if "fallback" in told:
             continue
         sources = [by_key[key] for key in told["sources"]]
@@ -615,14 +615,16 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     for exact in (True, False):
         computed.append(0)
         cassi = CASSI(encoder=encoder, masked_lm=lm, dependency_parser=parser, **paper, exact=exact).fit(gold)
-        made = {s.meta["entaug"]["sources"][0]: s for s in cassi.augment(gold) if "fallback" not in s.meta["entaug"]}
+        made = {
+            s.fields["entaug"]["sources"][0]: s for s in cassi.augment(gold) if "fallback" not in s.fields["entaug"]
+        }
         for place, wanted in slow.items():
             if wanted is None:
                 assert gold[place].key not in made
                 continue
             found = made[gold[place].key]
             assert (found.tokens, tuple(found.iob())) == (wanted.words, wanted.tags)
-            told = found.meta["entaug"]
+            told = found.fields["entaug"]
             assert told["sources"][1] == gold[wanted.partner].key
             assert told["lm_score"] == pytest.approx(wanted.score, abs=2e-3)
             assert told["j_score"] == pytest.approx(wanted.j, abs=1e-4)

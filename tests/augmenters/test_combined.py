@@ -64,7 +64,7 @@ def test_each_method_contributes_what_it_makes_alone() -> None:
     alone = {name: list(entaug.augment(gold, name, seed=2, copies=2)) for name in ("mr", "lwtr")}
     combined = parse_methods("mr+lwtr", seed=2, copies=2)
     made = list(combined.fit(gold).augment(gold))
-    by_method = {name: [s for s in made if s.meta["entaug"]["method"] == name] for name in alone}
+    by_method = {name: [s for s in made if s.fields["entaug"]["method"] == name] for name in alone}
     assert by_method["mr"] == alone["mr"]
     # Of a sentence that both make, the first method keeps it.
     contents = {(s.tokens, s.mentions) for s in alone["mr"]}
@@ -85,7 +85,7 @@ def test_augment_in_one_line() -> None:
     assert list(entaug.augment(GOLD, "mr", copies=2, seed=1)) == expected
     assert list(entaug.augment(iter(GOLD), MentionReplacement(copies=2, seed=1))) == expected
     both = entaug.augment(GOLD, ["mr", ShuffleWithinSegments(p=1.0, copies=3)], seed=1)
-    assert {s.meta["entaug"]["method"] for s in both} == {"mr", "sis"}
+    assert {s.fields["entaug"]["method"] for s in both} == {"mr", "sis"}
 
 
 def test_progress_notes_and_filters_of_all() -> None:

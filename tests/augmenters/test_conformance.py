@@ -80,7 +80,7 @@ def contents(made: Iterable[Sentence]) -> list[tuple[Any, ...]]:
 def by_source(made: Iterable[Sentence]) -> dict[str, list[Sentence]]:
     groups: dict[str, list[Sentence]] = {}
     for s in made:
-        groups.setdefault(s.meta["entaug"]["sources"][0], []).append(s)
+        groups.setdefault(s.fields["entaug"]["sources"][0], []).append(s)
     return groups
 
 
@@ -128,7 +128,7 @@ def test_output_is_new_valid_and_signed(name: str) -> None:
         assert len(group) <= 3
         for s in group:
             assert (s.tokens, s.mentions) != (sources[key].tokens, sources[key].mentions)
-            proof = s.meta["entaug"]
+            proof = s.fields["entaug"]
             assert proof["method"] == name
             assert proof["signature"] == augmenter.signature
             assert proof["copy"] in (1, 2, 3)

@@ -227,7 +227,7 @@ def made(gold: list[Sentence], parser: Given, **options: object) -> list[set[str
     for seed in range(40):
         method = ConstituencyReplacement(seed=seed, constituency_parser=parser, **options)  # type: ignore[arg-type]
         for one in method.fit(gold).augment(gold):
-            at = [s.key for s in gold].index(one.meta["entaug"]["sources"][0])
+            at = [s.key for s in gold].index(one.fields["entaug"]["sources"][0])
             found[at].add(" ".join(one.tokens) + " | " + " ".join(one.iob()))
     return found
 
@@ -360,8 +360,8 @@ class TestReplacement:
 
         texts = [f"we saw {town} today" for town in towns]
         assert " ".join(one.tokens) == max(texts, key=score), "all five are drawn among sixty"
-        assert one.meta["entaug"]["candidates"] == 5
-        assert one.meta["entaug"]["lm_score"] == pytest.approx(max(map(score, texts)) / 4, abs=1e-3)
+        assert one.fields["entaug"]["candidates"] == 5
+        assert one.fields["entaug"]["lm_score"] == pytest.approx(max(map(score, texts)) / 4, abs=1e-3)
 
     def test_refusals(self) -> None:
         for options in (

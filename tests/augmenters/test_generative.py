@@ -207,7 +207,7 @@ def test_what_could_be_meant_in_two_ways_is_refused() -> None:
 def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     gold = [Sentence("Ada sings".split(), [Mention("PER", [(0, 1)])])]
     made = []
-    for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_(meta={})])):
+    for window, corpus in ((64, [gold[0], gold[0]]), (1, [gold[0], gold[0]]), (64, [gold[0], gold[0].with_fields({})])):
         monkeypatch.setattr(EnTDA, "window_size", window)
         method = EnTDA(generator=FakeGenerator([str(i) for i in range(50)]), copies=2, max_similarity=1.0).fit(gold)
         made.append([(s.tokens, s.id) for s in method.augment(corpus)])
@@ -263,7 +263,7 @@ def test_entda_by_hand() -> None:
     assert method.statistics_.missing == {"a sentence of the corpus again": 1, UNLISTED: 1}
     assert not list(method.augment(gold[2:]))
     assert method.statistics_.missing == {NO_CANDIDATE.reason: 3}
-    [told] = [s.meta["entaug"] for s in method.augment(gold[:1])]
+    [told] = [s.fields["entaug"] for s in method.augment(gold[:1])]
     assert (told["list"], told["beam"]) == ("PER: Bo", 2)
 
 
@@ -429,7 +429,7 @@ def test_what_aclm_keeps(said: str, outcome: str) -> None:
     made = list(method.fit(gold).augment(gold[:1]))
     if made:
         assert (" ".join(made[0].tokens), made[0].iob()[2]) == (outcome, "B-GRP")
-        assert "<B-GRP> Suede <B-GRP>" in made[0].meta["entaug"]["template"]
+        assert "<B-GRP> Suede <B-GRP>" in made[0].fields["entaug"]["template"]
     else:
         assert method.statistics_.missing == {outcome: 1}
 
@@ -494,7 +494,7 @@ def test_mixner_names_both_sources() -> None:
         generator=Said(), tagger=FakeTagger(), encoder=FakeEncoder(), mixner_probability=1.0, keywords="random"
     )
     [made] = method.fit(gold).augment(gold[:1])
-    assert made.meta["entaug"]["sources"] == ["a", "b"]
+    assert made.fields["entaug"]["sources"] == ["a", "b"]
     assert [(m.label, made.mention_tokens(m)) for m in made.mentions] == [
         ("GRP", ("Suede",)),
         ("GRP", ("Pulp",)),

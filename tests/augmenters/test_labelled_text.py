@@ -206,7 +206,7 @@ def test_daga_fills_placeholders_under_their_tag() -> None:
     assert made.tokens[0] in {"Rome", "Oslo"}
     assert made.tokens[2] in {"12", "3"}
     assert made.tokens[3] in {"men", "in", ".", "times"}
-    assert made.meta["entaug"] == {"unconditioned": True}
+    assert made.fields["entaug"] == {"unconditioned": True}
     kept = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="keep").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
     assert isinstance(kept, Sentence)
     assert kept.tokens == ("<unk>", "saw")

@@ -19,6 +19,7 @@ from entaug import (
 from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.backends.fakes import FakeLexicon
+from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.rng import Streams
 from entaug.stopwords import stop_words
@@ -243,10 +244,10 @@ def test_what_another_source_gave_is_not_given_again() -> None:
 
 
 def test_provenance() -> None:
-    source = Sentence(["a", "b"], id="s1", meta={"doc": "d", "comments": ["# text = a b"], "text": "a b!"})
+    source = Sentence(["a", "b"], id="s1", **split_fields({"doc": "d", "comments": ["# text = a b"], "text": "a b!"}))
     [new] = ShuffleWithinSegments(p=1.0, seed=4, max_attempts=50).augment([source])
     assert new.id == "s1/sis-4-1"
-    assert new.meta == {
+    assert new.fields == {
         "doc": "d",
         "entaug": {
             "method": "sis",
@@ -300,7 +301,7 @@ def test_words_that_come_in_are_spaced_as_where_they_come_from() -> None:
     )
     other = Sentence("The gel , too".split(), [Mention("X", [(1, 2)])], id="other", spaces=(" ", "", " ", ""))
     made = {
-        s.meta["entaug"]["sources"][0]: s.text for s in MentionReplacement().fit([one, other]).augment([one, other])
+        s.fields["entaug"]["sources"][0]: s.text for s in MentionReplacement().fit([one, other]).augment([one, other])
     }
     assert made == {"one": "The gel powder", "other": "The freeze-dried, too"}
     # As many words as there were stand as these did.

@@ -44,7 +44,7 @@ def test_on_the_command_line(environment: dict[str, str], tmp_path: Path) -> Non
     made = entaug.read(output)
     assert len(made) > len(sources) / 2
     for sentence in made:
-        source = sources[sentence.meta["entaug"]["sources"][0]]
+        source = sources[sentence.fields["entaug"]["sources"][0]]
         assert sentence.iob() == source.iob()
         outside = source.outside_mask()
         assert sentence.tokens == tuple(t if o else t.lower() for t, o in zip(source.tokens, outside, strict=True))

@@ -393,7 +393,7 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(ParameterError, match="seeds"):
         generator.generate(["a"], DecodingConfig(strategy="sample"))
     with pytest.raises(ParameterError, match="strategy must be"):
-        generator.generate(["a"], DecodingConfig(strategy="best")  # type: ignore[arg-type])
+        generator.generate(["a"], DecodingConfig(strategy="best"))  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="num_return_sequences must be"):
         generator.generate(["a"], DecodingConfig(num_return_sequences=4))
     with pytest.raises(ParameterError, match="epochs"):

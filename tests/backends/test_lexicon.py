@@ -325,11 +325,11 @@ def test_sr_with_the_real_wordnet(real: wordnet.WordNet, example: Path) -> None:
     assert len(made) > 20
     sources = {s.key: s for s in gold}
     for s in made:
-        source = sources[s.meta["entaug"]["sources"][0]]
+        source = sources[s.fields["entaug"]["sources"][0]]
         assert [m.label for m in s.mentions] == [m.label for m in source.mentions]
         # Names stay names: in this corpus all mentions are.
         assert [s.mention_tokens(m) for m in s.mentions] == [source.mention_tokens(m) for m in source.mentions]
-    assert f"lexicon={real.name}" in made[0].meta["entaug"]["signature"]
+    assert f"lexicon={real.name}" in made[0].fields["entaug"]["signature"]
 
 
 @pytest.mark.parametrize(("known", "notes"), [(30, 0), (5, 1)])

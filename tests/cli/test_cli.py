@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import gzip
@@ -23,10 +24,10 @@ from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.errors import MissingModelError
-from entaug.files import sinks
+from entaug.files import checkpoints
 from entaug.formats import FORMATS, find
-from entaug.workflows import augment as jobs
-from entaug.workflows.common import Progress
+from entaug.progress import Progress
+from entaug.workflows.augment import augment_file
 
 TRAIN = str(EXAMPLE / "train.conll")
 NESTED = str(EXAMPLE / "nested.jsonl")
@@ -63,7 +64,7 @@ def test_only_new_to_stdout_with_summary_on_stderr(capfdbinary: pytest.CaptureFi
     out, err = capfdbinary.readouterr()
     summary = orjson.loads(err)
     lines = out.splitlines()
-    assert len(lines) == summary["tally"]["accepted"] == summary["after"]["sentences"]
+    assert len(lines) == summary["statistics"]["accepted"] == summary["after"]["sentences"]
     assert {orjson.loads(line)["entaug"]["method"] for line in lines} == {"sis"}
 
 
@@ -88,13 +89,39 @@ def test_one_bar_on_a_terminal() -> None:
         stderr=slave,
         env={**os.environ, "TERM": "xterm-256color"},
     ) as process:
+        os.close(slave)
+        seen = b""
+        with contextlib.suppress(OSError):  # Linux ends a terminal that nobody writes to any more with an error
+            while chunk := os.read(master, 100_000):
+                seen += chunk
         process.wait(timeout=60)
-    os.close(slave)
-    seen = os.read(master, 100_000)
     os.close(master)
     assert b"sentences" in seen
     assert b"/s" in seen
     assert b"wrote standard output" in seen
+    assert seen.count(b"  after   ") == 3
+
+
+def test_quiet_prints_nothing(tmp_path: Path) -> None:
+    done = run("augment", TRAIN, "-m", "sis", "-o", str(tmp_path / "out.conll"), "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("methods", ["mr,sis", "mr:copies=2+sis"])
+def test_several_methods_in_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], methods: str) -> None:
+    out = tmp_path / "out.jsonl"
+    assert main(["augment", TRAIN, "-m", methods, "--seed", "3", "--only-new", "-o", str(out)]) == 0
+    assert "mr+sis: 100 gold sentences in" in capsys.readouterr().err
+    made = [(s.fields["entaug"]["method"], s.fields["entaug"]["signature"]) for s in entaug.read(out)]
+    assert {method for method, _ in made} == {"mr", "sis"}
+    assert all("|seed=3|" in signature for _, signature in made)
+    count = sum(method == "mr" for method, _ in made)
+    assert count > 150 if "copies" in methods else count <= 100
+    assert "unknown method 'mx'; did you mean 'mr'?" in fails(capsys, 2, "augment", TRAIN, "-m", "mx+sis")
+
+
+def test_an_unknown_command_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown command 'augmnt'; did you mean 'augment'?" in fails(capsys, 2, "augmnt", TRAIN)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +143,7 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
         seeds = ["0", "random"]
     if hasattr(entaug.METHODS[method], "epochs"):  # what learns: as little of it as shows the whole way
         options = ["--copies", "1", "--epochs", "1", "--max-attempts", "1"]
-        options += ["--longest", "24"] if "generator" in info.needs else []
+        options += ["--max-new-tokens", "24"] if "generator" in info.needs else []
     corpus = str(tmp_path / "gold.jsonl")
     # Of one that it can carry, and its beginning where that takes long.
     whole = NESTED if info.nested and info.discontinuous else EXAMPLE / "train.conll"
@@ -155,7 +182,7 @@ def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert set(orjson.loads(out.read_bytes().splitlines()[0])) == {"text", "labels"}
     capsys.readouterr()
     assert "no option 'colour'" in fails(capsys, 2, *arguments, "--force", "--to-layout", "colour=red")
-    assert "is no NAME=VALUE" in fails(capsys, 2, *arguments, "--force", "--layout", "colour")
+    assert "is not of the form NAME=VALUE" in fails(capsys, 2, *arguments, "--force", "--layout", "colour")
 
 
 def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:
@@ -168,7 +195,7 @@ def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:
 def test_provenance_comments_come_back(tmp_path: Path) -> None:
     out = tmp_path / "out.conll"
     assert main(["augment", TRAIN, "-m", "sis", "--only-new", "--provenance", "-o", str(out)]) == 0
-    assert all(s.meta["entaug"]["method"] == "sis" for s in entaug.read(out))
+    assert all(s.fields["entaug"]["method"] == "sis" for s in entaug.read(out))
 
 
 def test_options_of_a_method_are_its_fields(capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,7 +220,7 @@ class Stop(Exception):  # noqa: N818
 def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, name: str) -> None:
     gold = repeated(tmp_path, 20)
     whole, out = tmp_path / f"whole.{name}", tmp_path / name
-    wanted = jobs.augment_file(gold, whole, create_augmenter(method, copies=2))
+    wanted = augment_file(gold, whole, create_augmenter(method, copies=2))
 
     def interrupt_after(n: int) -> Progress:
         def progress(what: str, done: int, total: int | None) -> None:
@@ -204,13 +231,13 @@ def test_interrupted_runs_go_on_to_the_same_bytes(tmp_path: Path, method: str, n
 
     for n in (300, 900, 1500):
         with pytest.raises(KeyboardInterrupt):
-            jobs.augment_file(gold, out, create_augmenter(method, copies=2), progress=interrupt_after(n))
+            augment_file(gold, out, create_augmenter(method, copies=2), progress=interrupt_after(n))
         assert not out.exists()
         assert (tmp_path / f"{name}.partial").exists()
-    summary = jobs.augment_file(gold, out, create_augmenter(method, copies=2))
+    summary = augment_file(gold, out, create_augmenter(method, copies=2))
     assert summary.resumed_at >= 1500 - 64
     assert out.read_bytes() == whole.read_bytes()
-    assert (summary.tally, summary.after) == (wanted.tally, wanted.after)
+    assert (summary.statistics, summary.after) == (wanted.statistics, wanted.after)
     assert {p.name for p in tmp_path.iterdir()} == {"big.conll", whole.name, out.name}
 
 
@@ -221,7 +248,7 @@ def test_an_interruption_while_gold_is_copied_leaves_nothing(tmp_path: Path) -> 
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, tmp_path / "out.conll", create_augmenter("sis"), progress=progress)
+        augment_file(gold, tmp_path / "out.conll", create_augmenter("sis"), progress=progress)
     assert [p.name for p in tmp_path.iterdir()] == ["big.conll"]
 
 
@@ -230,7 +257,7 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
     whole, out = tmp_path / "whole.conll", tmp_path / "out.conll"
     assert run("augment", str(gold), "-m", "sis", "-o", str(whole)).returncode == 0
     partial = Path(f"{out}.partial")
-    code = "import sys; from entaug.files import sinks; from entaug.cli import main as cli; sinks._CHECKPOINT = 0.05; sys.exit(cli.main())"
+    code = "import sys; from entaug.files import checkpoints; from entaug.cli import main as cli; checkpoints._CHECKPOINT_SECONDS = 0.05; sys.exit(cli.main())"
     command = [sys.executable, "-c", code, "augment", str(gold), "-m", "sis", "-o", str(out)]
     for number in (signal.SIGINT, signal.SIGKILL, signal.SIGTERM):
         before = partial.stat().st_size if partial.exists() else 0
@@ -248,10 +275,10 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
         assert not out.exists()
         if number != signal.SIGKILL:
             assert process.returncode == 130
-            assert err == b"entaug: interrupted; run the same command again to go on\n"
+            assert err == b"entaug: interrupted; run the same command again to resume\n"
     last = run("augment", str(gold), "-m", "sis", "-o", str(out))
     assert last.returncode == 0
-    assert b"went on after" in last.stderr
+    assert b"resumed after" in last.stderr
     assert out.read_bytes() == whole.read_bytes()
     assert not partial.exists()
 
@@ -264,7 +291,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, out, create_augmenter("sis", seed=1), progress=progress)
+        augment_file(gold, out, create_augmenter("sis", seed=1), progress=progress)
     said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out))
     assert "left by an interrupted run with other input or options" in said
     assert main(["augment", str(gold), "-m", "sis", "--seed", "2", "-o", str(out), "--force"]) == 0
@@ -281,7 +308,11 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
         (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a number from 0 to 1, not '1.5'"),
         (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer of at least 1, not '-1'"),
-        (["augment", TRAIN, "-m", "mr", "--copies", "x"], 2, "argument --copies: copies must be an integer of at least 1, not 'x'; see"),
+        (
+            ["augment", TRAIN, "-m", "mr", "--copies", "x"],
+            2,
+            "argument --copies: copies must be an integer of at least 1, not 'x'; see",
+        ),
         (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
         (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
         (["augment", TRAIN, "-m", "mr", "-o", "."], 3, "is a directory"),
@@ -293,7 +324,7 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["convert", NESTED, "-", "--to", "conll"], 2, "nested.jsonl:1: a nested mention"),
         (["convert", NESTED, "-", "--to", "conll"], 2, "cannot be written as tags; write JSON lines, or choose"),
         (["augment", NESTED, "-m", "sis", "-o", "x.conll"], 2, "nested.jsonl:1: a nested mention"),
-        (["nothing"], 2, "invalid choice: 'nothing'"),
+        (["nothing"], 2, "unknown command 'nothing'"),
         ([], 2, "the following arguments are required: COMMAND"),
     ],
 )
@@ -320,7 +351,7 @@ def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFix
         assert "--repair" in said
     assert [p.name for p in tmp_path.iterdir()] == ["bad.conll"]
     assert main(["augment", str(path), "-m", "mr", "--repair", "-o", str(tmp_path / "out.conll")]) == 0
-    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+    assert "repaired: 1 (I- that continues no mention)" in capsys.readouterr().err
 
 
 def test_no_mentions_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -354,26 +385,26 @@ def test_full_disk_keeps_what_was_done(
 ) -> None:
     gold, out = repeated(tmp_path, 20), tmp_path / "out.conll"
     whole = tmp_path / "whole.conll"
-    jobs.augment_file(gold, whole, create_augmenter("sis"))
+    augment_file(gold, whole, create_augmenter("sis"))
     room = gold.stat().st_size + 150_000
-    write = sinks.PartialSink.write
+    write = checkpoints._PartialFile.write
 
-    def until_full(self: sinks.PartialSink, lines: list[str]) -> None:
+    def until_full(self: checkpoints._PartialFile, data: bytes) -> None:
         if self.offset > room:
             stream = self._stream
             self._stream = io.BytesIO()
             self._stream.write = full  # type: ignore[method-assign, assignment]
             try:
-                write(self, lines)
+                write(self, data)
             finally:
                 self._stream = stream
-        write(self, lines)
+        write(self, data)
 
     def full(data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sinks.PartialSink, "write", until_full)
+        patched.setattr(checkpoints._PartialFile, "write", until_full)
         said = fails(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(out))
     assert "No space left on device" in said
     assert "free some space" in said
@@ -433,7 +464,7 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     assert "1 sentence repeated from above" in err
     assert "3 faults" in err
     assert main(["check", str(path), "--repair"]) == 1
-    assert "repaired: 1 (I- with nothing before it)" in capsys.readouterr().err
+    assert "repaired: 1 (I- that continues no mention)" in capsys.readouterr().err
 
 
 def test_convert_between_formats_and_schemes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,8 @@ import pytest
 import entaug
 from conftest import ROOT
 from entaug.augmenters import METHODS
-from entaug.cli.main import _needs_in_words, main
+from entaug.cli.main import main
+from entaug.cli.methods import describe_needs
 
 
 def methods_table() -> str:
@@ -25,7 +26,7 @@ def methods_table() -> str:
     for name in METHODS:
         info = METHODS[name].info
         kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
-        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {_needs_in_words(info)} |")
+        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {describe_needs(info)} |")
     return "\n".join(rows)
 
 

@@ -142,7 +142,7 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
     for pair in pairs:
         assert pair.source is not None
         assert {(s.tokens, s.mentions) for s in (pair.source, *pair.other_sources)} <= gold
-        given = set(re.findall(r"\|(\w+)=", pair.augmented.meta["entaug"]["signature"]))
+        given = set(re.findall(r"\|(\w+)=", pair.augmented.fields["entaug"]["signature"]))
         missing = set(entaug.create_augmenter(name).get_params()) - given
         assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
 

@@ -31,7 +31,8 @@ from entaug.experiment.records import Records
 from entaug.experiment.runs import Run, perform
 from entaug.experiment.schedule import Schedule
 from entaug.files.locks import lock
-from entaug.report.comparison import markdown_report, read_run_records
+from entaug.report.markdown import markdown_report
+from entaug.report.records import read_run_records
 from entaug.scoring.span_f1 import MatchCounts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))

@@ -322,7 +322,7 @@ def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.Mo
     assert told <= set(FILTERS[name].reasons)
     assert f"filters={name}" in augmenter.signature
     sources = {s.key: s for s in gold}
-    known = [None if METHODS[by].info.unconditioned else sources[s.meta["entaug"]["sources"][0]] for s in made]
+    known = [None if METHODS[by].info.unconditioned else sources[s.fields["entaug"]["sources"][0]] for s in made]
     assert augmenter.filters_[0].judge(made, known) == [None] * len(made), "what is kept is good"
     monkeypatch.setattr(type(augmenter), "window_size", 5)
     assert list(augmenter.augment(gold)) == made

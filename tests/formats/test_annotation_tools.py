@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from entaug.data import Edit, Mention, Sentence
+from entaug.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find, open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
@@ -53,7 +53,7 @@ def same(a: Sentence, b: Sentence) -> bool:
 
 
 def values(sentence: Sentence) -> tuple[Any, ...]:
-    return (*sentence.tokens, sentence.mentions, sentence.id, sentence.meta, sentence.spaces)
+    return (*sentence.tokens, sentence.mentions, sentence.id, sentence.fields, sentence.spaces)
 
 
 # -------------------------------------------------------------------------------------------------------------- doccano
@@ -68,7 +68,7 @@ def test_doccano_lists(tmp_path: Path, field: str) -> None:
     first, second, written = again(path, "doccano", "b.jsonl")
     assert same(first[0], SAID)
     assert first[0].spaces == SAID.spaces
-    assert (first[0].id, first[0].meta) == ("7", {"Comments": ["x"], "doc": {"a": [1.5]}})
+    assert (first[0].id, first[0].fields) == ("7", {"Comments": ["x"], "doc": {"a": [1.5]}})
     assert [values(s) for s in first] == [values(s) for s in second]
     assert written[0] == {**record, field: [[*ADA, "PER"], [*YORK, "LOC"]], "tokens": TOKENS}
     assert written[1] == {"id": 8, "text": "No one.", field: [], "tokens": ["No", "one", "."]}
@@ -88,14 +88,14 @@ def test_doccano_objects_and_relations(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", record)
     first, second, written = again(path, "doccano", "b.jsonl")
     assert "objects" in open_file(path).dialect.describe()
-    assert first[0].meta[ENTITY_FIELDS] == [{"id": 3}, {"id": 4}]
+    assert first[0].fields[ENTITY_FIELDS] == [{"id": 3}, {"id": 4}]
     assert values(first[0]) == values(second[0])
     assert written == [{**record, "tokens": TOKENS}]
     # What was made of it has neither the ids nor the relations between them.
-    made = first[0].edit([Edit(1, 2, ["Bo"])]).with_(meta={"relations": 1, "Comments": 1, "entaug": {"copy": 1}})
+    made = first[0].edit([Edit(1, 2, ["Bo"])]).with_fields({"relations": 1, "Comments": 1, "entaug": {"copy": 1}})
     entaug.write([made], tmp_path / "c.jsonl", like=path)
     assert orjson.loads((tmp_path / "c.jsonl").read_bytes()).keys() == {"id", "text", "entities", "tokens", "entaug"}
-    assert next(iter(entaug.read(tmp_path / "c.jsonl"))).meta == {"entaug": {"copy": 1}}
+    assert next(iter(entaug.read(tmp_path / "c.jsonl"))).fields == {"entaug": {"copy": 1}}
     lists = find("doccano").dialect()
     assert find("doccano").lost(first[0], lists) == ["field 'id' of mentions"]
 
@@ -103,7 +103,7 @@ def test_doccano_objects_and_relations(tmp_path: Path) -> None:
 def test_doccano_of_intents_and_of_older_exports(tmp_path: Path) -> None:
     intents = put(tmp_path, "a.jsonl", {"text": "To Rome", "entities": [[3, 7, "City"]], "cats": ["flight"]})
     first, second, written = again(intents, "doccano", "b.jsonl")
-    assert (first[0].mentions, first[0].meta) == ((Mention("City", [(1, 2)]),), {"cats": ["flight"]})
+    assert (first[0].mentions, first[0].fields) == ((Mention("City", [(1, 2)]),), {"cats": ["flight"]})
     assert first == second
     assert written[0]["entities"] == [[3, 7, "City"]]
     older = put(tmp_path, "c.json", {"id": 1, "data": "To Rome", "label": [[3, 7, "City"]]})
@@ -121,7 +121,7 @@ def test_doccano_without_tokens(tmp_path: Path) -> None:
     assert entaug.read(path)[0].tokens == ("New", "York", "is", "n't", "A.B")
     # A field of that name that is no list of the tokens is somebody else's.
     other = put(tmp_path, "b.jsonl", {"text": "a b", "label": [[0, 1, "X"]], "tokens": ["a", "c"]})
-    assert entaug.read(other)[0].meta == {"tokens": ["a", "c"]}
+    assert entaug.read(other)[0].fields == {"tokens": ["a", "c"]}
     assert find("doccano").lost(entaug.read(other)[0], find("doccano").dialect()) == ["field 'tokens'"]
 
 
@@ -136,7 +136,7 @@ def test_texts_are_cut_into_sentences(tmp_path: Path) -> None:
     [task] = orjson.loads((tmp_path / "c.json").read_bytes())
     assert (task["id"], task["data"]["text"], task["data"]["n"]) == (5, " Ada sang. In Rome.\n", 1)
     assert entaug.read(tmp_path / "c.json")[0].mentions == (Mention("LOC", [(4, 5)]),)
-    twice = [*first, *(s.with_(meta={**s.meta, "entaug": {"method": "m", "copy": 1}}) for s in first)]
+    twice = [*first, *(s.with_fields({**s.fields, "entaug": {"method": "m", "copy": 1}}) for s in first)]
     entaug.write(twice, tmp_path / "c.json", "label-studio")
     assert [s.id for s in entaug.read(tmp_path / "c.json")] == ["5", "5-2"]
 
@@ -176,11 +176,11 @@ def test_prodigy(tmp_path: Path) -> None:
     assert open_file(path).format.name == "prodigy"
     assert same(first[0], SAID)
     assert first[0].spaces == SAID.spaces
-    assert first[0].meta == {**more, ENTITY_FIELDS: [{}, {"source": "m"}]}
+    assert first[0].fields == {**more, ENTITY_FIELDS: [{}, {"source": "m"}]}
     assert values(first[0]) == values(second[0])
     assert written == [record], "offsets, numbers of tokens and all"
     made = first[0].edit([Edit(1, 2, ["Bo", "Li"], [Mention("PER", [(0, 2)])])])
-    made = made.with_(id="a-1", meta={**more, "entaug": {"copy": 1}})
+    made = made.with_(id="a-1").with_fields({**more, "entaug": {"copy": 1}})
     entaug.write([made], tmp_path / "c.jsonl", like=path)
     told = orjson.loads((tmp_path / "c.jsonl").read_bytes())
     assert (told["id"], told["answer"], told["entaug"]) == ("a-1", "accept", {"copy": 1})
@@ -283,9 +283,9 @@ def test_gliner_is_what_its_own_scripts_load(tmp_path: Path) -> None:
     assert [s.spaces for s in entaug.read(tmp_path / "a.json")] == [SAID.spaces, None]
     entaug.write([SAID], tmp_path / "a.jsonl.gz", "gliner")
     assert len(gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()).splitlines()) == 1
-    made = SAID.with_(meta={"relations": [[0, 1, "x"]], "entaug": {"copy": 2}})
+    made = SAID.with_fields({"relations": [[0, 1, "x"]], "entaug": {"copy": 2}})
     entaug.write([made], tmp_path / "a.json", "gliner")
-    assert entaug.read(tmp_path / "a.json")[0].meta == {"entaug": {"copy": 2}}
+    assert entaug.read(tmp_path / "a.json")[0].fields == {"entaug": {"copy": 2}}
 
 
 def test_gliner_loses(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_label_studio(tmp_path: Path) -> None:
     first, second, written = again(path, "label-studio", "b.json")
     assert same(first[0], SAID)
     assert (first[0].id, first[0].spaces) == ("12", SAID.spaces)
-    assert first[0].meta[ENTITY_FIELDS] == [{"id": "r2", "origin": "manual"}, {"id": "r11", "score": 0.5}]
+    assert first[0].fields[ENTITY_FIELDS] == [{"id": "r2", "origin": "manual"}, {"id": "r11", "score": 0.5}]
     assert list(map(values, first)) == list(map(values, second))
     expected = task()
     expected["data"]["tokens"] = TOKENS
@@ -350,8 +350,8 @@ def test_label_studio(tmp_path: Path) -> None:
 def test_label_studio_augmented(tmp_path: Path) -> None:
     path = put(tmp_path, "a.json", task(), array=True)
     [gold] = entaug.read(path)
-    told = {k: v for k, v in gold.meta.items() if k != ENTITY_FIELDS} | {"entaug": {"copy": 1}}
-    entaug.write([gold, gold.with_(id="12-m1", meta=told)], tmp_path / "b.json", like=path)
+    told = {k: v for k, v in gold.fields.items() if k != ENTITY_FIELDS} | {"entaug": {"copy": 1}}
+    entaug.write([gold, gold.with_(id="12-m1", **split_fields(told))], tmp_path / "b.json", like=path)
     made = orjson.loads((tmp_path / "b.json").read_bytes())[1]
     assert made.keys() == {"id", "data", "annotations"}, "what was said of the source is not said of it"
     assert (made["id"], made["data"]["entaug"]) == ("12-m1", {"copy": 1})
@@ -359,7 +359,7 @@ def test_label_studio_augmented(tmp_path: Path) -> None:
     assert annotation.keys() == {"result"}
     assert [r["value"]["labels"] for r in annotation["result"]] == [["PER"], ["LOC"]]
     back = entaug.read(tmp_path / "b.json")[1]
-    assert (back.id, back.meta["entaug"], TASK in back.meta) == ("12-m1", {"copy": 1}, False)
+    assert (back.id, back.fields["entaug"], TASK in back.fields) == ("12-m1", {"copy": 1}, False)
 
 
 def test_label_studio_units(tmp_path: Path) -> None:
@@ -409,7 +409,8 @@ def test_label_studio_several_labels(tmp_path: Path) -> None:
     assert list(map(values, first)) == list(map(values, second))
     assert written[0]["annotations"] == two["annotations"]
     fewer = first[0].with_(
-        mentions=first[0].mentions[1:], meta={**first[0].meta, ENTITY_FIELDS: first[0].meta[ENTITY_FIELDS][1:]}
+        mentions=first[0].mentions[1:],
+        **split_fields({**first[0].fields, ENTITY_FIELDS: first[0].fields[ENTITY_FIELDS][1:]}),
     )
     entaug.write([fewer], tmp_path / "c.json", like=path)
     assert {m.label for m in entaug.read(tmp_path / "c.json")[0].mentions} == {"B", "PER", "LOC"}
@@ -424,7 +425,7 @@ def test_label_studio_min(tmp_path: Path) -> None:
     assert [len(s.mentions) for s in first] == [2, 0]
     assert list(map(values, first)) == list(map(values, second))
     assert written[0] == {**record, "tokens": TOKENS}
-    made = first[0].with_(id="m", meta={**first[0].meta, "entaug": {}})
+    made = first[0].with_(id="m", **split_fields({**first[0].fields, "entaug": {}}))
     entaug.write([made], tmp_path / "c.json", like=path)
     assert orjson.loads((tmp_path / "c.json").read_bytes())[0].keys() == {"id", "body", "tokens", "entaug", "ner"}
 
@@ -555,8 +556,12 @@ def test_tokens_that_a_text_would_hide_are_refused(tmp_path: Path) -> None:
 )
 def test_round_trip(tmp_path: Path, name: str, extension: str, corpus: list[Sentence]) -> None:
     path, second = tmp_path / f"a{extension}", tmp_path / f"b{extension}"
-    meta = [{}, {"doc": 1, "entaug": {"copy": 1}, "_before": "\n "}, {"more": {"x": [1.5, None, 2**70]}}]
-    corpus = [s.with_(id=[None, "7", "x"][i], meta=meta[i]) for i, s in enumerate(corpus)]
+    meta: list[dict[str, Any]] = [
+        {},
+        {"doc": 1, "entaug": {"copy": 1}, "_before": "\n "},
+        {"more": {"x": [1.5, None, 2**70]}},
+    ]
+    corpus = [s.with_(id=[None, "7", "x"][i], **split_fields(meta[i])) for i, s in enumerate(corpus)]
     try:
         entaug.write(corpus, path, name)
     except LossError as error:
@@ -565,7 +570,7 @@ def test_round_trip(tmp_path: Path, name: str, extension: str, corpus: list[Sent
         return
     found = list(entaug.read(path, name))
     assert [(s.tokens, s.mentions, s.id) for s in found] == [(s.tokens, s.mentions, s.id) for s in corpus]
-    assert [s.meta for s in found] == [s.meta for s in corpus]
+    assert [s.fields for s in found] == [s.fields for s in corpus]
     if name != "gliner":
         assert all(a.spaces == b.spaces for a, b in zip(corpus, found, strict=True) if a.spaces is not None)
     entaug.write(found, second, name, like=path)
@@ -781,10 +786,10 @@ def test_augmentation_through_files(tmp_path: Path) -> None:
         path, out = tmp_path / f"{name}.json", tmp_path / f"{name}-out.json"
         entaug.write(corpus, path, name)
         summary = augment_file(path, out, create_augmenter("mr", copies=1, seed=1))
-        assert summary.tally.accepted
+        assert summary.statistics.accepted
         found = list(entaug.read(out))
         assert open_file(out).format.name == name
-        made = [s for s in found if "entaug" in s.meta]
+        made = [s for s in found if s.provenance is not None]
         assert len(found) == len(corpus) + len(made)
-        assert len(made) == summary.tally.accepted
-        assert all(s.meta["entaug"]["sources"] for s in made)
+        assert len(made) == summary.statistics.accepted
+        assert all(s.fields["entaug"]["sources"] for s in made)

@@ -18,11 +18,14 @@ import entaug
 from brat_grammar import faults, faults_of_folder
 from entaug import Edit, Mention, Sentence
 from entaug.augmenters import create_augmenter
+from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.brat.format import KEPT, Brat, BratDialect
-from entaug.workflows.augment import _job_key, augment_file, check_file, convert_file
+from entaug.workflows.augment import augment_file, run_key
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, sentences
 
 pytest.importorskip("spacy")
@@ -92,10 +95,10 @@ def test_all_kinds_of_lines_come_back_to_the_byte(tmp_path: Path) -> None:
         ("PER", ("Charles", "Babbage")),
     ]
     assert Mention("CAPITALS", [(2, 3), (4, 5)]) in second.mentions
-    assert first.meta[ENTITY_FIELDS] == [{"id": "T1", "line": 2}, {"id": "T2", "line": 1}]
-    assert [raw[:2] for _, raw in first.meta[KEPT]["lines"]] == ["R1", "E1", "A1", "A2"]
-    assert [raw[:2] for _, raw in second.meta[KEPT]["lines"]] == ["N1", "#1", "*\t"]
-    assert "lines" not in third.meta[KEPT]
+    assert first.fields[ENTITY_FIELDS] == [{"id": "T1", "line": 2}, {"id": "T2", "line": 1}]
+    assert [raw[:2] for _, raw in first.fields[KEPT]["lines"]] == ["R1", "E1", "A1", "A2"]
+    assert [raw[:2] for _, raw in second.fields[KEPT]["lines"]] == ["N1", "#1", "*\t"]
+    assert "lines" not in third.fields[KEPT]
     assert not any(Brat().lost(s, BratDialect()) for s in corpus)
 
 
@@ -274,7 +277,7 @@ def test_order_of_sentences_and_two_documents_of_one_name(tmp_path: Path) -> Non
 def test_fields_of_others_do_no_harm(tmp_path: Path) -> None:
     folder = put(tmp_path / "in", doc=(STORY, ANN))
     first = read(folder)[0][0]
-    kept, extras = first.meta[KEPT], first.meta[ENTITY_FIELDS]
+    kept, extras = first.fields[KEPT], first.fields[ENTITY_FIELDS]
     odd: list[dict[str, Any]] = [
         {KEPT: 7},
         {KEPT: {"of": kept["of"], "lines": 7, "files": 7}},
@@ -296,12 +299,12 @@ def test_fields_of_others_do_no_harm(tmp_path: Path) -> None:
         {"_document": ["d", "x"]},
     ]
     for i, fields in enumerate(odd):
-        entaug.write([first.with_(meta={**first.meta, **fields})], tmp_path / f"{i}", "brat")
+        entaug.write([first.with_fields({**first.fields, **fields})], tmp_path / f"{i}", "brat")
         assert not faults_of_folder(tmp_path / f"{i}")
         [back] = read(tmp_path / f"{i}")[0]
         assert (back.tokens, back.mentions) == (first.tokens, first.mentions)
     with pytest.raises(LossError, match="cannot be written as JSON"):
-        entaug.write([first.with_(meta={"entaug": object()})], tmp_path / "x", "brat")
+        entaug.write([first.with_fields({"entaug": object()})], tmp_path / "x", "brat")
 
 
 # ---------------------------------------------------------------------------------------------------------- provenance
@@ -320,12 +323,12 @@ def test_augmented_sentences_become_documents_with_their_provenance(tmp_path: Pa
     assert not faults_of_folder(out)
     corpus = again(out, tmp_path / "again")
     assert contents(tmp_path / "again") == found
-    made = [s for s in corpus if "entaug" in s.meta]
+    made = [s for s in corpus if s.provenance is not None]
     assert len(made) == sum(len(json.loads(c)["sentences"]) for n, c in found.items() if n.endswith(".json"))
-    gold = {s.id: s for s in corpus if "entaug" not in s.meta}
+    gold = {s.id: s for s in corpus if s.provenance is None}
     for s in made:
-        assert s.meta["entaug"]["method"] == "mr"
-        assert len(gold[s.meta["entaug"]["sources"][0]].mentions) == len(s.mentions)
+        assert s.fields["entaug"]["method"] == "mr"
+        assert len(gold[s.fields["entaug"]["sources"][0]].mentions) == len(s.mentions)
     # And once more on top of that: what was made before stays, and what is new has names of its own.
     augment_file(out, tmp_path / "more", create_augmenter("mr", seed=1))
     more = contents(tmp_path / "more")
@@ -339,13 +342,13 @@ def test_augmented_sentences_come_back_as_many_as_they_were(tmp_path: Path) -> N
     gold, _ = read(folder)
     made = [
         s.edit([Edit(1, 2, ["was.", "Then", "she", "sang"])]).with_(
-            id=f"{s.id}/x-0-1", meta={**s.meta, "entaug": {"method": "x", "copy": 1, "n": i}}
+            id=f"{s.id}/x-0-1", **split_fields({**s.fields, "entaug": {"method": "x", "copy": 1, "n": i}})
         )
         for i, s in enumerate(gold)
     ]
     entaug.write([*gold, *made], tmp_path / "out", "brat")
     back, _ = read(tmp_path / "out")
-    assert [s.meta["entaug"]["n"] for s in back if "entaug" in s.meta] == [0, 1]
+    assert [s.fields["entaug"]["n"] for s in back if s.provenance is not None] == [0, 1]
     assert [s.text.strip() for s in back[2:]] == [s.text.strip() for s in made]
     beside = tmp_path / "out/d+x-0-1.entaug.json"
     for content in (
@@ -360,9 +363,9 @@ def test_augmented_sentences_come_back_as_many_as_they_were(tmp_path: Path) -> N
         with pytest.raises(InputError, match=r"entaug\.json:?\d*: (is not what entaug writes|not UTF-8)"):
             read(tmp_path / "out")
     beside.write_bytes(b'{"sentences":[{"start":5,"entaug":1},{"start":999999999999999999999,"entaug":2}]}')
-    assert {s.meta.get("entaug") for s in read(tmp_path / "out")[0]} == {None, 1}
+    assert {s.fields.get("entaug") for s in read(tmp_path / "out")[0]} == {None, 1}
     beside.write_bytes(b'{"sentences":[]}')
-    assert not any("entaug" in s.meta for s in read(tmp_path / "out")[0])
+    assert not any(s.provenance is not None for s in read(tmp_path / "out")[0])
 
 
 # --------------------------------------------------------------------------------------------------------------- faults
@@ -608,7 +611,10 @@ def test_what_cannot_be_written(tmp_path: Path, sentence: Sentence, message: str
 
 def test_words_for_what_is_lost() -> None:
     sentence = Sentence(
-        ["can't"], [Mention("X", [(0, 1)])], columns={"pos": ("V",)}, meta={"a": 1, ENTITY_FIELDS: [{"n": 1}]}
+        ["can't"],
+        [Mention("X", [(0, 1)])],
+        columns={"pos": ("V",)},
+        **split_fields({"a": 1, ENTITY_FIELDS: [{"n": 1}]}),
     )
     assert Brat().lost(sentence, Brat().dialect(ids=True, language="en")) == [
         "column 'pos'",
@@ -633,7 +639,7 @@ def test_options_and_jobs(tmp_path: Path) -> None:
     opened, one = open_file(folder), open_file(folder / "sub/doc.ann")
 
     def keys() -> list[str]:
-        return [_job_key(o.path, create_augmenter("mr"), False, False, o, o) for o in (opened, one)]
+        return [run_key(create_augmenter("mr"), o, o) for o in (opened, one)]
 
     before = keys()
     (folder / "sub/doc.txt").write_text(STORY + "x")
@@ -659,7 +665,7 @@ def test_mascip_comes_back_to_the_byte_in_time(corpora: Path, tmp_path: Path) ->
     assert not reading.notes + reading.repaired
     by_document: dict[str, int] = {}
     for s in corpus:
-        name = s.meta["_document"][0]
+        name = s.fields["_document"][0]
         by_document[name] = by_document.get(name, 0) + len(s.mentions)
     for split, (documents, mentions) in SPLITS.items():
         names = (corpora / f"mascip/ner-{split}-fnames.txt").read_text().split()
@@ -683,9 +689,9 @@ def test_mascip_augmented(corpora: Path, tmp_path: Path, method: str) -> None:
     summary = augment_file(corpora / "mascip/data", tmp_path / "out", create_augmenter(method), read_options=ALIGNED)
     assert not faults_of_folder(tmp_path / "out")
     corpus, _ = read(tmp_path / "out", **ALIGNED)
-    assert len(corpus) == summary.before.sentences + summary.tally.accepted
+    assert len(corpus) == summary.before.sentences + summary.statistics.accepted
     assert sum(len(s.mentions) for s in corpus) == summary.after.mentions.total()
-    assert sum("entaug" in s.meta for s in corpus) == summary.tally.accepted
+    assert sum(s.provenance is not None for s in corpus) == summary.statistics.accepted
 
 
 @pytest.mark.corpora

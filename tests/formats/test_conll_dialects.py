@@ -21,7 +21,8 @@ from entaug.formats.conll.format import ConllDialect
 from entaug.formats.conll.tag_columns import LEVEL
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import SCHEMES
-from entaug.workflows.augment import augment_file, convert_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.convert import convert_file
 from strategies import sentences
 
 
@@ -72,7 +73,7 @@ def test_germeval_is_read_as_nested_and_comes_back(tmp_path: Path) -> None:
     first, second = entaug.read(path)
     assert first.tokens == ("„", "Troia", "-", "Traum", "“")
     assert first.mentions == (Mention("LOC", [(1, 2)]), Mention("OTH", [(1, 4)]))
-    assert first.meta == {"comments": ["#\thttp://de.wikipedia.org/wiki/Troja [2009-10-17]"]}
+    assert first.fields == {"comments": ["#\thttp://de.wikipedia.org/wiki/Troja [2009-10-17]"]}
     assert second.tokens[-1] == "#"
     assert not first.columns
     assert again(path) == GERMEVAL
@@ -139,7 +140,7 @@ def test_which_column_is_kept_where_the_mentions_do_not_tell_it(tmp_path: Path) 
     path = put(tmp_path, "a.tsv", text)
     options: dict[str, Any] = {"tag_columns": "1,2"}
     [s] = entaug.read(path, **options)
-    assert [extra[LEVEL] for extra in s.meta[ENTITY_FIELDS]] == [1, 0, 1, 0, 1, 0]
+    assert [extra[LEVEL] for extra in s.fields[ENTITY_FIELDS]] == [1, 0, 1, 0, 1, 0]
     assert again(path, **options) == text
     to = open_file(path, **options)
     assert to.format.lost(s, to.dialect) == []
@@ -151,7 +152,7 @@ def test_which_column_is_kept_where_the_mentions_do_not_tell_it(tmp_path: Path) 
     assert (tmp_path / "b.tsv").read_text() == text
     wrong: list[Any] = [7, [{LEVEL: 0}] * 6, [{LEVEL: 2}] * 6, [{LEVEL: True}] * 6, [{}] * 6, [3] * 6]
     for fields in wrong:
-        entaug.write([s.with_(meta={ENTITY_FIELDS: fields})], tmp_path / "c.tsv", like=path, **options)
+        entaug.write([s.with_fields({ENTITY_FIELDS: fields})], tmp_path / "c.tsv", like=path, **options)
         assert entaug.read(tmp_path / "c.tsv", **options)[0].mentions == s.mentions
 
 
@@ -264,7 +265,7 @@ def test_a_first_line_names_the_columns_and_stays_the_first(tmp_path: Path) -> N
     first, second = entaug.read(path)
     assert first.columns == {"XNER": ("B-PER", "O", "B-LOC", "O"), "MISC": ("ann", "-", "ann", "-")}
     assert (first.id, first.spaces) == ("one", (" ", " ", "", ""))
-    assert first.meta["comments"] == ["# newdoc id = d", "# sent_id = one", "# text = Ada left Rome."]
+    assert first.fields["comments"] == ["# newdoc id = d", "# sent_id = one", "# text = Ada left Rome."]
     assert second.mentions == ()
     assert again(path) == UNER
     out = tmp_path / "b.conllup"
@@ -285,7 +286,7 @@ def test_the_first_line_is_there_whatever_is_written(tmp_path: Path, only_new: b
     out = tmp_path / "b.conllup"
     summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2), only_new=only_new)
     text = out.read_text()
-    assert summary.tally.accepted
+    assert summary.statistics.accepted
     assert text.startswith(UNER if not only_new else UNER.splitlines()[0] + "\n# sent_id = one")
     assert text.count("global.columns") == 1
     assert layout(out) == layout(path)

@@ -191,10 +191,10 @@ def test_augmented_files_are_valid(corpora: Path, tmp_path: Path, method: str, n
     summary = augment_file(corpora / name, out, create_augmenter(method, copies=2))
     both = entaug.read(out)
     gold = summary.before.sentences
-    assert len(both) == gold + summary.tally.accepted
+    assert len(both) == gold + summary.statistics.accepted
     assert list(both[:gold]) == list(entaug.read(corpora / name))
     contents = Counter((s.tokens, s.mentions) for s in both[gold:])
     assert max(contents.values()) == 1
     assert summary.after.mentions == both.mention_counts()
     if method != "mr":
-        assert summary.tally.accepted > 1.7 * gold
+        assert summary.statistics.accepted > 1.7 * gold

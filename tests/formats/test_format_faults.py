@@ -18,8 +18,10 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import FORMATS, find, open_file
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
-from entaug.workflows.augment import augment_file, check_file, convert_file
-from entaug.workflows.evaluate import subset_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
+from entaug.workflows.subset import subset_file
 
 ADA = Sentence(["Ada", "sang", "."], [Mention("PER", [(0, 1)])])
 BO = Sentence(["Bo", "left", "."], [Mention("PER", [(0, 1)])])
@@ -333,7 +335,7 @@ def test_large_numbers_are_read_alike(tmp_path: Path, name: str) -> None:
     array = name in ("label-studio", "spacy-json", "w2ner", "gliner")
     path = put(tmp_path / "a.json", [record] if array else record)
     [sentence] = entaug.read(path, name)
-    assert sentence.meta["n"] == 12345678901234567890123
+    assert sentence.fields["n"] == 12345678901234567890123
     path.write_text(path.read_text().replace("12345678901234567890123", "1" * 5000))
     with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); see whether"):
         entaug.read(path, name)

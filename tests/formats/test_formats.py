@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError
 from entaug.formats import open_file, target
 from entaug.formats.base import Reading
@@ -64,7 +64,12 @@ def test_comments_and_document_marks_are_kept(tmp_path: Path) -> None:
     first, second = entaug.read(path)
     assert (first.tokens, first.mentions, first.id) == (ADA.tokens, ADA.mentions, "one")
     assert first.columns == {"1": ("NNP", "VBD", "NNP"), "2": ("I-NP", "I-VP", "I-NP")}
-    assert first.meta["comments"] == ["-DOCSTART- -X- O O", "# sent_id = one", "# text = Ada left Rome", "# odd place"]
+    assert first.fields["comments"] == [
+        "-DOCSTART- -X- O O",
+        "# sent_id = one",
+        "# text = Ada left Rome",
+        "# odd place",
+    ]
     assert first.spaces == (" ", " ", "")
     assert second.tokens == ("#nohash",)
     opened = open_file(path)
@@ -126,7 +131,7 @@ def test_a_hash_as_token_where_the_tag_is_not_last(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "# a comment\n# O NN\n1 O CD\n\nAda B-PER NNP\nleft O VBD\n# O no row\n\n")
     first, second = entaug.read(path)
     assert first.tokens == ("#", "1")
-    assert (second.tokens, second.meta["comments"]) == (("Ada", "left"), ["# O no row"])
+    assert (second.tokens, second.fields["comments"]) == (("Ada", "left"), ["# O no row"])
     opened = open_file(path)
     text = "".join(opened.format.dump(s, opened.dialect) for s in opened.sentences())
     assert text == "# a comment\n# O NN\n1 O CD\n\n# O no row\nAda B-PER NNP\nleft O VBD\n\n"
@@ -138,7 +143,7 @@ def test_a_document_mark_needs_no_empty_lines(tmp_path: Path, mark: str) -> None
     path = put(tmp_path, "a.conll", f"{mark}\n{ada}{mark}\n{ada}\n{ada}{mark}\n")
     corpus = list(entaug.read(path))
     assert [(s.tokens, s.mentions) for s in corpus] == [(ADA.tokens, ADA.mentions)] * 3
-    assert [s.meta.get("comments") for s in corpus] == [[mark], [mark], None]
+    assert [s.fields.get("comments") for s in corpus] == [[mark], [mark], None]
     path = put(tmp_path, "b.conll", f"{ada}{mark}\n{ada}\nBo\tI-PER\n")
     with pytest.raises(TagError, match=r"b\.conll:9: I-PER"):
         entaug.read(path, scheme="IOB2")
@@ -203,7 +208,7 @@ def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -
 )
 def test_jsonl_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
     path = tmp_path / f"a{extension}"
-    corpus = [s.with_(id=f"s{i}", meta={"doc": i, "more": {"x": [1.5, None]}}) for i, s in enumerate(corpus)]
+    corpus = [s.with_(id=f"s{i}", **split_fields({"doc": i, "more": {"x": [1.5, None]}})) for i, s in enumerate(corpus)]
     # A text does not tell the white space of a token from that between tokens.
     corpus = [s.with_(spaces=None) if any(t != t.strip() for t in s.tokens) else s for s in corpus]
     entaug.write(corpus, path)
@@ -225,10 +230,10 @@ def test_jsonl_styles_and_extra_fields(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, lines)))
     one, two, three = entaug.read(path)
     assert one.id == "7"
-    assert one.meta["doc"] == "d"
+    assert one.fields["doc"] == "d"
     assert two.spaces == ("  ", " ", "")
     assert two.mentions == (Mention("Y", [(0, 1), (2, 3)]),)
-    assert three.meta == {"text": "something else"}
+    assert three.fields == {"text": "something else"}
     out = tmp_path / "b.jsonl"
     entaug.write([one, two, three], out)
     written = [orjson.loads(line) for line in out.read_bytes().splitlines()]
@@ -252,8 +257,10 @@ def test_fields_of_an_entity_never_replace_its_label_or_place(tmp_path: Path) ->
     assert [
         json.loads(line)["entities"][0].get("label") for line in (tmp_path / "b.jsonl").read_text().splitlines()
     ] == ["X", "Z"]
-    spoilt = Sentence(["a"], [Mention("X", [(0, 1)])], meta={"_entity_fields": [{"start": 9, "type": "no", "n": 1}]})
-    entaug.write([spoilt, spoilt.with_(meta={"_entity_fields": 7, "tokens": 7})], tmp_path / "b.jsonl")
+    spoilt = Sentence(
+        ["a"], [Mention("X", [(0, 1)])], **split_fields({"_entity_fields": [{"start": 9, "type": "no", "n": 1}]})
+    )
+    entaug.write([spoilt, spoilt.with_fields({"_entity_fields": 7, "tokens": 7})], tmp_path / "b.jsonl")
     assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
         {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X", "n": 1}]},
         {"tokens": ["a"], "entities": [{"start": 0, "end": 1, "type": "X"}], "_entity_fields": 7},
@@ -272,7 +279,7 @@ def test_jsonl_keeps_whatever_else_there_is(tmp_path: Path) -> None:
     for before, after in zip(lines, (tmp_path / "b.jsonl").read_text().splitlines(), strict=True):
         assert json.loads(before) == json.loads(after)
     with pytest.raises(LossError, match="cannot be written as JSON"):
-        entaug.write([corpus[0].with_(meta={"x": object()})], tmp_path / "c.jsonl")
+        entaug.write([corpus[0].with_fields({"x": object()})], tmp_path / "c.jsonl")
 
 
 def test_gzip_is_read_and_written_without_a_time_stamp(tmp_path: Path) -> None:
@@ -326,9 +333,9 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
         "a.jsonl",
         '{"tokens":["a","b","c"],"entities":[{"spans":[[2,3],[0,1]],"type":"X"}]}',
         1,
-        "comes before",
+        "precedes",
     ),
-    "not whole": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1.0,"type":"X"}]}', 1, "whole numbers"),
+    "not whole": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1.0,"type":"X"}]}', 1, "two integers"),
     "no end": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"type":"X"}]}', 1, "without start and end"),
     "no type": ("a.jsonl", '{"tokens":["a"],"entities":[{"start":0,"end":1}]}', 1, "without a type"),
     "twice": (
@@ -376,7 +383,7 @@ def test_repair_mends_and_counts(tmp_path: Path) -> None:
     opened = open_file(path, scheme="IOB2")
     reading = Reading(repair=True)
     assert [len(s.mentions) for s in opened.sentences(reading)] == [2, 1]
-    assert reading.repaired == {"I- with nothing before it": 2}
+    assert reading.repaired == {"I- that continues no mention": 2}
 
 
 @pytest.mark.parametrize("name", ["a.conll", "a.jsonl"])
@@ -440,7 +447,7 @@ def test_white_space_at_the_edges_of_a_text(tmp_path: Path) -> None:
     assert (tmp_path / "b.jsonl").read_bytes() == line
     [own] = entaug.read(put(tmp_path, "c.jsonl", b'{"text":" a b","tokens":[" a","b"],"_before":1,"entities":[]}\n'))
     assert own.spaces == (" ", "")
-    assert own.meta == {"_before": 1}
+    assert own.fields == {"_before": 1}
 
 
 def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:

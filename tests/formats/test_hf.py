@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug import Mention, Sentence
+from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.huggingface.dialect import JSON_COLUMN
 from entaug.formats.huggingface.format import DatasetFolder, HfDialect, Parquet
-from entaug.formats.huggingface.tables import JSON_COLUMN
-from entaug.workflows.augment import augment_file, convert_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
 
 pa = pytest.importorskip("pyarrow")
@@ -39,7 +41,7 @@ GOLD = [
         ["Bo", "left", "Rome"],
         [Mention("LOC", [(2, 3)]), Mention("PER", [(0, 1)])],
         "s2",
-        {"odd": 5, "entaug": {"method": "mr", "copy": 1}, ENTITY_FIELDS: [{"sure": True}, {}]},
+        **split_fields({"odd": 5, "entaug": {"method": "mr", "copy": 1}, ENTITY_FIELDS: [{"sure": True}, {}]}),
     ),
     Sentence(["a", " ", "b"], (), None, {"year": 1900}, {}, (" ", "", "")),
 ]
@@ -131,8 +133,8 @@ def test_columns_as_they_are_in_the_wild(tmp_path: Path) -> None:
     put(path, columns, {"tags": pos, "ner_tags": label, "label": whole})
     one, two = entaug.read(path)
     assert one.columns == {"tags": ("NN", "VB")}
-    assert one.meta == {"label": "pos", "x": {"a": 1}}
-    assert two.meta == {"label": "neg"}
+    assert one.fields == {"label": "pos", "x": {"a": 1}}
+    assert two.fields == {"label": "neg"}
     again = tmp_path / "b.parquet"
     entaug.write([one, two], again, like=path)
     assert list(entaug.read(again)) == [one, two]
@@ -143,7 +145,7 @@ def test_columns_as_they_are_in_the_wild(tmp_path: Path) -> None:
     # Entities by start and end, and as older versions made structures of lists.
     put(path, {"tokens": tokens, "entities": [[{"start": 0, "end": 1, "type": "P", "sure": 1}], []]})
     assert [s.mentions for s in entaug.read(path)] == wanted
-    assert entaug.read(path)[0].meta == {ENTITY_FIELDS: [{"sure": 1}]}
+    assert entaug.read(path)[0].fields == {ENTITY_FIELDS: [{"sure": 1}]}
     put(path, {"tokens": tokens, "mentions": [{"start": [0], "end": [1], "label": ["P"]}, None]})
     assert [s.mentions for s in entaug.read(path)] == wanted
     kind = pa.large_list(pa.dictionary(pa.int32(), pa.large_string()))
@@ -156,7 +158,7 @@ def test_what_is_no_json(tmp_path: Path) -> None:
     path = put(tmp_path / "a.parquet", {"tokens": [["a"]], "day": [day], "raw": [b"x"], "n": [float("nan")], "id": [7]})
     reading = Reading()
     [s] = open_file(path).sentences(reading)
-    assert (s.id, s.meta) == ("7", {"day": "2020-01-02"})
+    assert (s.id, s.fields) == ("7", {"day": "2020-01-02"})
     assert reading.notes == {"column 'raw' of binary left out": 1}
 
 
@@ -169,7 +171,7 @@ def test_columns_that_cannot_be_found(tmp_path: Path) -> None:
         entaug.read(path, token_column="z")
     with pytest.raises(InputError, match="'c' holds no lists of strings"):
         entaug.read(path, token_column="c")
-    with pytest.raises(ParameterError, match="token_column must be the name"):
+    with pytest.raises(ParameterError, match="token_column must be a string"):
         entaug.read(path, token_column=1)
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.read(path, mentions="both")
@@ -196,9 +198,9 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"tokens": [["a"], ["b"]], "id": ["x", "x"]}, "row 2: id 'x' is that of line 1 too"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 9, "label": "X"}]]}, "out of range"),
     ({"tokens": [["a"]], "entities": [[{"start": -1, "end": 1, "label": "X"}]]}, "negative"),
-    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"start": 0, "end": None, "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"start": 0, "end": 1, "label": 5}]]}, "without label"),
-    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two whole numbers"),
+    ({"tokens": [["a"]], "entities": [[{"spans": [[True, False]], "label": "X"}]]}, "two integers"),
     ({"tokens": [["a"]], "entities": [[{"spans": [[0]], "label": "X"}]]}, "must be a pair"),
     ({"tokens": [["a"]], "entities": [[None]], "x": [5]}, "column|none"),
 ]
@@ -300,9 +302,11 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     for odd in (Sentence(["\ud800"]), Sentence(["a"], meta={"x": {1, 2}}), Sentence(["a"], meta={"\ud800": 1})):
         with pytest.raises(LossError, match="cannot be written"):
             entaug.write([odd], tmp_path / "a.parquet")
-    held = Sentence(["a"], meta={"x": 2**70, "y": "\ud800", "z": [1, "a"], "tokens": 1, "text": {"a": 1}, "c": {}})
+    held = Sentence(
+        ["a"], **split_fields({"x": 2**70, "y": "\ud800", "z": [1, "a"], "tokens": 1, "text": {"a": 1}, "c": {}})
+    )
     assert through([held], tmp_path / "a.parquet") == [held]
-    taken = Sentence(["a"], columns={"tokens": ("x",), "id": ("y",)}, id="1", meta={"text": "other"})
+    taken = Sentence(["a"], columns={"tokens": ("x",), "id": ("y",)}, id="1", **split_fields({"text": "other"}))
     assert through([taken, GOLD[0]], tmp_path / "a.parquet") == [taken, GOLD[0]]
 
 
@@ -328,7 +332,10 @@ JSON_VALUES = st.recursive(
 @settings(max_examples=100)
 def test_any_field_comes_back(tmp_path: Path, fields: list[dict[str, Any]]) -> None:
     # A field that says nothing is one that is not there.
-    gold = [Sentence(["q!"], meta={k: v for k, v in one.items() if v is not None and v != "q!"}) for one in fields]
+    gold = [
+        Sentence(["q!"], **split_fields({k: v for k, v in one.items() if v is not None and v != "q!"}))
+        for one in fields
+    ]
     if gold:
         assert through(gold, tmp_path / "any.parquet") == gold
 
@@ -441,7 +448,7 @@ def test_files_are_converted_and_augmented(tmp_path: Path) -> None:
         found = list(entaug.read(out))
         assert len(found) > 3
         assert found[:3] == list(entaug.read(tmp_path / name))
-        assert all("entaug" in s.meta for s in found[3:])
+        assert all(s.provenance is not None for s in found[3:])
 
 
 def test_describes_itself() -> None:

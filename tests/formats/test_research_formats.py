@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.augmenters import create_augmenter
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import DOCUMENT
-from entaug.workflows.augment import augment_file, convert_file
+from entaug.workflows.augment import augment_file
+from entaug.workflows.convert import convert_file
 from strategies import TEXT, WORDS, sentences
 
 LABELS = ("PER", "a-b", "é")
@@ -59,8 +60,8 @@ def test_w2ner_by_hand(tmp_path: Path) -> None:
     assert (opened.format.name, opened.dialect.describe()) == ("w2ner", "W2NER's JSON array")
     first, second, third = entaug.read(path)
     assert plain([first, second]) == plain([PAIN, BARE])
-    assert (second.id, second.meta) == ("7", {"word": [[0], [1, 2]]})
-    assert third.meta == {ENTITY_FIELDS: [{"text": "NYC", "start": 3}]}
+    assert (second.id, second.fields) == ("7", {"word": [[0], [1, 2]]})
+    assert third.fields == {ENTITY_FIELDS: [{"text": "NYC", "start": 3}]}
     out = tmp_path / "again.json"
     entaug.write([first, second, third], out, like=path)
     assert json.loads(out.read_text()) == [records[0], records[1] | {"id": "7"}, records[2]]
@@ -75,7 +76,9 @@ def test_w2ner_by_hand(tmp_path: Path) -> None:
 )
 def test_w2ner_round_trip(tmp_path: Path, corpus: list[Sentence], extension: str) -> None:
     path = tmp_path / f"a{extension}"
-    corpus = [s.with_(id=f"s{i}", meta={"doc": i, "more": {"x": [1.5, None, 2**70]}}) for i, s in enumerate(corpus)]
+    corpus = [
+        s.with_(id=f"s{i}", **split_fields({"doc": i, "more": {"x": [1.5, None, 2**70]}})) for i, s in enumerate(corpus)
+    ]
     corpus = [s.with_(spaces=None) if any(t != t.strip() for t in s.tokens) else s for s in corpus]
     entaug.write(corpus, path, "w2ner")
     assert open_file(path).format.name == "w2ner"
@@ -156,15 +159,15 @@ def test_w2ner_goes_on_after_a_fault_and_repairs(tmp_path: Path) -> None:
 
 
 def test_w2ner_keeps_provenance_and_leaves_stale_places_out(tmp_path: Path) -> None:
-    made = PAIN.with_(id="p", meta={"entaug": {"method": "mr"}, "word": [[0, 1]], "doc": 3, "ner": 1})
+    made = PAIN.with_(id="p", **split_fields({"entaug": {"method": "mr"}, "word": [[0, 1]], "doc": 3, "ner": 1}))
     path = tmp_path / "a.json"
     entaug.write([made], path, "w2ner")
     [back] = entaug.read(path)
-    assert back.meta == {"entaug": {"method": "mr"}, "doc": 3}
+    assert back.fields == {"entaug": {"method": "mr"}, "doc": 3}
     found = target(path, "w2ner")
     assert found.format.lost(made, found.dialect) == ["field 'ner'"]
     with pytest.raises(LossError, match="cannot be written as JSON"):
-        entaug.write([PAIN.with_(meta={"x": object()})], path, "w2ner")
+        entaug.write([PAIN.with_fields({"x": object()})], path, "w2ner")
     with pytest.raises(LossError, match="cannot be written as JSON"):
         entaug.write([Sentence(["\ud800"])], path, "w2ner")
     assert list(entaug.read(path)) == [back], "a failed write changes nothing"
@@ -272,7 +275,7 @@ def test_bartner_goes_on_after_a_fault_but_not_out_of_step(tmp_path: Path) -> No
 
 def test_bartner_says_what_it_has_no_place_for(tmp_path: Path) -> None:
     to = target(tmp_path / "a", "bartner")
-    full = PAIN.with_(id="x", meta={"entaug": {}}, columns={"1": ("_",) * 6}, spaces=("",) * 6)
+    full = PAIN.with_(id="x", **split_fields({"entaug": {}}), columns={"1": ("_",) * 6}, spaces=("",) * 6)
     assert to.format.lost(full, to.dialect) == ["column '1'", "field 'entaug'", "text", "id"]
     for label in ("a b", "a|b", "a\n", "\u2003"):
         with pytest.raises(LossError, match=r"label .* holds white space or a bar"):
@@ -335,9 +338,9 @@ def test_bartner_nested_by_hand(tmp_path: Path) -> None:
     corpus = list(entaug.read(path))
     assert plain(corpus[:2]) == plain([CITY, BARE])
     assert [s.id for s in corpus] == ["d-1", "d-2", None, None, None]
-    assert corpus[0].meta == {"clusters": [[1]], DOCUMENT: ["d", 0]}
-    assert corpus[2].meta == {}
-    assert corpus[3].meta == {"ids": "of somebody else", "entaug": 3, DOCUMENT: ["#3", 0]}
+    assert corpus[0].fields == {"clusters": [[1]], DOCUMENT: ["d", 0]}
+    assert corpus[2].fields == {}
+    assert corpus[3].fields == {"ids": "of somebody else", "entaug": 3, DOCUMENT: ["#3", 0]}
     entaug.write(corpus[:3], tmp_path / "b.jsonl", like=path)
     assert [orjson.loads(line) for line in (tmp_path / "b.jsonl").read_bytes().splitlines()] == documents[:2]
     assert list(entaug.read(tmp_path / "b.jsonl")) == corpus[:3]
@@ -433,7 +436,9 @@ def test_bartner_nested_refuses_gaps_and_names_losses(tmp_path: Path) -> None:
     with pytest.raises(LossError, match=r"discontinuous mention .*; write the form for discontinuous"):
         entaug.write([PAIN], tmp_path / "a.jsonl", "bartner-nested")
     to = target(tmp_path / "a", "bartner-nested")
-    full = CITY.with_(id="x", meta={"ners": 1, ENTITY_FIELDS: []}, columns={"1": ("_",) * 3}, spaces=("",) * 3)
+    full = CITY.with_(
+        id="x", **split_fields({"ners": 1, ENTITY_FIELDS: []}), columns={"1": ("_",) * 3}, spaces=("",) * 3
+    )
     assert to.format.lost(full, to.dialect) == ["column '1'", "field 'ners'", f"field '{ENTITY_FIELDS}'", "text"]
 
 
@@ -445,17 +450,17 @@ def test_files_are_augmented(tmp_path: Path, name: str) -> None:
     gold = [CITY.with_(id="d-1"), BARE.with_(id="d-2"), Sentence("Ada left Rome".split(), [], "d-3")]
     gold[2] = gold[2].with_(mentions=(Mention("LOC", [(2, 3)]),))
     if name == "bartner-nested":
-        gold = [s.with_(meta={DOCUMENT: ["d", i]}) for i, s in enumerate(gold)]
+        gold = [s.with_fields({DOCUMENT: ["d", i]}) for i, s in enumerate(gold)]
     path = tmp_path / "gold"
     entaug.write(gold, path, name)
     out = tmp_path / "out"
     summary = augment_file(path, out, create_augmenter("mr", seed=1, copies=2))
     both = list(entaug.read(out))
     assert plain(both[:3]) == plain(gold)
-    assert len(both) == 3 + summary.tally.accepted > 3
+    assert len(both) == 3 + summary.statistics.accepted > 3
     assert open_file(out).format.name == name
     if name != "bartner":
-        assert all(s.meta["entaug"]["method"] == "mr" for s in both[3:])
+        assert all(s.fields["entaug"]["method"] == "mr" for s in both[3:])
         assert [s.id for s in both] == ["d-1", "d-2", "d-3", *(s.id for s in both[3:])]
         assert len({s.id for s in both}) == len(both)
     entaug.write(both, tmp_path / "again", like=out)

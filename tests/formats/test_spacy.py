@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug import Edit, Mention, Sentence
+from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
@@ -33,15 +34,17 @@ FULL = Sentence(
     ["Ada", "Byron", "sang", "in", "New", "York", "."],
     [Mention("PER", [(0, 2)]), Mention("LOC", [(4, 6)])],
     "s1",
-    {
-        "source": ["a", {"b": None}],
-        "cats": {"song": 1.0},
-        "entaug": {"method": "lwtr", "copy": 1, "source": "s0"},
-        ENTITY_FIELDS: [{"kb_id": "Q7259"}, {"id": "ny"}],
-        BEFORE: "\n",
-    },
-    {"tag": ("NNP", "NNP", "VBD", "IN", "NNP", "NNP", "_"), "1": tuple("abcdefg")},
-    ("  ", " ", "\n", " ", " ", "", " "),
+    columns={"tag": ("NNP", "NNP", "VBD", "IN", "NNP", "NNP", "_"), "1": tuple("abcdefg")},
+    spaces=("  ", " ", "\n", " ", " ", "", " "),
+    **split_fields(
+        {
+            "source": ["a", {"b": None}],
+            "cats": {"song": 1.0},
+            "entaug": {"method": "lwtr", "copy": 1, "source": "s0"},
+            ENTITY_FIELDS: [{"kb_id": "Q7259"}, {"id": "ny"}],
+            BEFORE: "\n",
+        }
+    ),
 )
 NESTED = Sentence(["New", "York", "Times"], [Mention("ORG", [(0, 3)]), Mention("LOC", [(0, 2)])], "n1")
 GAP = Sentence(["a", "b", "c"], [Mention("X", [(0, 1), (2, 3)])])
@@ -101,9 +104,9 @@ def test_nested_mentions_are_a_group_of_spans(tmp_path: Path) -> None:
     [outer] = through([NESTED], path, overlap="outermost")
     assert [m.label for m in outer.mentions] == ["ORG"]
     assert docs_of(path)[0].ents
-    said = NESTED.with_(meta={ENTITY_FIELDS: [{"kb_id": "inner"}, {"kb_id": "outer"}]})
+    said = NESTED.with_fields({ENTITY_FIELDS: [{"kb_id": "inner"}, {"kb_id": "outer"}]})
     [outer] = through([said], path, overlap="outermost")
-    assert outer.meta[ENTITY_FIELDS] == [{"kb_id": "outer"}], "what is said of a mention stays with it"
+    assert outer.fields[ENTITY_FIELDS] == [{"kb_id": "outer"}], "what is said of a mention stays with it"
     with pytest.raises(LossError, match="discontinuous mention"):
         entaug.write([GAP], path)
     assert through([GAP], path, overlap="outermost")[0].mentions == ()
@@ -148,8 +151,8 @@ def test_files_of_others(tmp_path: Path) -> None:
     assert one.mentions == (Mention("LOC", [(3, 5)]), Mention("LOC", [(3, 6)]))
     assert one.columns["head"] == ("1", "0", "-1", "2", "1", "-3", "-5")
     assert one.columns["morph"] == ("Number=Sing",) * 7
-    assert one.meta["note"] == [1, 2]
-    assert one.meta["cats"] == {"A": 0.5}
+    assert one.fields["note"] == [1, 2]
+    assert one.fields["cats"] == {"A": 0.5}
     assert two.tokens == ("No", "one")
     assert reading.notes == {
         "entities that are not in the spans 'sc' left out": 1,
@@ -158,7 +161,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     }
     by_ents = list(entaug.read(path, mentions="ents"))
     assert by_ents[0].mentions == (Mention("PER", [(0, 1)]), Mention("LOC", [(3, 6)]))
-    assert by_ents[0].meta[ENTITY_FIELDS] == [{"kb_id": "Q1"}, {}]
+    assert by_ents[0].fields[ENTITY_FIELDS] == [{"kb_id": "Q1"}, {}]
     again = tmp_path / "again.spacy"
     entaug.write([one, two], again, like=path)
     assert list(entaug.read(again)) == [one, two]
@@ -166,7 +169,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     assert [(t.text, t.head.text, t.dep_, t.pos_) for t in doc if not t.is_space][3] == ("New", "City", "d", "NOUN")
     assert doc.user_data["._.", "mine", None, None] == "v"
     # A tree does not outlive words that come and go.
-    new = one.edit([Edit(1, 2, ["sang", "much"])]).with_(meta={**one.meta, "entaug": {"method": "x"}})
+    new = one.edit([Edit(1, 2, ["sang", "much"])]).with_fields({**one.fields, "entaug": {"method": "x"}})
     assert DocBinFormat().lost(new, DocBinFormat().dialect()) == ["trees of augmented sentences"]
     entaug.write([new], again)
     assert not {"head", "dep"} & next(iter(entaug.read(again))).columns.keys()
@@ -326,7 +329,7 @@ def test_training_tuples(tmp_path: Path) -> None:
     gold = list(opened.sentences())
     assert gold[0].tokens == ("Ada", "Byron", "sang", "in", "New", "York", ".")
     assert gold[0].mentions == FULL.mentions
-    assert gold[0].meta == {"cats": {"A": 1.0}}
+    assert gold[0].fields == {"cats": {"A": 1.0}}
     again = tmp_path / "b.json"
     entaug.write(gold, again, like=path)
     assert json.loads(again.read_text()) == TUPLES
@@ -373,7 +376,7 @@ def test_documents_as_spacy_gives_them(tmp_path: Path) -> None:
         [one] = opened.sentences()
         assert one.mentions == (Mention("LOC", [(3, 5)]), Mention("LOC", [(3, 6)]))
         assert one.columns["head"] == ("1", "0", "-1", "2", "1", "-3", "-5")
-        assert [s["start"] for s in one.meta["spans"]["other"]] == [0]
+        assert [s["start"] for s in one.fields["spans"]["other"]] == [0]
         entaug.write([one], tmp_path / "b.json", like=path)
         assert list(entaug.read(tmp_path / "b.json")) == [one]
     [by_ents] = entaug.read(path, mentions="ents")
@@ -425,8 +428,8 @@ def test_training_files_of_spacy_2(tmp_path: Path) -> None:
     gold = list(opened.sentences())
     assert [s.id for s in gold] == ["0-1", "0-2", "7-1", "7-2", "8"]
     assert gold[0].mentions == (Mention("PER", [(0, 2)]),)
-    assert gold[0].meta["cats"] == {"A": 1.0}
-    assert gold[1].meta["brackets"] == [{"first": 0, "last": 1, "label": "S"}]
+    assert gold[0].fields["cats"] == {"A": 1.0}
+    assert gold[1].fields["brackets"] == [{"first": 0, "last": 1, "label": "S"}]
     again = tmp_path / "b.json"
     entaug.write(gold, again, like=path)
     assert list(entaug.read(again)) == gold
@@ -438,11 +441,15 @@ def test_training_files_of_spacy_2(tmp_path: Path) -> None:
     assert [[(t.text, t.ent_iob_, t.ent_type_, t.head.i, t.dep_, t.tag_) for t in doc] for doc in seen] == [
         [(t.text, t.ent_iob_, t.ent_type_, t.head.i, t.dep_, t.tag_) for t in doc] for doc in wanted
     ]
-    new = gold[0].edit([Edit(2, 3, ["sang", "!"])]).with_(id="0-1@x", meta={**gold[0].meta, "entaug": {"copy": 1}})
+    new = (
+        gold[0]
+        .edit([Edit(2, 3, ["sang", "!"])])
+        .with_(id="0-1@x", **split_fields({**gold[0].fields, "entaug": {"copy": 1}}))
+    )
     entaug.write([*gold[:2], new], again, like=path)
     back = list(entaug.read(again))
     assert [s.id for s in back] == ["0-1", "0-2", "0-1@x"]
-    assert back[2].meta["entaug"] == {"copy": 1}
+    assert back[2].fields["entaug"] == {"copy": 1}
     assert "head" not in back[2].columns
     part = through(gold[1:2], again, format="spacy-json", form="training")
     assert part[0].id == "0-2"
@@ -480,9 +487,9 @@ def test_any_sentence_comes_back_from_json(tmp_path: Path, form: str, gold: list
 FAULTS = [
     ('[["Ada", {"entities": [[0, 9, "X"]]}]]', "record 1: mention X .* outside"),
     ('[["Ada", {"entities": [[-1, 2, "X"]]}]]', "outside"),
-    ('[["Ada", {"entities": [[true, 2, "X"]]}]]', "two whole numbers"),
-    ('[["Ada", {"entities": [[0, 1e30, "X"]]}]]', "two whole numbers"),
-    ('[["Ada", {"entities": [[0, 3, 5]]}]]', "two whole numbers"),
+    ('[["Ada", {"entities": [[true, 2, "X"]]}]]', "two integers"),
+    ('[["Ada", {"entities": [[0, 1e30, "X"]]}]]', "two integers"),
+    ('[["Ada", {"entities": [[0, 3, 5]]}]]', "two integers"),
     ('[["Ada", {"entities": [[0, 2, "X"]]}]]', "within the token 'Ada'"),
     ('[["Ada", {"entities": [[0, 3, "X"], [0, 3, "X"]]}]]', "given twice"),
     ('[["Ada", {"entities": {"0": 1}}]]', "'entities' is not a list"),

@@ -50,7 +50,7 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
     made = list(method.augment(gold))
     assert len(made) >= len(gold) / 4
     for new in made:
-        source = sources[new.meta["entaug"]["sources"][0]]
+        source = sources[new.fields["entaug"]["sources"][0]]
         assert sorted((m.label, new.mention_tokens(m)) for m in new.mentions) == sorted(
             (m.label, source.mention_tokens(m)) for m in source.mentions
         )
@@ -99,7 +99,7 @@ def test_real_models_that_have_learned_the_labels(name: str) -> None:
             LEAK.search(token) or token.startswith("<") for token in new.tokens if token.lower() not in words
         )
         if name == "melm":
-            assert new.mentions == sources[new.meta["entaug"]["sources"][0]].mentions
+            assert new.mentions == sources[new.fields["entaug"]["sources"][0]].mentions
             assert all(token.isalpha() for token in new.tokens if token.lower() not in words)
         else:
             assert words.issuperset(map(str.lower, new.tokens)), "placeholders are filled"

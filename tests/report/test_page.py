@@ -19,13 +19,16 @@ import entaug
 from conftest import ROOT
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
 from entaug.quality import Quality
-from entaug.report.comparison import parts_of, read_run_records
-from entaug.report.html import assembly, page, plots, sort_inputs, write_html_report
-from entaug.report.html.changes import changes
-from entaug.report.html.data import shown
+from entaug.report.html import assembly, plots
+from entaug.report.html.assembly import render_html_report
+from entaug.report.html.changes import find_changes
+from entaug.report.html.data import report_data
+from entaug.report.markdown import report_parts
+from entaug.report.records import read_run_records
+from entaug.workflows.report import classify_inputs, write_html_report
 
 
 def sentence(text: str, *mentions: tuple[str, int, int], **more: Any) -> Sentence:
@@ -41,7 +44,9 @@ NEW = sentence(
     "Ada met Cy in Oslo .",
     *(("PER", 0, 1), ("PER", 2, 3), ("LOC", 4, 5)),
     id="g1/mr-1",
-    meta=told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25),
+    **split_fields(
+        told(method="mr", signature="mr|copies=1|p=0.3|entaug=0.1.0", sources=["g1"], copy=1, lm_score=-1.25)
+    ),
 )
 
 
@@ -49,26 +54,26 @@ NEW = sentence(
 
 
 def test_words_that_went_came_and_moved() -> None:
-    found = changes(AugmentedPair(sentence("in Rome Ada met Bo ."), GOLD))
+    found = find_changes(AugmentedPair(sentence("in Rome Ada met Bo ."), GOLD))
     # By the longest common parts "Ada met Bo" and ".": "in Rome" stands elsewhere, nothing is new.
-    assert found.made == ((0, 2, "moved"),)
+    assert found.marks == ((0, 2, "moved"),)
     assert found.sides[0].marks == ((3, 5, "moved"),)
-    found = changes(AugmentedPair(NEW, GOLD))
-    assert found.made == ((2, 3, "new"), (4, 5, "new"))
-    assert found.sides[0].marks == ((2, 3, "gone"), (4, 5, "gone"))
+    found = find_changes(AugmentedPair(NEW, GOLD))
+    assert found.marks == ((2, 3, "added"), (4, 5, "added"))
+    assert found.sides[0].marks == ((2, 3, "removed"), (4, 5, "removed"))
     assert found.changed == pytest.approx(2 / 6)
-    mixed = changes(AugmentedPair(sentence("a b c x"), sentence("x y a b c")))
-    assert mixed.made == ((3, 4, "moved"),)
-    assert mixed.sides[0].marks == ((0, 1, "moved"), (1, 2, "gone"))
+    mixed = find_changes(AugmentedPair(sentence("a b c x"), sentence("x y a b c")))
+    assert mixed.marks == ((3, 4, "moved"),)
+    assert mixed.sides[0].marks == ((0, 1, "moved"), (1, 2, "removed"))
 
 
 def test_a_text_written_anew_has_no_marks() -> None:
-    found = changes(AugmentedPair(sentence("one two three four five six seven ."), GOLD))
-    assert found.anew
-    assert found.made == found.sides[0].marks == ()
+    found = find_changes(AugmentedPair(sentence("one two three four five six seven ."), GOLD))
+    assert found.is_rewritten
+    assert found.marks == found.sides[0].marks == ()
     assert found.changed == pytest.approx(7 / 8)
-    assert changes(AugmentedPair(NEW)).sides == ()
-    assert changes(AugmentedPair(NEW)).changed is None
+    assert find_changes(AugmentedPair(NEW)).sides == ()
+    assert find_changes(AugmentedPair(NEW)).changed is None
 
 
 @pytest.mark.parametrize("frame", [0, 1])
@@ -76,19 +81,20 @@ def test_an_exchange_is_told_by_its_provenance(frame: int) -> None:
     # The frame loses "old car" (2-4) for "car of my aunt" (1-5); comparing words would take "car" for what stayed.
     keeps, gives = sentence("the very old car stopped"), sentence("a car of my aunt hid")
     made = sentence(
-        "the very car of my aunt stopped", meta=told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])
+        "the very car of my aunt stopped",
+        **split_fields(told(method="cassi", frame=frame, out=[2, 4], into=[1, 5], graft=[2, 6])),
     )
     source, other = (keeps, gives) if frame == 0 else (gives, keeps)
-    found = changes(AugmentedPair(made, source, (other,)))
+    found = find_changes(AugmentedPair(made, source, (other,)))
     assert [(side.sentence, side.role, side.marks) for side in found.sides] == [
-        (keeps, "frame", ((2, 4, "gone"),)),
-        (gives, "gives", ((1, 5, "graft"),)),
+        (keeps, "recipient", ((2, 4, "removed"),)),
+        (gives, "donor", ((1, 5, "transferred"),)),
     ]
-    assert found.made == ((2, 6, "graft"),)
+    assert found.marks == ((2, 6, "transferred"),)
     assert found.changed == pytest.approx(4 / 7)
     # Edited by hand since: then the words are compared.
-    edited = Sentence(["A", *made.tokens[1:]], meta=made.meta)
-    assert {kind for _, _, kind in changes(AugmentedPair(edited, source, (other,))).made} <= {"new", "moved"}
+    edited = Sentence(["A", *made.tokens[1:]], **split_fields(made.fields))
+    assert {kind for _, _, kind in find_changes(AugmentedPair(edited, source, (other,))).marks} <= {"added", "moved"}
 
 
 def test_several_phrases_are_told_by_their_provenance() -> None:
@@ -97,18 +103,20 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
         {"category": "NP", "out": [4, 5], "from": "two", "into": [0, 2]},
         {"category": "NP", "out": [0, 2], "from": "one", "into": [1, 2]},
     ]
-    made = sentence("y c d v w", meta=told(method="cr", sources=["s", "two", "one"], grafts=grafts))
-    found = changes(AugmentedPair(made, sentence("a b c d e"), (two, one)))
-    assert found.made == ((0, 1, "graft"), (3, 5, "graft"))
+    made = sentence("y c d v w", **split_fields(told(method="cr", sources=["s", "two", "one"], grafts=grafts)))
+    found = find_changes(AugmentedPair(made, sentence("a b c d e"), (two, one)))
+    assert found.marks == ((0, 1, "transferred"), (3, 5, "transferred"))
     assert [side.marks for side in found.sides] == [
-        ((0, 2, "gone"), (4, 5, "gone")),
-        ((0, 2, "graft"),),
-        ((1, 2, "graft"),),
+        ((0, 2, "removed"), (4, 5, "removed")),
+        ((0, 2, "transferred"),),
+        ((1, 2, "transferred"),),
     ]
     for broken in ([{"out": [0, 9], "from": "one", "into": [1, 2]}], ["?"], [{"out": [0, 1], "from": "none"}]):
-        faulty = made.with_(meta=told(method="cr", sources=["s", "two", "one"], grafts=broken))
-        assert {kind for _, _, kind in changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).made} <= {
-            "new",
+        faulty = made.with_(**split_fields(told(method="cr", sources=["s", "two", "one"], grafts=broken)))
+        assert {
+            kind for _, _, kind in find_changes(AugmentedPair(faulty, sentence("a b c d e"), (two, one))).marks
+        } <= {
+            "added",
             "moved",
         }
 
@@ -118,7 +126,7 @@ def test_several_phrases_are_told_by_their_provenance() -> None:
 
 def test_the_data_by_hand() -> None:
     refused = AugmentedPair(sentence("Bo Bo", id="x"), GOLD, (), "no mention")
-    found = shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD), refused]}))
+    found = report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD), refused]}))
     data = json.loads(found.json)
     assert data["types"] == ["PER", "LOC"]
     assert data["methods"] == [{"name": "mr", "signature": "mr|copies=1|p=0.3|entaug=0.1.0"}]
@@ -129,7 +137,7 @@ def test_the_data_by_hand() -> None:
     first, second = data["pairs"]
     assert first["f"] == NEW.fingerprint().hex()
     assert (first["n"], first["i"], first["g"]) == ("mr", "g1/mr-1", 0)
-    assert first["s"] == [[0, "source", [[2, 3, "gone"], [4, 5, "gone"]]]]
+    assert first["s"] == [[0, "source", [[2, 3, "removed"], [4, 5, "removed"]]]]
     assert first["v"] == [33.3333, -1.25]
     assert first["p"] == {"sources": ["g1"], "copy": 1, "lm_score": -1.25}
     assert "r" not in first
@@ -139,17 +147,21 @@ def test_the_data_by_hand() -> None:
 
 
 def test_the_digest_names_the_data() -> None:
-    one = shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
-    assert shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]})).digest == one.digest
-    assert shown(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW.with_(id="other"), GOLD)]})).digest != one.digest
+    one = report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
+    assert report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]})).digest == one.digest
+    assert (
+        report_data(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW.with_(id="other"), GOLD)]})).digest != one.digest
+    )
 
 
 @pytest.mark.parametrize(
     "token", ["<script>", "</script>", "<!--", "-->", "]]>", '"', "'", "\\", "\u2028", "\u2029", "😀", "אב", "\ud800"]
 )
 def test_text_is_data(token: str) -> None:
-    nasty = Sentence([token], [Mention(f"L{token}", [(0, 1)])], id=token, meta=told(method=token, signature=token))
-    found = shown(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
+    nasty = Sentence(
+        [token], [Mention(f"L{token}", [(0, 1)])], id=token, **split_fields(told(method=token, signature=token))
+    )
+    found = report_data(AugmentedCorpus([nasty], {token: [AugmentedPair(nasty, nasty, (), token)]}))
     assert not set("<>&\u2028\u2029") & set(found.json)
     data = json.loads(found.json)
     assert data["pairs"][0]["m"]["t"] == [token]
@@ -161,27 +173,27 @@ def test_text_is_data(token: str) -> None:
 
 
 def test_types_before_and_after_by_hand() -> None:
-    plot = plots.types(
+    plot = plots.label_plot(
         AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW), AugmentedPair(sentence("Rio", ("LOC", 0, 1)))], "none": []})
     )
     assert plot
     assert plot.head == ("type", "gold", "mr")  # what made nothing has no column
     assert plot.rows == (("PER", "2 (66.7 %)", "2 (50.0 %)"), ("LOC", "1 (33.3 %)", "2 (50.0 %)"))
-    assert plots.types(AugmentedCorpus([GOLD], {})) is None
+    assert plots.label_plot(AugmentedCorpus([GOLD], {})) is None
 
 
 def test_lengths_before_and_after_by_hand() -> None:
     gold = [sentence(" ".join("x" * n)) for n in range(1, 22)]
-    plot = plots.lengths(AugmentedCorpus(gold, {"mr": [AugmentedPair(NEW)]}))
+    plot = plots.length_plot(AugmentedCorpus(gold, {"mr": [AugmentedPair(NEW)]}))
     assert plot
     # Of 1 to 21 the twentieths are the whole numbers.
     assert plot.rows == (("gold", "21", "2", "6", "11", "16", "20"), ("mr", "1", "6", "6", "6", "6", "6"))
 
 
 def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
-    cells = parts_of(read_run_records([written(tmp_path / "a", CELL)])).cells
+    cells = report_parts(read_run_records([written(tmp_path / "a", CELL)])).results
     [(cell, rows)] = cells.items()
-    plot = plots.amounts(cell, rows)
+    plot = plots.f1_plot(cell, rows)
     assert plot
     assert plot.title == "F1 on toy, 100, linear"
     assert {row[0]: row[1:] for row in plot.rows} == {
@@ -192,35 +204,35 @@ def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
         "mr 2N": ("40.0", "40.0 to 40.0", "hurts"),
     }
     several = [*CELL, *seeds("gold-steps", 1, [5, 6, 7]), *seeds("mr", 1, [7, 8, 9])]
-    [(cell, rows)] = parts_of(read_run_records([written(tmp_path / "b", several)])).cells.items()
-    lines = plots.amounts(cell, rows)
+    [(cell, rows)] = report_parts(read_run_records([written(tmp_path / "b", several)])).results.items()
+    lines = plots.f1_plot(cell, rows)
     assert lines
-    assert "new sentences for each gold one" in lines.svg
+    assert "new sentences per gold sentence" in lines.svg
     # Gold alone has 60 at both amounts; mr has 80 with one, 40 with two.
     assert {row[0]: row[1] for row in lines.rows}["mr 1N"] == "80.0"
 
 
 def test_a_figure_has_text_as_text_and_no_style() -> None:
     nasty = sentence("a", ("$x^2$ <b> אב 中", 0, 1))
-    plot = plots.types(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
+    plot = plots.label_plot(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
     assert plot
     assert "$x^2$ &lt;b&gt; אב 中" in plot.svg
     assert "style=" not in plot.svg
     assert not re.search(r"#000[01][0-9a-f]{2}\b", plot.svg)  # the stand-ins have become classes
-    assert 'class="fill-made' in plot.svg or "fill-made" in plot.svg
-    again = plots.types(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
+    assert 'class="fill-augmented' in plot.svg or "fill-augmented" in plot.svg
+    again = plots.label_plot(AugmentedCorpus([nasty], {"m": [AugmentedPair(nasty)]}))
     assert again
     assert again.svg == plot.svg
 
 
 def test_a_measure_against_another() -> None:
-    plot = plots.spread(
+    plot = plots.scatter_plot(
         {"gold": (50.0, 0.5), "mr": (70.25, 0.7), "none": (None, 1.0)}, "perplexity", "distinct words", "A title"
     )
     assert plot
     assert plot.rows == (("gold", "50.0", "0.5"), ("mr", "70.2", "0.7"))
     assert ">mr<" in plot.svg
-    assert plots.spread({"none": (None, 1.0)}, "x", "y", "z") is None
+    assert plots.scatter_plot({"none": (None, 1.0)}, "x", "y", "z") is None
 
 
 # ------------------------------------------------------------------------------------------------------------- the page
@@ -233,8 +245,11 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
         Quality("gold", 1, {"perplexity": 50.0, "new_words": None}, {}, ("a note on all",)),
         Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
-    text = page(made, qualities=qualities)
-    row = r"New words, %</button>.*>Words that do not occur in the source\. Higher: further from the source\.<"
+    text = render_html_report(made, qualities=qualities)
+    definition = (
+        r"Share of words that do not occur in the source, mean over sentences\. Higher: further from the source\."
+    )
+    row = rf"New words, %</button>.*>{definition}<"
     assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
@@ -249,7 +264,7 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
 
 
 def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
-    text = page(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
+    text = render_html_report(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="(.*?)"', text)[0])
     [style] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -262,18 +277,16 @@ def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
 
 
 def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
-    assert "There is nothing to show" in page()
-    assert "1 gold sentences and nothing that was made" in page(AugmentedCorpus([GOLD])).replace(
-        "sentence ", "sentences "
-    )
-    text = page(AugmentedCorpus([GOLD], {"sis": []}))
-    assert "Nothing was kept" in text
-    assert "There are no augmented sentences to look through" in text
-    text = page(AugmentedCorpus([], {"(new)": [AugmentedPair(sentence("a b"))]}))
+    assert "There is nothing to show" in render_html_report()
+    assert "1 gold sentence and no augmented sentence" in render_html_report(AugmentedCorpus([GOLD]))
+    text = render_html_report(AugmentedCorpus([GOLD], {"sis": []}))
+    assert "No sentence was kept" in text
+    assert "There are no augmented sentences." in text
+    text = render_html_report(AugmentedCorpus([], {"(new)": [AugmentedPair(sentence("a b"))]}))
     assert "The file does not say how these sentences were made." in text
     none = {"gold": 100, "new": 0}
     runs = [*seeds("gold-steps", 1, [5, 5]), *seeds("sis", 1, [5, 5], sentences=none), *seeds("mr", 1, [6])]
-    text = page(runs=read_run_records([written(tmp_path / "runs", runs)]))
+    text = render_html_report(records=read_run_records([written(tmp_path / "runs", runs)]))
     assert "sis 1N: made no new sentence" in text
     assert "incomplete: 1 of 2 seeds, without 2" in text
     assert "<code>mr</code> helped in" in text
@@ -287,7 +300,7 @@ def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
     renamed.write_bytes((runs / "runs.jsonl").read_bytes())
     (tmp_path / "empty.jsonl").write_text("\n")
     begun = written(tmp_path / "begun", [])
-    found = sort_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
+    found = classify_inputs([runs, new, renamed, tmp_path / "empty.jsonl", begun])
     assert [Path(path).name for path in found.runs] == ["runs", "records.jsonl"]
     assert [Path(path).name for path in found.augmented] == ["new.jsonl"]
     assert [note.split("/")[-1] for note in found.notes] == [
@@ -295,7 +308,7 @@ def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:
         "begun holds no record of a run yet",
     ]
     with pytest.raises(InputError, match="no such file or folder; check the path"):
-        sort_inputs([tmp_path / "none"])
+        classify_inputs([tmp_path / "none"])
 
 
 def test_report_page_from_files(tmp_path: Path) -> None:
@@ -308,7 +321,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert (summary.pairs, summary.methods, summary.runs, summary.notes) == (1, {"mr": 1}, 15, [])
     text = out.read_text()
     assert "<title>&lt;Mine&gt;</title>" in text
-    assert "<code>lwtr</code> helped in 1 of 1 cell" in text
+    assert "<code>lwtr</code> helped in 1 of 1 setting" in text
     with pytest.raises(OutputError, match="exists"):
         write_html_report(inputs, out, models=False)
     with pytest.raises(OutputError, match="is the input, which is never changed"):
@@ -327,7 +340,7 @@ def test_a_missing_library_is_named_with_its_extra(
     runs = read_run_records([written(tmp_path / "runs", CELL)])
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"is not installed; run: pip install 'entaug\[report\]'"):
-        page(runs=runs)
+        render_html_report(records=runs)
 
 
 def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,10 +354,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment, and sentences are for a page" in error
+    assert "new.jsonl: holds no records of an experiment, and sentences are shown in HTML only" in error
     assert error.endswith("let the output end in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is for a page" in capsys.readouterr().err
+    assert "--title is for HTML only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours
@@ -376,11 +389,11 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
     assert len(types) == 12
     grounds = ("paper", "card", "well")
     pairs = [(text, ground) for text in ("ink", "muted", "accent", "good", "bad") for ground in grounds]
-    pairs += [(text, ground) for text in types for ground in ("paper", "card", "new", "graft")]
-    pairs += [("ink", "new"), ("ink", "graft"), ("ink", "hit"), ("on-accent", "good"), ("on-accent", "bad")]
+    pairs += [(text, ground) for text in types for ground in ("paper", "card", "added", "transferred")]
+    pairs += [("ink", "added"), ("ink", "transferred"), ("ink", "hit"), ("on-accent", "good"), ("on-accent", "bad")]
     for text, ground in pairs:
         assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
-    for line in ("strong", "made", "gold", "accent"):  # what is no text
+    for line in ("strong", "augmented", "gold", "accent"):  # what is no text
         assert contrast(colours[line], colours["card"]) >= 3, line
 
 
@@ -400,13 +413,13 @@ def test_a_mention_in_the_place_of_another_is_marked_as_a_whole() -> None:
         "the Social Democratic Party of Poland and Ada won".split(),
         [Mention("ORG", [(1, 6)]), Mention("PER", [(7, 8)])],
     )
-    found = changes(AugmentedPair(made, source))
-    assert found.sides[0].marks == ((1, 6, "gone"),)
-    assert found.made == ((1, 6, "new"),)
+    found = find_changes(AugmentedPair(made, source))
+    assert found.sides[0].marks == ((1, 6, "removed"),)
+    assert found.marks == ((1, 6, "added"),)
     assert found.changed == pytest.approx(5 / 9)
     # Not where anything else is different, nor where words of a mention only changed places.
     other = Sentence("a Social Democratic Party of Poland and Ada won".split(), made.mentions)
-    assert (2, 5, "new") not in changes(AugmentedPair(other, source)).made
-    assert changes(AugmentedPair(other, source)).made[0] == (0, 2, "new")
+    assert (2, 5, "added") not in find_changes(AugmentedPair(other, source)).marks
+    assert find_changes(AugmentedPair(other, source)).marks[0] == (0, 2, "added")
     turned = Sentence("the Democratic Liberal Party of Russia and Ada won".split(), made.mentions)
-    assert {kind for _, _, kind in changes(AugmentedPair(turned, source)).made} == {"moved"}
+    assert {kind for _, _, kind in find_changes(AugmentedPair(turned, source)).marks} == {"moved"}

@@ -13,7 +13,8 @@ import pytest
 
 from entaug.cli.main import main
 from entaug.errors import InputError
-from entaug.report.comparison import markdown_report, read_run_records
+from entaug.report.markdown import markdown_report
+from entaug.report.records import read_run_records
 
 SENTENCES = 8
 
@@ -89,9 +90,9 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     assert rows(text, "mr")[0][4:] == ["-10.0", "-20.0", "-20.0 to -20.0", "hurts"]
     assert "| corpus, size, tagger | duplicate | lwtr | mr |" in text
     assert "| toy, 100, linear | +0.0 = | +10.0 ↑ | -20.0 ↓ |" in text
-    assert "3 comparisons were made, of which 2 showed a difference; if nothing made any, about 0.2 would" in text
+    assert "3 comparisons, of which 2 showed a difference; if no method had an effect, about 0.2 would" in text
     assert "Nothing: each arm has all seeds." in text
-    assert "No training sentence stands in dev or test too." in text
+    assert "No training sentence occurs in dev or test." in text
     assert "15 runs." in text
     assert "by type" not in text
     assert ["lwtr 2N", "70.0"] in rows(told(tmp_path, CELL, by_type=True), "lwtr 2N")
@@ -135,10 +136,10 @@ def test_sums_over_cells_in_words(tmp_path: Path) -> None:
     for corpus, right in (("b", 8), ("c", 6), ("d", 5)):
         records += seeds("gold-steps", 2, [6, 6, 6], corpus=corpus) + seeds("lwtr", 2, [right] * 3, corpus=corpus)
     text = told(tmp_path, records)
-    assert "- `lwtr` helped in 2 of 4 cells, hurt in 1, no difference seen in 1." in text
-    assert "- `mr` helped in 0 of 1 cell, hurt in 1, no difference seen in 0." in text
+    assert "- `lwtr` helped in 2 of 4 settings, hurt in 1, no difference seen in 1." in text
+    assert "- `mr` helped in 0 of 1 setting, hurt in 1, no difference seen in 0." in text
     # By hand: 20, 0, -10 and 10 are 5 in the mean.
-    assert "| mean gain (cells) | +0.0 (1) | +5.0 (4) | -20.0 (1) |" in text
+    assert "| mean gain (settings) | +0.0 (1) | +5.0 (4) | -20.0 (1) |" in text
     assert "| b, 100, linear | - | +20.0 ↑ | - |" in text
 
 
@@ -149,13 +150,13 @@ def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
     lwtr = [*seeds("lwtr", 1, [9, 9], **patient), *seeds("lwtr", 3, [7, 7], **patient)]
     waiting = told(tmp_path, records + lwtr)
     assert "| corpus, size, tagger | mr 1N | mr 3N |" in waiting
-    assert "- toy, 100, linear: lwtr: dev has not chosen an amount yet" in waiting
+    assert "- toy, 100, linear: lwtr: no amount has been chosen on dev yet" in waiting
     # The same records once more, now chosen: the later ones hold. The better test score of 1N does not count.
     chosen = [*seeds("lwtr", 3, [7, 7], **patient, chosen=True)]
     text = told(tmp_path, records + lwtr + chosen)
     assert "| toy, 100, linear | +20.0 ↑ | +10.0 ↑ | -10.0 ↓ |" in text
-    assert [row[1] for row in rows(text, "lwtr")] == ["1N", "3N (chosen by dev)"]
-    assert "4 comparisons were made" in text
+    assert [row[1] for row in rows(text, "lwtr")] == ["1N", "3N (chosen on dev)"]
+    assert "4 comparisons" in text
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(one), str(two / "runs.jsonl")]) == 0
     text = capsys.readouterr().out
     assert text == markdown_report(read_run_records([one, two]))
-    assert "- `lwtr` helped in 1 of 1 cell" in text
+    assert "- `lwtr` helped in 1 of 1 setting" in text
     out = tmp_path / "report.md"
     assert main(["report", str(one), str(two), "-o", str(out), "--by-type"]) == 0
     assert out.read_text() == markdown_report(read_run_records([one, two]), by_type=True)

@@ -22,7 +22,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.filters import Filter
 from entaug.report.review import read_review
-from entaug.workflows import augment as jobs
+from entaug.workflows.augment import augment_file
 
 TRAIN = ROOT / "examples" / "corpus" / "train.conll"
 
@@ -53,9 +53,9 @@ def decisions(path: Path, *decided: tuple[Sentence, str], method: str | None = "
 
 def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: Path) -> None:
     out, aside = tmp_path / "new.conll", tmp_path / "refused.jsonl"
-    summary = jobs.augment_file(TRAIN, out, shuffled(), rejected=aside)
+    summary = augment_file(TRAIN, out, shuffled(), rejected=aside)
     refused = read_augmented([aside], TRAIN).methods["sis"]
-    assert len(refused) == summary.tally.rejected["long-first: begins with a long word"] > 100
+    assert len(refused) == summary.statistics.rejected["long-first: begins with a long word"] > 100
     assert {pair.rejection for pair in refused} == {"long-first: begins with a long word"}
     for pair in refused:
         assert pair.source is not None
@@ -63,13 +63,13 @@ def test_refused_drafts_stand_aside_with_the_reason_and_their_source(tmp_path: P
         assert len(pair.augmented.tokens[0]) > 3
     ids = [pair.augmented.id for pair in refused]
     assert len(set(ids)) == len(ids)
-    jobs.augment_file(TRAIN, tmp_path / "plain.conll", shuffled())
+    augment_file(TRAIN, tmp_path / "plain.conll", shuffled())
     assert (tmp_path / "plain.conll").read_bytes() == out.read_bytes(), "writing aside changes nothing"
 
 
 @pytest.mark.parametrize("name", ["refused.jsonl", "refused.jsonl.gz"])
 def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> None:
-    jobs.augment_file(TRAIN, tmp_path / "whole.conll", shuffled(), rejected=tmp_path / f"whole-{name}")
+    augment_file(TRAIN, tmp_path / "whole.conll", shuffled(), rejected=tmp_path / f"whole-{name}")
 
     def stop(what: str, done: int, total: int | None) -> None:
         if what == "augmenting":
@@ -78,13 +78,13 @@ def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> N
     again = [TRAIN.read_bytes()] * 5  # long enough to be stopped within
     (tmp_path / "long.conll").write_bytes(b"".join(again))
     whole, long = tmp_path / "whole-long.conll", tmp_path / "long-out.conll"
-    jobs.augment_file(tmp_path / "long.conll", whole, shuffled(), rejected=tmp_path / f"a-{name}")
+    augment_file(tmp_path / "long.conll", whole, shuffled(), rejected=tmp_path / f"a-{name}")
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}", progress=stop)
+        augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}", progress=stop)
     assert not (tmp_path / f"b-{name}").exists()
     with (tmp_path / f"b-{name}.partial").open("ab") as torn:
         torn.write(b"half a li")
-    summary = jobs.augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}")
+    summary = augment_file(tmp_path / "long.conll", long, shuffled(), rejected=tmp_path / f"b-{name}")
     assert summary.resumed_at > 0
     assert long.read_bytes() == whole.read_bytes()
     assert (tmp_path / f"b-{name}").read_bytes() == (tmp_path / f"a-{name}").read_bytes()
@@ -92,10 +92,10 @@ def test_gone_on_with_it_is_the_same_to_the_byte(tmp_path: Path, name: str) -> N
 
 
 def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
-    jobs.augment_file(TRAIN, tmp_path / "a.conll", shuffled(), rejected=tmp_path / "a.jsonl")
+    augment_file(TRAIN, tmp_path / "a.conll", shuffled(), rejected=tmp_path / "a.jsonl")
     narrow = shuffled()
     narrow.window_size = 3  # type: ignore[misc]
-    jobs.augment_file(TRAIN, tmp_path / "b.conll", narrow, rejected=tmp_path / "b.jsonl")
+    augment_file(TRAIN, tmp_path / "b.conll", narrow, rejected=tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
 
 
@@ -103,7 +103,7 @@ def test_the_window_changes_nothing_aside(tmp_path: Path) -> None:
     ("aside", "message"),
     [
         ("out.conll", "is the output already"),
-        ("-", "go to a file"),
+        ("-", "are written to a file"),
         ("there.jsonl", "exists; pass --force"),
         ("no/such.jsonl", "make the folder first"),
     ],
@@ -114,7 +114,7 @@ def test_a_place_aside_that_cannot_be_is_told_before_anything_is_done(
     monkeypatch.chdir(tmp_path)
     Path("there.jsonl").write_text("mine")
     with pytest.raises(OutputError, match=message):
-        jobs.augment_file(TRAIN, "out.conll", shuffled(), rejected=aside)
+        augment_file(TRAIN, "out.conll", shuffled(), rejected=aside)
     assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"]
 
 
@@ -132,22 +132,22 @@ def test_with_standard_output_it_is_a_file_all_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", ["out.conll", "out.jsonl", "out.spacy"])
 def test_what_was_rejected_is_left_out_and_all_else_is_as_it_was(tmp_path: Path, output: str) -> None:
     method = entaug.create_augmenter("sis")
-    jobs.augment_file(TRAIN, tmp_path / f"first-{output}", method, only_new=True)
+    augment_file(TRAIN, tmp_path / f"first-{output}", method, only_new=True)
     first = list(entaug.read(tmp_path / f"first-{output}"))
     path = decisions(tmp_path / "review.json", (first[3], "reject"), (first[5], "accept"), (first[8], "reject"))
-    summary = jobs.augment_file(TRAIN, tmp_path / output, entaug.create_augmenter("sis"), only_new=True, review=path)
+    summary = augment_file(TRAIN, tmp_path / output, entaug.create_augmenter("sis"), only_new=True, review=path)
     left = list(entaug.read(tmp_path / output))
     assert left == [s for i, s in enumerate(first) if i not in {3, 8}]
-    assert summary.tally.missing["rejected in review"] == 2
+    assert summary.statistics.missing["rejected in review"] == 2
     assert not any("review" in note for note in summary.notes)
 
 
 def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
     other = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
-    summary = jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=other)
+    summary = augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=other)
     assert any(note.startswith("1 of 1 sentences that the review rejects were not made here") for note in summary.notes)
     mixed = decisions(tmp_path / "m.json", (Sentence(["never", "made"]), "reject"), method="mr")
-    summary = jobs.augment_file(TRAIN, tmp_path / "out2.conll", entaug.create_augmenter("sis"), review=mixed)
+    summary = augment_file(TRAIN, tmp_path / "out2.conll", entaug.create_augmenter("sis"), review=mixed)
     assert not any("not made here" in note for note in summary.notes), "those of other methods are none of ours"
 
 
@@ -157,10 +157,10 @@ def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=stop)
+        augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), progress=stop)
     review = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
     with pytest.raises(OutputError, match="left by an interrupted run with other input or options"):
-        jobs.augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=review)
+        augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=review)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_the_command_line_obeys_a_review(tmp_path: Path) -> None:
     review = decisions(tmp_path / "r.json", (sentence, "reject"))
     done = subprocess.run([*base, "--apply-review", str(review)], check=True, capture_output=True)
     assert done.stdout.splitlines() == first[1:]
-    assert json.loads(done.stderr)["tally"]["missing"]["rejected in review"] == 1
+    assert json.loads(done.stderr)["statistics"]["missing"]["rejected in review"] == 1
 
 
 def written(folder: Path, lines: list[bytes]) -> Path:
@@ -224,9 +224,9 @@ def written(folder: Path, lines: list[bytes]) -> Path:
 
 def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     out = tmp_path / "all.jsonl"
-    jobs.augment_file(TRAIN, out, entaug.create_augmenter("sis"))
+    augment_file(TRAIN, out, entaug.create_augmenter("sis"))
     everything = list(entaug.read(out))
-    new = [sentence for sentence in everything if "entaug" in sentence.meta]
+    new = [sentence for sentence in everything if sentence.provenance is not None]
     review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
     command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
     subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
@@ -247,8 +247,8 @@ def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_
 
 def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
-    summary = jobs.augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
-    assert "the review decides about other methods alone, and leaves all of sis as it is" in summary.notes
+    summary = augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
+    assert "the review decides about other methods only; all sentences of sis are kept" in summary.notes
     told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
     assert "1 of 1 sentences that the review rejects are not here" in told.notes
 
@@ -277,13 +277,13 @@ def test_nothing_that_is_read_is_written_over(
     monkeypatch.chdir(tmp_path)
     for name in ("g.conll", "G"):
         Path(name).write_bytes(TRAIN.read_bytes())
-    jobs.augment_file("g.conll", "new.jsonl", entaug.create_augmenter("sis"), only_new=True)
+    augment_file("g.conll", "new.jsonl", entaug.create_augmenter("sis"), only_new=True)
     decisions(Path("R"), (Sentence(["a"]), "accept"))
     Path("RUNS").mkdir()
     Path("RUNS/runs.jsonl").write_text("")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main([*command.split(), "--force"]) == 3
-    assert f"{wanted}: is read too" in capsys.readouterr().err
+    assert f"{wanted}: is an input too" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

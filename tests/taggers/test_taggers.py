@@ -38,7 +38,8 @@ from entaug.scoring.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.bodies import EncoderBody, StaticBody
 from entaug.taggers.heads import CRFHead, LinearHead
-from entaug.workflows.evaluate import evaluate_files, train_file
+from entaug.workflows.evaluate import evaluate_files
+from entaug.workflows.train import train_file
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:24]
 DEV = list(entaug.read(EXAMPLE / "dev.conll"))[:12]

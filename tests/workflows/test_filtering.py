@@ -15,9 +15,10 @@ from conftest import EXAMPLE
 from entaug import Mention, Sentence
 from entaug.augmenters.replacement import LabelWiseTokenReplacement
 from entaug.cli.main import main
+from entaug.data import split_fields
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
-from entaug.workflows import augment as jobs
+from entaug.workflows.augment import augment_file
 from entaug.workflows.filter import filter_file
 
 TRAIN, NESTED = EXAMPLE / "train.conll", EXAMPLE / "nested.jsonl"
@@ -30,7 +31,7 @@ GOLD = [
 
 def made(text: str, source: str, **told: object) -> Sentence:
     meta = {"entaug": {"method": "mr", "sources": [source], **told}}
-    return Sentence(text.split(), [PER, LOC], id=f"new {text}", meta=meta)
+    return Sentence(text.split(), [PER, LOC], id=f"new {text}", **split_fields(meta))
 
 
 NEW = [
@@ -57,22 +58,22 @@ def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_pa
     assert file.read_bytes() == before
     lines = before.splitlines(keepends=True)
     assert out.read_bytes() == b"".join(lines[i] for i in (0, 1, 3, 5)), "what is kept is kept to the byte"
-    assert [(s.tokens, s.meta["entaug"]) for s in entaug.read(rejected)] == [
-        (s.tokens, {**s.meta["entaug"], "rejected": reason})
+    assert [(s.tokens, s.fields["entaug"]) for s in entaug.read(rejected)] == [
+        (s.tokens, {**s.fields["entaug"], "rejected": reason})
         for s, reason in (
             (NEW[1], "validity: brackets or quotes that do not pair"),
             (NEW[2], "duplicates: reads as its source"),
         )
     ]
-    assert (summary.gold, summary.judged, summary.kept, summary.after.sentences) == (2, 4, 2, 4)
-    assert summary.refused == {
+    assert (summary.gold, summary.filtered, summary.kept, summary.after.sentences) == (2, 4, 2, 4)
+    assert summary.rejected == {
         "validity: brackets or quotes that do not pair": 1,
         "duplicates: reads as its source": 1,
     }
     assert [text.partition(":")[0] for text in summary.filters] == ["validity", "duplicates"]
     # What was refused once stays so.
     again = filter_file(rejected, tmp_path / "none.jsonl", create_filters("mentions:match_words=false"), gold=file)
-    assert (again.kept, again.refused) == (0, summary.refused)
+    assert (again.kept, again.rejected) == (0, summary.rejected)
 
 
 def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     summary = filter_file(alone, tmp_path / "out.jsonl", create_filters("validity+duplicates"), gold=gold)
     assert list(entaug.read(tmp_path / "out.jsonl")) == GOOD
     assert summary.gold == 0
-    with pytest.raises(InputError, match=r"new.jsonl: 4 new sentences have no known source.*--gold"):
+    with pytest.raises(InputError, match=r"new.jsonl: 4 augmented sentences have no known source.*--gold"):
         filter_file(alone, tmp_path / "2.jsonl", create_filters("mentions"))
     with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
         filter_file(alone, tmp_path / "2.jsonl", create_filters("duplicates"))
@@ -91,11 +92,11 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     conll = written(tmp_path, "gold.conll", plain[:2])
     filter_file(theirs, tmp_path / "out.conll", create_filters("validity+duplicates"), gold=conll)
     assert [s.tokens for s in entaug.read(tmp_path / "out.conll")] == [s.tokens for s in (*GOLD, *GOOD)]
-    with pytest.raises(InputError, match="4 new sentences have no known source, and mentions judges by it; leave"):
+    with pytest.raises(InputError, match="4 augmented sentences have no known source, and mentions compares with it; leave"):
         filter_file(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
-    with pytest.raises(InputError, match=r"theirs.conll: no sentence says that it was made; name the file .* --gold"):
+    with pytest.raises(InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* --gold"):
         filter_file(theirs, tmp_path / "2.conll", create_filters("validity"))
-    with pytest.raises(InputError, match=r"gold.conll: no sentence in it was made"):
+    with pytest.raises(InputError, match=r"gold.conll: holds no augmented sentence"):
         filter_file(conll, tmp_path / "2.conll", create_filters("validity"), gold=theirs)
     assert not list(tmp_path.glob("2.*"))
 
@@ -104,7 +105,7 @@ def test_what_was_written_from_nothing_is_not_held_against_another_sentence(tmp_
     free = made("ada left rome ( again )", "a", unconditioned=True)
     file = written(tmp_path, "all.jsonl", [*GOLD, free])
     summary = filter_file(file, tmp_path / "out.jsonl", create_filters("duplicates"))
-    assert summary.refused == {"duplicates: reads as another gold sentence": 1}
+    assert summary.rejected == {"duplicates: reads as another gold sentence": 1}
     with pytest.raises(InputError, match="leave that filter out"):
         filter_file(file, tmp_path / "2.jsonl", create_filters("similarity"))
 
@@ -112,7 +113,7 @@ def test_what_was_written_from_nothing_is_not_held_against_another_sentence(tmp_
 def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
     file = written(tmp_path, "all.jsonl", [*GOLD, *NEW])
     filters = create_filters("validity")
-    with pytest.raises(ParameterError, match="no filter to judge by"):
+    with pytest.raises(ParameterError, match="no filter is given"):
         filter_file(file, tmp_path / "out.jsonl", [])
     with pytest.raises(OutputError, match="is the input"):
         filter_file(file, file, filters, force=True)
@@ -139,16 +140,16 @@ def test_filtering_afterwards_gives_what_a_format_holds(tmp_path: Path, name: st
         options["write_options"] = {"provenance": True}
     filters = "validity:balanced_brackets=false"
     free, at_once, after = (tmp_path / f"{part}{name}" for part in ("free-", "once-", "after-"))
-    jobs.augment_file(gold, free, LabelWiseTokenReplacement(max_attempts=1, seed=4), **options)
+    augment_file(gold, free, LabelWiseTokenReplacement(max_attempts=1, seed=4), **options)
     method = LabelWiseTokenReplacement(max_attempts=1, seed=4, filters=filters)
-    told = jobs.augment_file(gold, at_once, method, **options)
+    told = augment_file(gold, at_once, method, **options)
     summary = filter_file(free, after, create_filters(filters))
-    refused = {reason: n for reason, n in told.tally.rejected.items() if reason.startswith("validity: ")}
-    assert summary.refused == refused
+    refused = {reason: n for reason, n in told.statistics.rejected.items() if reason.startswith("validity: ")}
+    assert summary.rejected == refused
     assert sum(refused.values()) > 0
     kept, wanted = list(entaug.read(after)), list(entaug.read(at_once))
     assert [(s.tokens, s.mentions) for s in kept] == [(s.tokens, s.mentions) for s in wanted]
-    assert sum("entaug" in s.meta for s in kept) == summary.kept > 0
+    assert sum(s.provenance is not None for s in kept) == summary.kept > 0
 
 
 def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
@@ -166,17 +167,17 @@ def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: 
 
         return progress
 
-    wanted = jobs.augment_file(gold, tmp_path / "whole.conll", method(held))
+    wanted = augment_file(gold, tmp_path / "whole.conll", method(held))
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, tmp_path / "out.conll", method(held), progress=stopping(600))
+        augment_file(gold, tmp_path / "out.conll", method(held), progress=stopping(600))
     # The same held-out sentences in another order are the same run; others are not.
     with pytest.raises(OutputError, match="with other input or options"):
-        jobs.augment_file(gold, tmp_path / "out.conll", method(held[1:]))
-    summary = jobs.augment_file(gold, tmp_path / "out.conll", method(held[::-1]))
+        augment_file(gold, tmp_path / "out.conll", method(held[1:]))
+    summary = augment_file(gold, tmp_path / "out.conll", method(held[::-1]))
     assert summary.resumed_at > 0
     assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
-    assert summary.tally == wanted.tally
-    assert any(reason.startswith("similarity: ") for reason in summary.tally.rejected)
+    assert summary.statistics == wanted.statistics
+    assert any(reason.startswith("similarity: ") for reason in summary.statistics.rejected)
 
 
 # -------------------------------------------------------------------------------------------------- the command line
@@ -195,15 +196,15 @@ def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pyt
     argv = ["augment", str(TRAIN), "-m", "lwtr", *asked, "--held-out", str(held), "-o", str(out)]
     assert main(argv) == 0
     said = capsys.readouterr().err
-    lines = [line.split()[2].rstrip(":") for line in said.splitlines() if line.startswith("  refused by ")]
+    lines = [line.split()[2].rstrip(":") for line in said.splitlines() if line.startswith("  rejected by ")]
     assert lines == ["validity", "similarity"]
     assert "too unlike its source: " in said
-    [signature] = {s.meta["entaug"]["signature"] for s in entaug.read(out) if "entaug" in s.meta}
+    [signature] = {s.fields["entaug"]["signature"] for s in entaug.read(out) if s.provenance is not None}
     digest = Leakage(held_out=[first]).signature.partition("held_out=")[2][:16]
     assert f"+leakage:held_out={digest},ngram_size=2|" in signature
     assert str(tmp_path) not in signature
     assert main([*argv, "--force", "--json"]) == 0
-    rejected = json.loads(capsys.readouterr().out)["tally"]["rejected"]
+    rejected = json.loads(capsys.readouterr().out)["statistics"]["rejected"]
     assert rejected["similarity: too unlike its source"] > 0
 
 
@@ -213,14 +214,14 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     argv = ["filter", str(file), "-o", str(out), "--filter", "validity", "--filter", "duplicates"]
     assert main([*argv, "--rejected", str(tmp_path / "r.jsonl")]) == 0
     said = capsys.readouterr().err
-    assert "2 of 4 new sentences kept, and 2 gold sentences: 4 written" in said
-    assert "  refused by validity: 1 (brackets or quotes that do not pair: 1)" in said
-    assert "  refused by duplicates: 1 (reads as its source: 1)" in said
+    assert "2 of 4 augmented sentences kept, and 2 gold sentences: 4 written" in said
+    assert "  rejected by validity: 1 (brackets or quotes that do not pair: 1)" in said
+    assert "  rejected by duplicates: 1 (reads as its source: 1)" in said
     assert len(entaug.read(tmp_path / "r.jsonl")) == 2
     assert "exists" in fails(capsys, 3, *argv)
     assert main([*argv, "--force", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["refused"]["duplicates: reads as its source"] == 1
-    assert "no filter to judge by" in fails(capsys, 2, "filter", str(file))
+    assert json.loads(capsys.readouterr().out)["rejected"]["duplicates: reads as its source"] == 1
+    assert "no filter is given" in fails(capsys, 2, "filter", str(file))
     assert "did you mean 'balanced_brackets'" in fails(
         capsys, 2, "filter", str(file), "--filter", "validity:balance=false"
     )

@@ -21,11 +21,13 @@ from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
-from entaug.files import sinks
+from entaug.files import checkpoints
 from entaug.files.atomic import output_error
 from entaug.formats import FORMATS, find
 from entaug.formats.buffered import BufferedFormat
-from entaug.workflows import augment as jobs
+from entaug.workflows.augment import AugmentSummary, augment_file
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
 
 TRAIN = EXAMPLE / "train.conll"
 NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -38,7 +40,7 @@ def failure(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
 
 
 def whole(folder: Path, name: str = "whole.conll") -> bytes:
-    jobs.augment_file(TRAIN, folder / name, create_augmenter("sis"), force=True)
+    augment_file(TRAIN, folder / name, create_augmenter("sis"), force=True)
     return (folder / name).read_bytes()
 
 
@@ -84,7 +86,7 @@ def test_force_drops_a_link_and_not_what_it_names(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / "out.conll.partial").symlink_to(precious)
-    jobs.augment_file(TRAIN, tmp_path / "out.conll", create_augmenter("sis"), force=True)
+    augment_file(TRAIN, tmp_path / "out.conll", create_augmenter("sis"), force=True)
     assert precious.read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll", "precious"]
 
@@ -93,16 +95,16 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     wanted = whole(tmp_path)
     out = tmp_path / "out.conll"
     code = (
-        "import os, signal, sys; from entaug.workflows import augment as jobs; from entaug.augmenters import create_augmenter\n"
+        "import os, signal, sys; from entaug.workflows.augment import augment_file; from entaug.augmenters import create_augmenter\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"jobs.augment_file({str(TRAIN)!r}, {str(out)!r}, create_augmenter('sis'), progress=die)"
+        f"augment_file({str(TRAIN)!r}, {str(out)!r}, create_augmenter('sis'), progress=die)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (tmp_path / "out.conll.partial").exists()
     with pytest.raises(OutputError, match="left by an interrupted run with other input or options; repeat that run"):
-        jobs.augment_file(TRAIN, out, create_augmenter("sis", seed=5))
-    assert jobs.augment_file(TRAIN, out, create_augmenter("sis")).resumed_at == 0
+        augment_file(TRAIN, out, create_augmenter("sis", seed=5))
+    assert augment_file(TRAIN, out, create_augmenter("sis")).resumed_at == 0
     assert out.read_bytes() == wanted
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll", "whole.conll"]
 
@@ -110,10 +112,10 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
 def test_a_full_disk_while_the_note_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = whole(tmp_path)
     out = tmp_path / "out.conll"
-    note = sinks.PartialSink._note_down
+    note = checkpoints.CheckpointedWriter._write_note
 
-    def full(self: sinks.PartialSink, state: dict[str, object]) -> None:
-        if "offset" in state:
+    def full(self: checkpoints.CheckpointedWriter, state: dict[str, object]) -> None:
+        if "offsets" in state:
             raise_full()
         note(self, state)
 
@@ -121,12 +123,12 @@ def test_a_full_disk_while_the_note_is_written(tmp_path: Path, monkeypatch: pyte
         raise output_error(Path("x"), OSError(errno.ENOSPC, "No space left on device"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(sinks, "_CHECKPOINT", 0.0)
-        patched.setattr(sinks.PartialSink, "_note_down", full)
+        patched.setattr(checkpoints, "_CHECKPOINT_SECONDS", 0.0)
+        patched.setattr(checkpoints.CheckpointedWriter, "_write_note", full)
         with pytest.raises(OutputError, match=r"No space left on device.; free some space"):
-            jobs.augment_file(TRAIN, out, create_augmenter("sis"))
+            augment_file(TRAIN, out, create_augmenter("sis"))
     assert not out.exists()
-    jobs.augment_file(TRAIN, out, create_augmenter("sis"))
+    augment_file(TRAIN, out, create_augmenter("sis"))
     assert out.read_bytes() == wanted
 
 
@@ -207,7 +209,7 @@ def test_a_pipe_as_output(tmp_path: Path) -> None:
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
-    jobs.augment_file(TRAIN, pipe, create_augmenter("sis"))
+    augment_file(TRAIN, pipe, create_augmenter("sis"))
     reader.join()
     assert pipe.is_fifo()
     assert read == [whole(tmp_path)]
@@ -232,14 +234,14 @@ def test_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[s
 # --------------------------------------------------------------------------------------------------- going on, and ids
 
 
-def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> jobs.AugmentSummary:
+def stopped_and_gone_on(gold: Path, out: Path, method: str, **options: Any) -> AugmentSummary:
     def progress(what: str, done: int, total: int | None) -> None:
         if what == "augmenting":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        jobs.augment_file(gold, out, create_augmenter(method), progress=progress, **options)
-    return jobs.augment_file(gold, out, create_augmenter(method), **options)
+        augment_file(gold, out, create_augmenter(method), progress=progress, **options)
+    return augment_file(gold, out, create_augmenter(method), **options)
 
 
 def records(count: int, inner: str) -> Iterator[bytes]:
@@ -255,9 +257,9 @@ def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, s
     gold.write_bytes(b"\n".join([*records(300, "X"), *records(300, second)]))
     flat: dict[str, Any] = {"to_format": "conll", "write_options": {"overlap": "outermost"}, "only_new": True}
     summary = stopped_and_gone_on(gold, tmp_path / "out.conll", "sis", **flat)
-    jobs.augment_file(gold, tmp_path / "whole.conll", create_augmenter("sis"), **flat)
+    augment_file(gold, tmp_path / "whole.conll", create_augmenter("sis"), **flat)
     assert summary.resumed_at >= 256
-    assert summary.tally.missing["made before"] >= 299  # one draw may have been unlucky ten times
+    assert summary.statistics.missing["made before"] >= 299  # one draw may have been unlucky ten times
     assert (tmp_path / "out.conll").read_bytes() == (tmp_path / "whole.conll").read_bytes()
 
 
@@ -265,7 +267,7 @@ def test_going_on_with_flattened_mentions_gives_the_same_bytes(tmp_path: Path, s
 def test_going_on_when_nothing_was_made_yet(tmp_path: Path, name: str) -> None:
     gold = tmp_path / "gold.conll"
     gold.write_text("same\tO\n\n" * 300 + "Ada\tB-PER\nsings\tO\nwell\tO\n\n")
-    jobs.augment_file(gold, tmp_path / f"whole-{name}", create_augmenter("sis"), only_new=True)
+    augment_file(gold, tmp_path / f"whole-{name}", create_augmenter("sis"), only_new=True)
     summary = stopped_and_gone_on(gold, tmp_path / name, "sis", only_new=True)
     assert summary.resumed_at >= 256
     assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes() != b""
@@ -289,9 +291,9 @@ def test_a_new_sentence_that_cannot_be_written_is_counted(tmp_path: Path, capsys
 def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) -> None:
     gold = EXAMPLE / "nested.jsonl"
     for name in ("once", "twice", "thrice"):
-        jobs.augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
+        augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
         gold = tmp_path / f"{name}.jsonl"
-    assert not jobs.check_file(gold).faults
+    assert not check_file(gold).faults
 
 
 # ---------------------------------------------------------------------------------------------------- other columns
@@ -303,11 +305,11 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     rows = "Ada\tNNP\tB-NP\tB-PER\nByron\tNNP\tI-NP\tI-PER\nsings\tVB\tB-VP\tO\nwell\tRB\tO\tO\n\n"
     gold.write_text(rows + rows.replace("Ada", "Bo").replace("well", "loud"))
     out = tmp_path / "out.conll"
-    first, *others = jobs.augment_file(gold, out, create_augmenter(method, p=1.0)).notes
+    first, *others = augment_file(gold, out, create_augmenter(method, p=1.0)).notes
     assert first.startswith("column 2 looks like tags too: its values go with their words")
     assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
-    assert jobs.augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
+    assert augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
 
 
 def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
@@ -315,11 +317,11 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     gold.write_text('{"tokens": ["\\ufeffAda", "sings", "well"]}\n' * 2)
     wanted = list(entaug.read(gold))
     by_hand: dict[str, Any] = {"token_column": 0, "tag_column": 1}
-    jobs.convert_file(gold, out)
+    convert_file(gold, out)
     assert list(entaug.read(out, **by_hand)) == wanted
     entaug.write(wanted, out)
     assert list(entaug.read(out, **by_hand)) == wanted
-    jobs.augment_file(gold, out, create_augmenter("sis"), force=True)
+    augment_file(gold, out, create_augmenter("sis"), force=True)
     assert list(entaug.read(out, **by_hand)[:2]) == wanted
 
 
@@ -335,7 +337,7 @@ def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))
     options: dict[str, Any] = {"to_format": format_name}
-    jobs.augment_file(gold, tmp_path / "whole", create_augmenter("sis"), **options)
+    augment_file(gold, tmp_path / "whole", create_augmenter("sis"), **options)
     summary = stopped_and_gone_on(gold, tmp_path / "out", "sis", **options)
     assert summary.resumed_at >= 256
     wanted = files_of(tmp_path / "whole")
@@ -343,6 +345,6 @@ def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name:
     assert files_of(tmp_path / "out") == wanted
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out", "whole"]
     with pytest.raises(OutputError, match=r"exists|holds something|is a directory"):
-        jobs.augment_file(gold, tmp_path / "out", create_augmenter("sis"), **options)
+        augment_file(gold, tmp_path / "out", create_augmenter("sis"), **options)
     with pytest.raises(OutputError, match="cannot be written to a stream"):
-        jobs.augment_file(gold, "-", create_augmenter("sis"), **options)
+        augment_file(gold, "-", create_augmenter("sis"), **options)

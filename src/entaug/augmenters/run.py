@@ -25,12 +25,10 @@ from entaug.augmenters.contracts import (
 from entaug.corpus import SentenceKeys
 from entaug.data import Sentence
 from entaug.errors import LossError
+from entaug.provenance import Provenance
 from entaug.rng import Streams
 
 __all__ = ["Draft", "Run", "draw"]
-
-# Fields of a source's meta that describe its own text or entities, which a rewritten sentence must not inherit.
-_TEXT_FIELDS = frozenset(("comments", "text", "_entity_fields", "_brat"))
 
 
 class Draft:
@@ -253,26 +251,23 @@ class _MethodRun:
         draw(self._method, drafts)
         return drafts
 
-    def signed(self, sentence: Sentence, draft: Draft, key: str, suffix: str = "", **more: Any) -> Sentence:
+    def signed(
+        self, sentence: Sentence, draft: Draft, key: str, suffix: str = "", rejected: str | None = None
+    ) -> Sentence:
         """A sentence with its id and provenance."""
-        own = (sentence.meta.get("entaug") if sentence.meta is not draft.source.meta else None) or {}
-        meta = {name: value for name, value in draft.source.meta.items() if name not in _TEXT_FIELDS}
-        meta["entaug"] = {
-            "method": self._method.name,
-            "signature": self._signature,
-            **own,
-            # A method that combines sentences names the other sources.
-            "sources": [key, *own.get("sources", ())],
-            "copy": draft.copy,
-            **more,
-        }
+        own = sentence.provenance if sentence.provenance is not draft.source.provenance else None
+        own = own or Provenance()
+        # A method that combines sentences names the other sources.
+        sources = (key, *own.sources)
+        method = self._method.name
         return Sentence(
             sentence.tokens,
             sentence.mentions,
             self._id(key, draft.copy) + suffix,
-            meta,
+            draft.source.meta,
             sentence.columns,
             sentence.spaces,
+            provenance=Provenance(method, self._signature, sources, draft.copy, own.details, rejected),
         )
 
     def _id(self, key: str, copy: int) -> str:

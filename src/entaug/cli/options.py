@@ -1,188 +1,332 @@
-"""What the commands have in common on the command line: options of reading, writing, computing, and of methods."""
+"""Options that several commands share: reading, writing, computing, filters, and the parameters of a class."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from entaug.backends.compute import ComputeSettings
 from entaug.errors import ParameterError
 from entaug.formats import FORMATS
-from entaug.params import Parameter, parameters
+from entaug.params import REQUIRED, Parameter, parameters
 
 if TYPE_CHECKING:
-    from entaug.augmenters.base import Augmenter
     from entaug.filters import Filter
 
 __all__ = [
     "Once",
-    "add_computing",
-    "add_filters",
-    "add_method_options",
-    "add_reading",
-    "add_review",
-    "add_writing",
-    "field_texts",
-    "filters_given",
-    "reading",
-    "writing",
+    "add_compute_options",
+    "add_filter_options",
+    "add_json_option",
+    "add_loss_option",
+    "add_output_options",
+    "add_parameters",
+    "add_read_options",
+    "add_review_option",
+    "add_write_options",
+    "compute_options",
+    "given_parameters",
+    "named_filters",
+    "option_in_advance",
+    "parameter_help",
+    "read_options",
+    "split_names",
+    "write_options",
 ]
 
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add what says how the input is read; see `reading`."""
-    group = parser.add_argument_group("how the input is read (found by looking, unless given)")
-    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--token-column", type=int, metavar="N", help="CoNLL: the token's column, counted from 0")
-    group.add_argument(
-        "--tag-column", type=int, metavar="N", help="CoNLL: the tag's column, counted from 0; -1 is the last"
-    )
-    group.add_argument("--tag-columns", metavar="N,N", help="CoNLL: tag columns of nested mentions, outermost first")
-    group.add_argument("--scheme", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
-    group.add_argument("--separator", choices=("tab", "space", "runs"), help="CoNLL: what stands between columns")
-    group.add_argument(
-        "--text-language", metavar="CODE", help="formats of plain text: whose rules tokenise it (default: en)"
-    )
-    group.add_argument(
-        "--split",
-        choices=("none", "lines", "sentences"),
-        help="formats of plain text: how texts are cut into sentences",
-    )
-    group.add_argument(
-        "--misaligned",
-        choices=("error", "skip", "cut"),
-        help="formats of plain text: what to do with a mention that begins or ends within a token (default: error)",
-    )
-    group.add_argument(
-        "--layout",
-        action="append",
-        type=_pair,
-        metavar="NAME=VALUE",
-        default=[],
-        help="any other option of the format, several times if need be: see entaug formats NAME",
-    )
-    group.add_argument("--repair", action="store_true", help="mend broken tag sequences, and count them")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON on standard output")
-
-
-def add_writing(parser: argparse.ArgumentParser) -> None:
-    """Add what says how the output is written; see `writing`."""
-    group = parser.add_argument_group("how the output is written (as the input, unless given)")
-    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
-    group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
-    group.add_argument("--to-scheme", metavar="SCHEME", help="CoNLL: IOB1, IOB2, IOBES, BILOU or BMES")
-    group.add_argument("--to-tag-columns", metavar="N,N", help="CoNLL: tag columns, those of outer mentions first")
-    group.add_argument("--to-separator", choices=("tab", "space"), help="CoNLL: what to put between columns")
-    group.add_argument(
-        "--overlap", choices=("error", "outermost", "innermost"), help="CoNLL: what to keep of nested mentions"
-    )
-    group.add_argument(
-        "--entities", choices=("offsets", "spans", "mixed"), help="JSON lines: how to write a mention's place"
-    )
-    group.add_argument(
-        "--to-layout",
-        action="append",
-        type=_pair,
-        metavar="NAME=VALUE",
-        default=[],
-        help="any other option of the format, several times if need be: see entaug formats NAME",
-    )
-
-
-def add_review(parser: argparse.ArgumentParser) -> None:
-    """Add what a person decided in a report."""
-    parser.add_argument(
-        "--apply-review",
-        action=Once,
-        metavar="FILE",
-        help="leave out what was rejected in a report; FILE is what it exported",
-    )
-
-
-def _pair(text: str) -> tuple[str, bool | int | str]:
-    """An option of a format, as ``NAME=VALUE``."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
-    if value in ("true", "false"):
-        return name, value == "true"
-    return name, int(value) if value.isdecimal() else value
+# Options that read and write options of formats: the option, the format that describes it, its name there. All other
+# options of formats go by --layout and --to-layout.
+_READ_OPTIONS = (
+    ("token_column", "conll", "token_column"),
+    ("tag_column", "conll", "tag_column"),
+    ("tag_columns", "conll", "tag_columns"),
+    ("scheme", "conll", "scheme"),
+    ("separator", "conll", "separator"),
+    ("text_language", "brat", "language"),
+    ("split", "brat", "split"),
+    ("misaligned", "brat", "misaligned"),
+)
+_WRITE_OPTIONS = (
+    ("to_scheme", "conll", "scheme"),
+    ("to_tag_columns", "conll", "tag_columns"),
+    ("to_separator", "conll", "separator"),
+    ("overlap", "conll", "overlap"),
+    ("entities", "jsonl", "entities"),
+)
+_SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "space")}
+_FORMAT_TITLES = {"conll": "CoNLL", "brat": "formats of plain text", "jsonl": "JSON lines"}
 
 
 class Once(argparse.Action):
-    """An option that has one value, and is not silently given another."""
+    """An option that must not be given twice."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
-        """Take the value."""
+        """Store the value."""
         if getattr(namespace, self.dest) is not None:
             parser.error(f"{option} is given twice, and takes one file")
         setattr(namespace, self.dest, values)
 
 
-def add_computing(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `entaug.backends.compute.ComputeSettings`."""
-    group = parser.add_argument_group("how models compute (the best there is, unless given)")
-    group.add_argument("--device", help="cpu, cuda, cuda:1 ...")
-    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="of language models and encoders")
-    group.add_argument("--offline", action="store_true", help="fetch no model from the hub")
+def split_names(text: str) -> list[str]:
+    """Names that are separated by commas.
+
+    Args:
+        text: the text.
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _method_class(argv: Sequence[str]) -> type[Augmenter] | None:
-    early = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    early.add_argument("-m", "--method")
-    with contextlib.suppress(argparse.ArgumentError):
-        name = early.parse_known_args(argv)[0].method
-        if name:
-            from entaug.augmenters import METHODS
+def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
+    """The value of an option that other options depend on, before the arguments are parsed.
 
-            return METHODS[name]
-    return None
+    Args:
+        argv: the arguments.
+        flags: the option, for example ``"-m", "--method"``.
+    """
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument(*flags, dest="value")
+    try:
+        value: str | None = parser.parse_known_args(argv)[0].value
+    except argparse.ArgumentError:
+        return None
+    return value
 
 
-def add_method_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    """The fields of the chosen method become options, so no method has code here."""
-    chosen = _method_class(argv)
-    if chosen is None:  # those of every method, for the help
-        from entaug.augmenters.base import Augmenter
+# ------------------------------------------------------------------------------------------------ parameters of classes
 
-        cls: type[Augmenter] = Augmenter
-        name = "options of every method; those of one: entaug augment --method NAME --help"
-    else:
-        cls, name = chosen, f"options of {chosen.info.name} ({chosen.info.long_name})"
-    group = parser.add_argument_group(name)
+
+def parameter_help(parameter: Parameter) -> str:
+    """Description, valid values and default of a parameter.
+
+    Args:
+        parameter: the parameter.
+    """
+    default = "" if parameter.default in (None, REQUIRED, ()) else f" (default: {parameter.default})"
+    expected = "" if parameter.is_flag else f": {parameter.expected}"
+    return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
+
+
+def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> None:
+    """Add an option for each parameter of a class; those not given are not in the parsed arguments.
+
+    Args:
+        group: the parser or group of options.
+        cls: a dataclass with parameters.
+        without: parameters that get no option.
+    """
     for parameter in parameters(cls):
-        if parameter.name == "filters":  # several times if need be, so with an option of its own
+        if parameter.name in without:
             continue
-        default = parameter.default
         option = "--" + parameter.name.replace("_", "-")
-        usual = "" if default is None else f" (default: {default})"
-        text = f"{parameter.description}{usual}".strip().replace("%", "%%")
+        text = parameter_help(parameter).replace("%", "%%")
         if parameter.is_flag:
             group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
             metavar = parameter.name.upper()
-            kind = _reader(parameter)
-            group.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar=metavar, help=text)
-    add_filters(parser)
-    parser.set_defaults(method_class=cls, method_fields=[parameter.name for parameter in parameters(cls)])
+            group.add_argument(
+                option, type=_converter(parameter), default=argparse.SUPPRESS, metavar=metavar, help=text
+            )
 
 
-def _reader(parameter: Parameter) -> Callable[[str], Any]:
-    """The function that argparse converts the text of a parameter with."""
+def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
+    """The parameters of a class that were given as options.
 
-    def read(text: str) -> Any:
+    Args:
+        args: the parsed arguments.
+        cls: the class.
+    """
+    return {p.name: getattr(args, p.name) for p in parameters(cls) if hasattr(args, p.name)}
+
+
+def _converter(parameter: Parameter) -> Any:
+    def convert(text: str) -> Any:
         try:
             return parameter.parse(text)
         except ParameterError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+            raise argparse.ArgumentTypeError(error.message) from None
 
-    return read
+    return convert
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add what says which sentences are kept; see `filters_given`."""
-    group = parser.add_argument_group("which new sentences are kept (all, unless given)")
+# -------------------------------------------------------------------------------------------------- reading and writing
+
+
+def add_read_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of reading a corpus; see `read_options`.
+
+    Args:
+        parser: the parser of the command.
+    """
+    group = parser.add_argument_group("reading (format and layout are detected unless given)")
+    group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    _add_format_options(group, _READ_OPTIONS)
+    _add_layout_option(group, "--layout", "layout")
+    group.add_argument("--repair", action="store_true", help="repair broken tag sequences, and count the repairs")
+
+
+def add_write_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of writing a corpus; see `write_options`.
+
+    Args:
+        parser: the parser of the command.
+    """
+    group = parser.add_argument_group("writing (as the input unless given)")
+    group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
+    group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
+    _add_format_options(group, _WRITE_OPTIONS)
+    _add_layout_option(group, "--to-layout", "to_layout")
+
+
+def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> None:
+    from entaug.formats import find
+
+    for option, format_name, name in options:
+        dialect: Any = type(find(format_name).dialect())
+        [parameter] = [p for p in parameters(dialect) if p.name == name]
+        if option in _SEPARATORS:
+            choices: tuple[str, ...] | None = _SEPARATORS[option]
+            text, metavar = "CoNLL: what stands between columns", None
+        else:
+            choices, metavar = None, name.upper()
+            text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter)}".replace("%", "%%")
+        group.add_argument("--" + option.replace("_", "-"), choices=choices, metavar=metavar, help=text)
+
+
+def _add_layout_option(group: Any, option: str, name: str) -> None:
+    group.add_argument(
+        option,
+        dest=name,
+        action="append",
+        type=_assignment,
+        metavar="NAME=VALUE",
+        default=[],
+        help="any other option of the format, may be repeated: see entaug formats NAME",
+    )
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def read_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a workflow that say how to read.
+
+    Args:
+        args: the parsed arguments.
+    """
+    layout = {name: getattr(args, option) for option, _, name in _READ_OPTIONS} | dict(args.layout)
+    return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
+
+
+def write_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a workflow that say how to write.
+
+    Args:
+        args: the parsed arguments.
+    """
+    layout = {name: getattr(args, option) for option, _, name in _WRITE_OPTIONS} | dict(args.to_layout)
+    if args.provenance:
+        layout["provenance"] = True
+    return {"to_format": args.to_format, "write_options": layout}
+
+
+def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
+    """Add ``--output`` and ``--force``.
+
+    Args:
+        parser: the parser of the command.
+        more: arguments of ``add_argument`` for ``--output`` that replace the usual ones.
+    """
+    usual = {"default": "-", "help": "where to write (default: - for standard output)"}
+    parser.add_argument("-o", "--output", **(usual | more))
+    parser.add_argument("--force", action="store_true", help="replace an output that exists")
+
+
+def add_json_option(
+    parser: argparse.ArgumentParser, what: str = "print the summary as JSON on standard output"
+) -> None:
+    """Add ``--json``.
+
+    Args:
+        parser: the parser of the command.
+        what: the help text.
+    """
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def add_loss_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--lose``.
+
+    Args:
+        parser: the parser of the command.
+    """
+    parser.add_argument(
+        "--lose",
+        type=split_names,
+        default=[],
+        metavar="KINDS",
+        help="what to drop where another format cannot store it: id, text, column, field ..., or all",
+    )
+
+
+# ------------------------------------------------------------------------------------------ computing, filters, reviews
+
+
+def add_compute_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of computing with models; see `compute_options`.
+
+    Args:
+        parser: the parser of the command.
+    """
+    group = parser.add_argument_group("computing with models (the best device there is, unless given)")
+    for parameter in parameters(ComputeSettings):
+        text = parameter.description.replace("%", "%%")
+        if parameter.is_flag:
+            group.add_argument(f"--{parameter.name}", action="store_true", default=argparse.SUPPRESS, help=text)
+        else:
+            group.add_argument(
+                f"--{parameter.name}",
+                type=_converter(parameter),
+                default=argparse.SUPPRESS,
+                metavar=parameter.name.upper(),
+                help=text,
+            )
+
+
+def compute_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The compute settings that were given as options, of any command.
+
+    Args:
+        args: the parsed arguments.
+    """
+    return given_parameters(args, ComputeSettings)
+
+
+def add_review_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--apply-review``.
+
+    Args:
+        parser: the parser of the command.
+    """
+    parser.add_argument(
+        "--apply-review",
+        action=Once,
+        metavar="FILE",
+        help="leave out what was rejected in a report; FILE is what the report exported",
+    )
+
+
+def add_filter_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which augmented sentences are kept; see `named_filters`.
+
+    Args:
+        parser: the parser of the command.
+    """
+    group = parser.add_argument_group("filters (all augmented sentences are kept unless given)")
     group.add_argument(
         "--filter",
         "--filters",
@@ -190,75 +334,37 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[:PARAMETER=VALUE,...]",
-        help="a filter, several times if need be, or several joined by +: see entaug filters",
+        help="a filter, may be repeated, or several joined by +: see entaug filters",
     )
     group.add_argument(
         "--held-out",
         action="append",
         default=[],
         metavar="FILE",
-        help="dev or test sentences that leakage compares with, several times if need be",
+        help="dev or test sentences that the leakage filter compares with, may be repeated",
     )
 
 
-def filters_given(args: argparse.Namespace) -> list[Filter]:
-    """The filters asked for, with the held-out sentences read for those that want them.
+def named_filters(args: argparse.Namespace) -> list[Filter]:
+    """The filters that were given as options, with the held-out sentences read for those that need them.
+
+    Args:
+        args: the parsed arguments.
 
     Raises:
         UnknownNameError: there is no such filter.
-        ParameterError: a parameter that cannot be, or held-out files and no filter that looks at them.
+        ParameterError: a parameter is invalid, or held-out files are given and no filter that uses them.
         InputError: a held-out file is faulty.
     """
-    from entaug.filters import Leakage, create_filters
+    from entaug.filters import create_filters
     from entaug.formats import read_each
 
     held_out = None
     if args.held_out:
-        told = reading(args)
-        options = {"repair": told["repair"], "beside": True, **told["read_options"]}
-        held_out = [s for corpus in read_each(args.held_out, told["from_format"], **options) for s in corpus]
-    found = create_filters(args.filters, held_out)
-    if held_out is not None and not any(isinstance(one, Leakage) for one in found):
-        raise ParameterError("--held-out goes with the leakage filter alone", remedy="add --filter leakage")
-    return found
-
-
-def field_texts(cls: type) -> dict[str, str]:
-    """The lines of the Args sections of a class and its bases, by argument."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        _, _, section = (base.__doc__ or "").partition("Args:\n")
-        last = ""
-        for line in section.split("\n"):
-            name, colon, text = line.strip().partition(": ")
-            if not line.strip():
-                break
-            if colon and name.isidentifier() and not line.startswith(" " * 10):
-                last = name
-                texts[last] = text
-            elif last:
-                texts[last] += " " + line.strip()
-    return texts
-
-
-_LAYOUT = ("token_column", "tag_column", "tag_columns", "scheme", "separator", "split", "misaligned")
-
-
-def reading(args: argparse.Namespace) -> dict[str, Any]:
-    """What a job wants to know of how to read."""
-    layout = {name: getattr(args, name) for name in _LAYOUT} | {"language": args.text_language, **dict(args.layout)}
-    return {"repair": args.repair, "from_format": args.from_format, "read_options": layout}
-
-
-def writing(args: argparse.Namespace) -> dict[str, Any]:
-    """What a job wants to know of how to write."""
-    layout = {
-        "scheme": args.to_scheme,
-        "tag_columns": args.to_tag_columns,
-        "separator": args.to_separator,
-        "overlap": args.overlap,
-        "entities": args.entities,
-        "provenance": args.provenance or None,
-        **dict(args.to_layout),
-    }
-    return {"to_format": args.to_format, "write_options": layout}
+        given = read_options(args)
+        options = {"repair": given["repair"], "beside": True, **given["read_options"]}
+        held_out = [s for corpus in read_each(args.held_out, given["from_format"], **options) for s in corpus]
+    filters = create_filters(args.filters, held_out)
+    if held_out is not None and not any(filter_.name == "leakage" for filter_ in filters):
+        raise ParameterError("--held-out is for the leakage filter", remedy="add --filter leakage")
+    return filters

@@ -142,7 +142,7 @@ def _new(run: Run, gold: list[Sentence]) -> list[Sentence]:
         return [*gold * whole, *_some(gold, round(part * len(gold)), rng)]
     file = augmented(run)
     made = list(read(file)) if file.stat().st_size else []  # a method may find nothing to do
-    copies = [int(sentence.meta["entaug"]["copy"]) for sentence in made]
+    copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in made]
     new = [sentence for sentence, copy in zip(made, copies, strict=True) if copy <= whole]
     if part:
         last = [sentence for sentence, copy in zip(made, copies, strict=True) if copy == whole + 1]

@@ -69,7 +69,7 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
             texts: the text of each sentence.
         """
 
-    def checkpoint(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - nothing to do where nothing is resumed
+    def checkpoint(self, state: Mapping[str, Any]) -> None:
         """Note that all text up to here belongs to a state that a run can be resumed from.
 
         Args:

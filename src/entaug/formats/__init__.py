@@ -15,6 +15,7 @@ from entaug.files.streams import as_path, is_special, open_bytes, rereadable_pat
 from entaug.formats.base import Format, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.opened import OpenedFile
+from entaug.params import parameters
 
 __all__ = ["FORMATS", "OpenedFile", "find", "open_file", "read", "read_each", "stream", "target", "write"]
 
@@ -83,12 +84,15 @@ def _looked_for(path: Path) -> Format:
 def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
     """The options without those left out; one the format does not know is an error."""
     given = {name: value for name, value in options.items() if value is not None}
-    known = set(type(format_.dialect()).__dataclass_fields__)
-    for name in given:
+    dialect: Any = type(format_.dialect())
+    known = {parameter.name: parameter for parameter in parameters(dialect)}
+    for name, value in given.items():
         if name not in known:
             raise ParameterError(
                 f"the {format_.name} format has no option {name!r}", remedy=f"it has: {', '.join(sorted(known))}"
             )
+        if isinstance(value, str):  # as on the command line
+            given[name] = known[name].parse(value)
     return given
 
 

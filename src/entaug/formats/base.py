@@ -33,7 +33,7 @@ ENTITY_FIELDS = "_entity_fields"
 
 def before_of(sentence: Sentence) -> str:
     """The white space before the first token; a field of that name that holds anything else is somebody else's."""
-    found = sentence.meta.get(BEFORE)
+    found = sentence.fields.get(BEFORE)
     return found if isinstance(found, str) and found.isspace() else ""
 
 
@@ -236,7 +236,7 @@ class BaseFormat(abc.ABC):
         del dialect
         lost = [] if self.carries.columns else [f"column {name!r}" for name in sentence.columns]
         kept = self.carries.fields
-        lost += [f"field {name!r}" for name in sentence.meta if name in self.reserved_fields or not kept]
+        lost += [f"field {name!r}" for name in sentence.fields if name in self.reserved_fields or not kept]
         return lost + ["text"] * (not self.carries.spaces and sentence.spaces is not None)
 
     def check_contiguous(self, sentence: Sentence, remedy: str = "write JSON lines or brat") -> None:

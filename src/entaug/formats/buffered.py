@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import OutputError
+from entaug.errors import LossError, OutputError
 from entaug.files.atomic import atomic_path, follow_link
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Reading
 from entaug.formats.jsonl import Jsonl, JsonlDialect
@@ -88,6 +88,22 @@ class BufferedFormat(BaseFormat):
         if not self.carries.discontinuous:
             self.check_contiguous(self.carried(sentence, dialect))
 
+    def check_flat(self, sentence: Sentence, remedy: str) -> None:
+        """Check that a sentence has neither nested nor discontinuous mentions.
+
+        Args:
+            sentence: the sentence.
+            remedy: what to do where it has any, for the error.
+
+        Raises:
+            LossError: it has any.
+        """
+        try:
+            flatten(sentence.mentions, "error")
+        except LossError as error:
+            error.path, error.remedy = f"sentence {sentence.key}", remedy
+            raise
+
     def read(
         self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
@@ -115,11 +131,13 @@ class BufferedFormat(BaseFormat):
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
     """A sentence with the mentions that `entaug.tags.flatten` keeps, and what is said of these."""
     mentions = flatten(sentence.mentions, overlap)
-    said = sentence.meta.get(ENTITY_FIELDS)
+    said = sentence.layout.get(ENTITY_FIELDS)
     if not (isinstance(said, list) and len(said) == len(sentence.mentions)):
         return sentence.with_(mentions=tuple(mentions))
     of = dict(zip(sentence.mentions, said, strict=True))
-    return sentence.with_(mentions=tuple(mentions), meta={**sentence.meta, ENTITY_FIELDS: [of[m] for m in mentions]})
+    return sentence.with_(
+        mentions=tuple(mentions), layout={**sentence.layout, ENTITY_FIELDS: [of[m] for m in mentions]}
+    )
 
 
 def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> None:

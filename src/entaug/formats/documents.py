@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from entaug.data import Mention, Sentence, Span
+from entaug.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading, before_of
 from entaug.params import validate
@@ -351,7 +351,7 @@ def _sentence(
         tuple([text.text[a:b] for a, b in own]),
         tuple([m for m, _ in mine]),
         text.id if count == 1 or text.id is None else f"{text.id}-{number + 1}",
-        meta,
+        **split_fields(meta),
         spaces=tuple([text.text[b:after] for (_, b), after in zip(own, following, strict=True)]),
     )
 
@@ -387,7 +387,7 @@ def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
             place += len(between)
         # What a text says of itself stands with its first sentence.
         fields |= {
-            k: v for k, v in sentence.meta.items() if not (k in fields or k in (BEFORE, DOCUMENT, ENTITY_FIELDS))
+            k: v for k, v in sentence.fields.items() if not (k in fields or k in (BEFORE, DOCUMENT, ENTITY_FIELDS))
         }
         spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
         bounds = []
@@ -397,7 +397,7 @@ def joined(sentences: Iterable[Sentence], between: str = "\n") -> Text:
             place += len(token) + len(space)
             parts += [token, space] if space else [token]
         tokens += sentence.tokens
-        extras = sentence.meta.get(ENTITY_FIELDS)
+        extras = sentence.fields.get(ENTITY_FIELDS)
         known = extras if isinstance(extras, list) and len(extras) == len(sentence.mentions) else None
         for i, mention in enumerate(sentence.mentions):
             spans = tuple((bounds[a][0], bounds[b - 1][1]) for a, b in mention.spans)
@@ -427,12 +427,12 @@ def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
 
 def _origin(sentence: Sentence) -> tuple[str | None, int | None]:
     """The text that a sentence was cut from, and the character where it begins there."""
-    told = sentence.meta.get(DOCUMENT)
+    told = sentence.fields.get(DOCUMENT)
     if isinstance(told, list) and len(told) == 2 and isinstance(told[0], str) and type(told[1]) is int:
-        return told[0], None if "entaug" in sentence.meta else told[1]
+        return told[0], None if sentence.provenance is not None else told[1]
     return None, None
 
 
 def _made_by(sentence: Sentence) -> tuple[Any, ...]:
-    told = sentence.meta.get("entaug")
-    return (told.get("method"), told.get("copy")) if isinstance(told, dict) else ()
+    provenance = sentence.provenance
+    return () if provenance is None else (provenance.method, provenance.copy)

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
@@ -138,14 +138,14 @@ class Jsonl:
         record: dict[str, Any] = {}
         if sentence.id is not None:
             record["id"] = sentence.id
-        before = sentence.meta.get(BEFORE) if sentence.spaces is not None else None
+        before = sentence.fields.get(BEFORE) if sentence.spaces is not None else None
         if sentence.spaces is not None:
             record["text"] = f"{before}{sentence.text}" if _is_blank(before) else sentence.text
         record["tokens"] = sentence.tokens
         record["entities"] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             if name == BEFORE and _is_blank(before):
                 continue  # it stands in the text
             if name == ENTITY_FIELDS and _are_extras(value, len(entities)):
@@ -247,7 +247,7 @@ def _sentence(line: str) -> Sentence:
             meta[BEFORE] = before
         if spaces is None:
             meta["text"] = text
-    return Sentence(tuple(tokens), tuple(mentions), name, meta, columns or {}, spaces)
+    return Sentence(tuple(tokens), tuple(mentions), name, columns=columns or {}, spaces=spaces, **split_fields(meta))
 
 
 def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:

@@ -194,6 +194,16 @@ class OpenedFile:
                 writer.write(sentence)
         return writer.count
 
+    def read_draft(self, draft: Path, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
+        """The sentences of a draft, as they will be read from the finished file.
+
+        Args:
+            draft: the file with what `encode` gave.
+            start: the first byte to read.
+            stop: the byte to stop before; None for the end.
+        """
+        return self.format.read(draft, self.dialect, Reading(), start, draft.stat().st_size if stop is None else stop)
+
     def finish(self, draft: Path, *, force: bool = False) -> None:
         """Make the file or folder of a draft that holds the heading and the text of each sentence.
 
@@ -205,7 +215,6 @@ class OpenedFile:
             OutputError: the file cannot be written.
         """
         if isinstance(self.format, BufferedFormat):
-            sentences = self.format.read(draft, self.dialect, Reading(), 0, draft.stat().st_size)
-            write_buffered(self.format, self.dialect, sentences, self.path, force=force)
+            write_buffered(self.format, self.dialect, self.read_draft(draft), self.path, force=force)
         else:
             move_file(draft, self.path)

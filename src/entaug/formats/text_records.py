@@ -202,8 +202,8 @@ def add_other_fields(
         of_source: names of fields that do not hold for an augmented sentence, and are left out of its record.
         written: names of fields that are written in another form.
     """
-    excluded = {BEFORE, ENTITY_FIELDS, *written, *(of_source if "entaug" in sentence.meta else ())}
-    for name, value in sentence.meta.items():
+    excluded = {BEFORE, ENTITY_FIELDS, *written, *(of_source if sentence.provenance is not None else ())}
+    for name, value in sentence.fields.items():
         if name not in excluded:
             record.setdefault(name, value)
 

@@ -9,10 +9,12 @@ from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading, are_columns
+from entaug.tags import InvalidTag, decode_canonical
 
 __all__ = [
     "add_entity_fields",
     "check_tokens",
+    "decode_tags",
     "entity_fields",
     "pop_columns",
     "pop_id",
@@ -94,6 +96,28 @@ def check_tokens(value: Any, name: str) -> tuple[str, ...]:
     return tuple(value)
 
 
+def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+    """Decode the tags of a record.
+
+    Args:
+        tags: a tag per token.
+        scheme: the canonical name of their scheme.
+        reading: how to read.
+
+    Returns:
+        The mentions.
+
+    Raises:
+        InputError: a tag is not a string, or breaks the scheme.
+    """
+    if not set(map(type, tags)) <= {str}:
+        raise InputError("a tag that is no string", remedy="correct it")
+    try:
+        return decode_canonical(tags, scheme, reading.repaired if reading.repair else None)
+    except InvalidTag as fault:
+        raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
+
+
 def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:
     """Sort mentions, and drop those that are repeated.
 
@@ -146,7 +170,7 @@ def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
         The further fields of each mention, in the order of the mentions; empty where nothing is known, or where the
         field of that name holds anything else.
     """
-    fields = sentence.meta.get(ENTITY_FIELDS)
+    fields = sentence.fields.get(ENTITY_FIELDS)
     if type(fields) is list and len(fields) == len(sentence.mentions) and set(map(type, fields)) <= {dict}:
         return fields
     return [{}] * len(sentence.mentions)

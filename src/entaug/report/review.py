@@ -57,7 +57,8 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
 
     Args:
         path: the exported file.
-        method: name of the method whose sentences are of interest; decisions about others are counted and left out.
+        method: name of the method whose sentences are of interest, of several joined by ``+``; decisions about others
+            are counted and left out.
 
     Returns:
         The decisions; of several about one sentence the last.
@@ -92,7 +93,7 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
     for number, decision in enumerate(data["decisions"], start=1):
         if problem := _problem(decision):
             raise fault(f"decision {number} {problem}")
-        if method is not None and decision.get("method") not in (None, "", method):
+        if method is not None and decision.get("method") not in (None, "", *method.split("+")):
             others += 1
             continue
         fingerprint, sentence_id = int(decision["fingerprint"], 16), decision.get("id")

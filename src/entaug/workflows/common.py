@@ -1,91 +1,177 @@
-"""What all jobs on files share: where they may write, how they tell what they do."""
+"""What all workflows on files share: checks before any work, opening of input and output, reports of losses."""
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError, OutputError, ParameterError
-from entaug.files.atomic import follow_link, output_error
-from entaug.files.sinks import left_by
-from entaug.files.streams import STDIN, is_special
-from entaug.formats import OpenedFile
-from entaug.formats.base import Format, Reading
-from entaug.formats.buffered import BufferedFormat, check_replaceable
-from entaug.progress import Progress
-from entaug.progress import no_progress as silent
+from entaug.errors import LossError, OutputError, ParameterError
+from entaug.files.atomic import follow_link, open_output, output_error
+from entaug.files.checkpoints import partial_paths
+from entaug.files.streams import STDIN, is_special, is_stdout, rereadable_path
+from entaug.formats import OpenedFile, open_file, target
+from entaug.formats.base import Reading
+from entaug.progress import Progress, no_progress
 
 __all__ = [
-    "LOSSES",
-    "STDOUT",
-    "Progress",
-    "aside_path",
+    "LOSS_KINDS",
+    "Options",
     "check_apart",
-    "check_kind",
-    "check_losses",
+    "check_loss_kinds",
     "check_output",
-    "dumped",
-    "format_name",
-    "guess",
-    "refuse_loss",
-    "said",
-    "silent",
-    "watched",
+    "check_rejected_output",
+    "locate_losses",
+    "open_corpora",
+    "open_target",
+    "read_sentences",
+    "reject_losses",
+    "write_text",
 ]
 
-STDOUT = ("-", "/dev/stdout")
-_BEGINNING = 1 << 18  # bytes looked at to guess the length of a file
+Options = Mapping[str, Any] | None
+"""Options of a format by name, as the fields of its dialect."""
+
+LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees")
+"""Kinds of content that a format may not be able to carry."""
+_SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
 
 
-def guess(opened: OpenedFile, progress: Progress) -> int | None:
-    """About how many sentences a file has, for the time left; from how many its beginning has."""
-    if progress is silent or opened.path.suffix == ".gz" or isinstance(opened.format, BufferedFormat):
-        return None
-    size = opened.path.stat().st_size
-    if not size:
-        return None  # reading will say so
-    beginning = min(size, _BEGINNING)
-    faults: list[InputError] = []  # they are told when the file is really read
-    reading = Reading(repair=True, on_fault=faults.append)
-    found = sum(1 for _ in opened.format.read(opened.path, opened.dialect, reading, 0, beginning))
-    return max(1, round(found * size / beginning))
+# ------------------------------------------------------------------------------------------------- input and output
 
 
-def watched(
-    sentences: Iterable[Sentence], what: str, progress: Progress, total: int | None = None
+@contextlib.contextmanager
+def open_corpora(
+    input: str | Path,
+    output: str | Path,
+    *,
+    force: bool,
+    from_format: str | None,
+    to_format: str | None,
+    read_options: Options,
+    write_options: Options,
+) -> Iterator[tuple[OpenedFile, OpenedFile]]:
+    """Open the input of a workflow and determine the format and layout of its output.
+
+    Args:
+        input: the file, or ``"-"``.
+        output: the new file, or ``"-"``.
+        force: whether an output that exists may be replaced.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for that of its extension, else that of the input.
+        read_options: options of the input's format.
+        write_options: options of the output's format.
+
+    Yields:
+        The input and the output.
+
+    Raises:
+        InputError: the input cannot be read.
+        OutputError: the output cannot be written in that format.
+    """
+    with rereadable_path(input) as path:
+        source = open_file(path, from_format, **(read_options or {}))
+        yield source, open_target(output, to_format, source, write_options, force=force)
+
+
+def open_target(
+    output: str | Path, to_format: str | None, source: OpenedFile, options: Options, *, force: bool
+) -> OpenedFile:
+    """Determine the format and layout of an output, and check that it can be written.
+
+    Args:
+        output: the new file, or ``"-"``.
+        to_format: its format; None for that of its extension, else that of `source`.
+        source: the file that its layout is taken from where the formats agree.
+        options: options of its format.
+        force: whether an output that exists may be replaced.
+
+    Raises:
+        OutputError: the output is of another kind than the format writes.
+    """
+    to = target(output, to_format, source, **(options or {}))
+    if str(output).endswith("/") and not to.is_folder and not to.path.is_dir():
+        message = f"is the name of a folder, and {to.format.title} is written as a file"
+        raise OutputError(message, path=str(output), remedy="name a file, or make the folder and name a file in it")
+    to.check_target(force=force)
+    return to
+
+
+def read_sentences(
+    source: OpenedFile, reading: Reading, stage: str = "reading", progress: Progress = no_progress
 ) -> Iterator[Sentence]:
-    """The sentences, with progress told on their way."""
+    """Read sentences and report the progress.
+
+    Args:
+        source: the file.
+        reading: how to read; collects counts and notes.
+        stage: the name of the stage for `progress`.
+        progress: called every 256 sentences.
+
+    Yields:
+        The sentences.
+    """
+    total = None if progress is no_progress else source.estimated_sentences()
     done = 0
-    for done, sentence in enumerate(sentences, start=1):
+    for done, sentence in enumerate(source.sentences(reading), start=1):
         if not done % 256:
-            progress(what, done, total)
+            progress(stage, done, total)
         yield sentence
-    progress(what, done, done)
+    progress(stage, done, done)
 
 
-def format_name(output: str | Path) -> str | Path:
-    """What the output's format is told by; standard output has no extension."""
-    return "stdout" if str(output) in STDOUT else output
+@contextlib.contextmanager
+def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
+    """Let a `LossError` of the block name the line of the sentence that was read last.
+
+    Args:
+        source: the file that is read.
+        reading: the state of reading, which knows the line.
+    """
+    try:
+        yield
+    except LossError as error:
+        error.path, error.line = str(source.path), reading.line or None
+        raise
+
+
+def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
+    """Write a text file, which appears only when it is complete.
+
+    Args:
+        text: the text.
+        output: the file, or ``"-"`` for standard output.
+        force: replace a file that exists.
+
+    Raises:
+        OutputError: it exists or cannot be written.
+    """
+    check_output(output, STDIN, force=force)
+    with open_output(Path(output)) as out:
+        out.write(text.encode())
+
+
+# ----------------------------------------------------------------------------------------------- checks before any work
 
 
 def check_output(output: str | Path, input: str | Path, *, force: bool, folders: bool = False) -> None:
-    """Fail early where the output could not be put in place at the end.
+    """Check, before any work, that the output can be written at the end.
 
     Args:
-        output: where to write.
-        input: what is read.
-        force: whether what is there may be replaced.
-        folders: whether that may be a folder; then `check_kind` has to look at it.
+        output: the output, or ``"-"``.
+        input: the input, or ``"-"``.
+        force: whether an output that exists may be replaced.
+        folders: whether the output may be a folder, which `open_target` checks.
 
     Raises:
-        OutputError: it is the input, or exists and `force` is not given, or its folder cannot be written.
+        OutputError: it is the input, or exists and `force` is false, or its folder cannot be written.
     """
     path = Path(output)
-    if str(output) in STDOUT:
+    if is_stdout(output):
         return
     try:
         if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
@@ -93,11 +179,10 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
             if folders and not force:
                 remedy += ", or pass --force to replace what such a format wrote"
             raise OutputError("is a directory", path=str(path), remedy=remedy)
-        for written in (path, *left_by(path)):
+        for written in (path, *partial_paths(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
-                raise OutputError(
-                    "is the input, which is never changed", path=str(written), remedy="name another output"
-                )
+                message = "is the input, which is never changed"
+                raise OutputError(message, path=str(written), remedy="name another output")
         if is_special(path):
             return
         if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
@@ -113,100 +198,91 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Fail early where something would be written over what is read.
+    """Check, before any work, that no output would replace a further input.
 
     Args:
-        outputs: files or folders that will be written, or none.
-        inputs: all that is read besides the main input, which `check_output` looks at.
+        outputs: files or folders that will be written; None is left out.
+        inputs: files or folders that are read besides the main input, which `check_output` checks.
 
     Raises:
         OutputError: an output is an input, or lies in one that is a folder.
     """
-    for read in (Path(one) for one in inputs if one is not None and str(one) != STDIN):
-        for written in (Path(one) for one in outputs if one is not None and str(one) not in STDOUT):
-            for path in (written, *left_by(written)):
+    for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
+        for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
+            for path in (written, *partial_paths(written)):
                 same = path.exists() and read.exists() and path.samefile(read)
                 if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):
-                    what = "is read too, and what is read is never changed"
-                    raise OutputError(what, path=str(path), remedy="name another output")
+                    message = "is an input too, and inputs are never changed"
+                    raise OutputError(message, path=str(path), remedy="name another output")
 
 
-def aside_path(rejected: str | Path | None, input: str | Path, output: str | Path, *, force: bool) -> Path | None:
-    """Where refused drafts go; fails early where they cannot."""
+def check_rejected_output(
+    rejected: str | Path | None, input: str | Path, output: str | Path, *, force: bool
+) -> Path | None:
+    """Check, before any work, that the file of rejected sentences can be written.
+
+    Args:
+        rejected: the file; None for none.
+        input: the main input.
+        output: the main output.
+        force: whether a file that exists may be replaced.
+
+    Returns:
+        The path of the file; None for none.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     if rejected is None:
         return None
     path = Path(rejected)
-    if str(rejected) in STDOUT or is_special(path) or path.is_dir():
-        raise OutputError("rejected drafts go to a file", path=str(rejected), remedy="name one that ends in .jsonl")
-    if str(output) not in STDOUT and path.resolve() == Path(output).resolve():
-        raise OutputError("is the output already", path=str(rejected), remedy="name another for rejected drafts")
+    if is_stdout(rejected) or is_special(path) or path.is_dir():
+        message = "rejected sentences are written to a file"
+        raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
+    if not is_stdout(output) and path.resolve() == Path(output).resolve():
+        message = "is the output already"
+        raise OutputError(message, path=str(rejected), remedy="name another file for rejected sentences")
     check_output(path, input, force=force)
     return path
 
 
-def check_kind(output: str | Path, format_: Format, *, force: bool) -> None:
-    """Fail early where the output is not of the kind that the format is written as.
+# --------------------------------------------------------------------------------------------------------------- losses
+
+
+def check_loss_kinds(kinds: Collection[str]) -> None:
+    """Check the kinds of content that may be dropped.
+
+    Args:
+        kinds: members of `LOSS_KINDS`, or ``"all"``.
 
     Raises:
-        OutputError: a stream where a file or a folder is wanted, a file for a folder, or a folder for a file; a folder
-            that is not to be replaced.
+        ParameterError: there is no such kind.
     """
-    path = Path(output)
-    folder = isinstance(format_, BufferedFormat) and format_.folder
-    if isinstance(format_, BufferedFormat) and (str(output) in STDOUT or is_special(path)):
-        remedy = f"name a {'folder' if folder else 'file'} to write to"
-        raise OutputError(f"{format_.title} cannot be written to a stream", remedy=remedy)
-    if folder and path.is_file():
-        raise OutputError("is a file, and a folder is to be written", path=str(output), remedy="name another")
-    if isinstance(format_, BufferedFormat) and folder and path.is_dir():
-        check_replaceable(format_, path, force=force)
-    if not folder and str(output).endswith("/") and not path.is_dir():
-        what = f"is the name of a folder, and {format_.title} is written as a file"
-        raise OutputError(what, path=str(output), remedy="name a file, or make the folder and name a file in it")
-    if not folder and path.is_dir():
-        raise OutputError("is a directory", path=str(output), remedy="name a file in it")
+    for kind in kinds:
+        if kind not in (*LOSS_KINDS, "all"):
+            remedy = f"there are: {', '.join(LOSS_KINDS)}; or all"
+            raise ParameterError(f"no content is of the kind {kind!r}", remedy=remedy)
 
 
-def said(notes: Counter[str]) -> list[str]:
-    """What was met when the input was read, in words."""
-    return [f"{name} ({count:,} times)" if count > 1 else name for name, count in sorted(notes.items())]
+def reject_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) -> None:
+    """Check that nothing is lost but what may be dropped.
 
+    Args:
+        lost: what the output cannot carry, with the number of sentences.
+        kinds: the kinds of content that may be dropped.
+        to: the output.
 
-def dumped(
-    sentence: Sentence, dump: Callable[[Sentence, Any], str], dialect: Any, source: OpenedFile, reading: Reading
-) -> str:
-    """The text of a sentence that was just read; where it cannot be written, its line is named."""
-    try:
-        return dump(sentence, dialect)
-    except LossError as error:
-        error.path, error.line = str(source.path), reading.line or None
-        raise
-
-
-LOSSES = ("id", "text", "column", "field", "tokens", "trees")
-"""Kinds of what a format may have no place for; each is told as one of these words and what it is."""
-_SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
-
-
-def check_losses(lose: Collection[str]) -> None:
-    """Raise where something is to be left out that is no kind of loss."""
-    for kind in lose:
-        if kind not in (*LOSSES, "all"):
-            raise ParameterError(
-                f"nothing of the kind {kind!r} can be lost", remedy=f"there are: {', '.join(LOSSES)}; or all"
-            )
-
-
-def refuse_loss(lost: Counter[str], lose: Collection[str], to: OpenedFile) -> None:
-    """Raise where something would be left out that nobody said to."""
-    kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
-    kept = [name for name in lost if "all" not in lose and kinds[name] not in lose]
-    if kept:
-        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in kept[:5])
-        more = f" and {len(kept) - 5} more" if len(kept) > 5 else ""
-        asked = ",".join(sorted({kinds[name] for name in kept} | set(lose)))
-        remedy = f"pass --lose {asked} to leave that out, or choose another format"
-        raise LossError(f"{to.format.title} has no place for {shown}{more}", remedy=remedy)
+    Raises:
+        LossError: something of another kind is lost.
+    """
+    kind_of = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
+    rejected = [name for name in lost if "all" not in kinds and kind_of[name] not in kinds]
+    if rejected:
+        shown = ", ".join(f"{name} ({_times(lost[name])})" for name in rejected[:5])
+        more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
+        needed = ",".join(sorted({kind_of[name] for name in rejected} | set(kinds)))
+        remedy = f"pass --lose {needed} to drop it, or choose another format"
+        raise LossError(f"{to.format.title} cannot store {shown}{more}", remedy=remedy)
 
 
 def _times(count: int) -> str:

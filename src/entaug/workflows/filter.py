@@ -1,74 +1,71 @@
-"""What the command `filter` does, as a function: sentences that were made already are judged and left out.
-
-Nothing here prints.
-"""
+"""The workflow behind ``entaug filter``: leave out augmented sentences that filters or a review reject."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from entaug.augmented import AugmentedPair, pair_with_sources
 from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
-from entaug.files.sinks import Counts, StreamSink
-from entaug.files.streams import encode_text, rereadable_path
 from entaug.filters import Filter, apply_filters, create_filters
-from entaug.formats import OpenedFile, find, open_file, read_each, target
+from entaug.formats import OpenedFile, read_each, target
 from entaug.formats.base import Reading
-from entaug.formats.buffered import BufferedFormat, write_buffered
+from entaug.progress import Progress, no_progress
+from entaug.provenance import Provenance
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
-    STDOUT,
-    Progress,
-    aside_path,
+    Options,
     check_apart,
-    check_kind,
-    check_losses,
+    check_loss_kinds,
     check_output,
-    format_name,
-    guess,
-    refuse_loss,
-    silent,
-    watched,
+    check_rejected_output,
+    open_corpora,
+    read_sentences,
+    reject_losses,
 )
+from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["FilterSummary", "filter_file"]
 
-_WINDOW = 256  # sentences judged at a time; verdicts do not depend on it
+_WINDOW = 256  # sentences filtered at a time; the result does not depend on it
 
 
 @dataclass
 class FilterSummary:
-    """What `filter_file` did.
+    """Result of `filter_file`.
 
     Args:
+        input: the file that was read.
+        output: the file that was written.
+        from_format: format and layout of the input in words.
+        to_format: format and layout of the output in words.
         filters: the filters with their parameters, in order.
-        gold: how many gold sentences were kept unseen.
-        judged: how many sentences were judged.
-        kept: how many of these were kept.
-        refused: the others by filter and reason, as ``"FILTER: REASON"``.
-        after: what was written.
+        gold: the number of gold sentences, which are always kept.
+        filtered: the number of augmented sentences.
+        kept: the number of these that were kept.
+        rejected: the number of the others by filter and reason, as ``"FILTER: REASON"``.
+        after: counts of the output.
+        repaired: counts of repairs by kind.
+        notes: counts of remarks on the input.
+        seconds: the duration.
     """
 
     input: str
     output: str
     from_format: str
-    format: str
+    to_format: str
     filters: list[str] = field(default_factory=list)
     gold: int = 0
-    judged: int = 0
+    filtered: int = 0
     kept: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    after: Counts = field(default_factory=Counts)
+    rejected: Counter[str] = field(default_factory=Counter)
+    after: CorpusStatistics = field(default_factory=CorpusStatistics)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -87,33 +84,36 @@ def filter_file(
     repair: bool = False,
     from_format: str | None = None,
     to_format: str | None = None,
-    read_options: dict[str, Any] | None = None,
-    write_options: dict[str, Any] | None = None,
-    progress: Progress = silent,
+    read_options: Options = None,
+    write_options: Options = None,
+    progress: Progress = no_progress,
 ) -> FilterSummary:
-    """Judge sentences that were made already; gold sentences and those that are kept are written, in their order.
+    """Filter the augmented sentences of a file; gold sentences and those that are kept are written in their order.
 
     Args:
         input: augmented sentences, with or without the gold ones; or ``"-"``.
-        output: where what is kept goes, or ``"-"``.
-        filters: what judges: filters, or what `entaug.filters.create_filters` makes some of.
-        gold: the file that was augmented; wanted where the input holds new sentences alone, or no provenance.
-        rejected: where the others go, as JSON lines, each with why in ``meta["entaug"]["rejected"]``; a file.
-        review: what was decided in a report (see `entaug.report.review`): what was rejected there is left out.
-        lose: kinds of what may be left out where another format has no place for it; see `entaug.convert_file`.
+        output: the file for what is kept, or ``"-"``.
+        filters: filters, or what `entaug.filters.create_filters` accepts.
+        gold: the file that was augmented; needed where the input holds augmented sentences only, or no provenance.
+        rejected: a file for the rejected sentences, as JSON lines with the reason in ``entaug.rejected``.
+        review: decisions exported from a report, see `entaug.report.review`: what was rejected there is left out.
+        lose: kinds of content to drop where another format cannot store it; see `entaug.convert_file`.
         force: replace files that exist.
-        repair: mend broken tag sequences.
-        from_format: the input's format, found by default.
-        to_format: the output's format, by default that of its extension, else the input's.
-        read_options: layout of the input (and the gold file) given by hand.
-        write_options: layout of the output given by hand.
+        repair: repair broken tag sequences.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for that of its extension, else that of the input.
+        read_options: options of the format of the input and the gold file.
+        write_options: options of the output's format.
         progress: called now and then.
 
+    Returns:
+        Counts of what was kept and rejected.
+
     Raises:
-        ParameterError: neither a filter nor a review.
-        InputError: the input is faulty, nothing in it was made, or a filter needs a source that is not there.
+        ParameterError: neither a filter nor a review is given.
+        InputError: the input is faulty, holds no augmented sentence, or a filter needs a source that is unknown.
         LossError: the output's format cannot carry what the input holds.
-        OutputError: an output exists or cannot be written. None appears then.
+        OutputError: an output exists or cannot be written; then none appears.
 
     Example:
         >>> import entaug, pathlib, tempfile
@@ -121,132 +121,126 @@ def filter_file(
         >>> gold = [Sentence("a b c d e".split()), Sentence("f g".split())]
         >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "all.jsonl")
         >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:min_similarity=0.55")
-        >>> summary.gold, summary.kept, dict(summary.refused)
+        >>> summary.gold, summary.kept, dict(summary.rejected)
         (2, 1, {'similarity: too unlike its source': 1})
     """
     begun = time.monotonic()
     filters = create_filters(filters)
     if not filters and review is None:
-        raise ParameterError("no filter to judge by", remedy="name one or more with --filter: see entaug filters")
-    decided = read_review(review) if review is not None else Review()
-    check_losses(lose)
+        raise ParameterError("no filter is given", remedy="name one or more with --filter: see entaug filters")
+    decisions = read_review(review) if review is not None else Review()
+    check_loss_kinds(lose)
     check_apart([output, rejected], [gold, review])
     check_output(output, input, force=force, folders=True)
-    options = read_options or {}
-    aside = aside_path(rejected, input, output, force=force)
-    with rereadable_path(input) as kept:
-        try:
-            source = open_file(kept, from_format, **options)
-            to = target(format_name(output), to_format, source, **(write_options or {}))
-            check_kind(output, to.format, force=force)
-            for one in filters:
-                one.load()
-            summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
-            summary.filters = [one.signature for one in filters]
-            met = Reading(repair=repair)
-            sentences = list(watched(source.sentences(met), "reading", progress, guess(source, progress)))
-            summary.repaired, summary.notes = met.repaired, met.notes
-            known = None
-            if gold is not None:
-                known = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-            if any("entaug" in s.meta for s in sentences) and not getattr(to.dialect, "provenance", True):
-                # Comments of a CoNLL file that the input has, so that the output has them too.
-                to = target(format_name(output), to_format, source, **{**(write_options or {}), "provenance": True})
-            pairs = pair_with_sources(sentences, known)
-            if not any(pairs):
-                raise InputError(
-                    "no sentence says that it was made" if known is None else "no sentence in it was made",
-                    path=str(input),
-                    remedy="name the file that was augmented with --gold",
-                )
-            _check_sources(pairs, filters, str(input), gold)
-            learned = known if known is not None else [s for s, p in zip(sentences, pairs, strict=True) if p is None]
-            for one in filters:
-                one.fit(learned)
-            reasons = _judged(pairs, filters, decided, progress)
-            _write(sentences, reasons, to, output, aside, lose, force=force)
-        finally:
-            pass
-    unknown = len(decided.rejected) - sum(reason == REVIEWED.reason for reason in reasons)
+    rejected_path = check_rejected_output(rejected, input, output, force=force)
+    with open_corpora(
+        input,
+        output,
+        force=force,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+    ) as (source, detected):
+        to = detected
+        for filter_ in filters:
+            filter_.load()
+        reading = Reading(repair=repair)
+        sentences = list(read_sentences(source, reading, progress=progress))
+        gold_sentences = None
+        if gold is not None:
+            options = read_options or {}
+            gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
+        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
+            # A CoNLL file whose comments hold provenance keeps them.
+            to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
+        pairs = pair_with_sources(sentences, gold_sentences)
+        if not any(pairs):
+            raise InputError(
+                "holds no augmented sentence" + (" that says so" if gold_sentences is None else ""),
+                path=str(input),
+                remedy="name the file that was augmented with --gold",
+            )
+        _check_sources(pairs, filters, str(input), gold)
+        if gold_sentences is None:
+            gold_sentences = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
+        for filter_ in filters:
+            filter_.fit(gold_sentences)
+        rejections = _rejections(pairs, filters, decisions, progress)
+        _write(sentences, rejections, to, rejected_path, lose, force=force)
+    summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+    summary.filters = [filter_.signature for filter_ in filters]
+    summary.repaired, summary.notes = reading.repaired, reading.notes
+    unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
-        summary.notes[f"{unknown:,} of {len(decided.rejected):,} sentences that the review rejects are not here"] += 1
+        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not here"
+        summary.notes[note] += 1
     summary.gold = pairs.count(None)
-    summary.judged = len(pairs) - summary.gold
-    summary.refused.update(reason for reason in reasons if reason is not None)
-    summary.kept = summary.judged - summary.refused.total()
-    for sentence, reason in zip(sentences, reasons, strict=True):
-        if reason is None:
-            summary.after.add(sentence)
+    summary.filtered = len(pairs) - summary.gold
+    summary.rejected.update(reason for reason in rejections if reason is not None)
+    summary.kept = summary.filtered - summary.rejected.total()
+    summary.after = CorpusStatistics.of(s for s, reason in zip(sentences, rejections, strict=True) if reason is None)
     summary.seconds = time.monotonic() - begun
     return summary
 
 
 def _source(pair: AugmentedPair) -> Sentence | None:
-    """What a sentence was made of; what was written from nothing was made of nothing."""
-    own = pair.augmented.meta.get("entaug")
-    return None if isinstance(own, dict) and own.get("unconditioned") else pair.source
+    """The source of a sentence; None for one that was generated without conditioning on it."""
+    return None if pair.provenance.details.get("unconditioned") else pair.source
 
 
 def _check_sources(
     pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], path: str, gold: str | Path | None
 ) -> None:
-    """Raise before any work where a filter needs sources that are not there."""
-    lost = [pair for pair in pairs if pair is not None and _source(pair) is None]
-    for one in filters:
-        if lost and one.needs_source:
-            told = f"{len(lost):,} new sentences have no known source, and {one.name} judges by it"
-            if gold is None and any(pair.source is None for pair in lost):
-                raise InputError(told, path=path, remedy="name the file that was augmented with --gold")
-            raise InputError(told, path=path, remedy=one.without_source)
+    """Check, before any work, that no filter needs a source that is unknown."""
+    without_source = [pair for pair in pairs if pair is not None and _source(pair) is None]
+    for filter_ in filters:
+        if without_source and filter_.needs_source:
+            count = len(without_source)
+            message = f"{count:,} augmented sentences have no known source, and {filter_.name} compares with it"
+            if gold is None and any(pair.source is None for pair in without_source):
+                raise InputError(message, path=path, remedy="name the file that was augmented with --gold")
+            raise InputError(message, path=path, remedy=filter_.without_source)
 
 
-def _judged(
-    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], decided: Review, progress: Progress
+def _rejections(
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
 ) -> list[str | None]:
-    """For each sentence why it is refused; None for gold ones and those that are kept."""
-    found = [None if pair is None else pair.rejection for pair in pairs]  # what was refused before stays so
+    """Why each sentence is rejected; None for gold sentences and those that are kept."""
+    reasons = [None if pair is None else pair.rejection for pair in pairs]  # an earlier rejection stays
     for i, pair in enumerate(pairs):
-        if decided.decisions and pair is not None:
-            if decided.rejects(pair.augmented.fingerprint_number(), pair.augmented.id):
-                found[i] = REVIEWED.reason
-    made = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and found[i] is None]
-    for start in range(0, len(made), _WINDOW):
-        window = made[start : start + _WINDOW]
-        verdicts = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
-        for (i, _), verdict in zip(window, verdicts, strict=True):
-            found[i] = verdict
-        progress("judging", start + len(window), len(made))
-    return found
+        rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
+        if review.decisions and rejects:
+            reasons[i] = REVIEWED.reason
+    pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
+    for start in range(0, len(pending), _WINDOW):
+        window = pending[start : start + _WINDOW]
+        results = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        for (i, _), reason in zip(window, results, strict=True):
+            reasons[i] = reason
+        progress("filtering", start + len(window), len(pending))
+    return reasons
 
 
 def _write(
     sentences: Sequence[Sentence],
-    reasons: Sequence[str | None],
+    rejections: Sequence[str | None],
     to: OpenedFile,
-    output: str | Path,
-    aside: Path | None,
+    rejected_path: Path | None,
     lose: Collection[str],
     *,
     force: bool,
 ) -> None:
-    """Write what is kept and what is not; both files appear together."""
-    good = [sentence for sentence, reason in zip(sentences, reasons, strict=True) if reason is None]
-    lost = Counter(name for sentence in good for name in to.format.lost(sentence, to.dialect))
-    refuse_loss(lost, lose, to)
+    """Write what is kept and what is rejected; both files appear together."""
+    kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
+    reject_losses(Counter(name for sentence in kept for name in to.lost(sentence)), lose, to)
     with contextlib.ExitStack() as stack:
-        if aside is not None:
-            lines = find("jsonl")
-            out = stack.enter_context(atomic_file(aside))
-            for sentence, reason in zip(sentences, reasons, strict=True):
+        if rejected_path is not None:
+            rejected = stack.enter_context(target(rejected_path, "jsonl").writer())
+            for sentence, reason in zip(sentences, rejections, strict=True):
                 if reason is not None:
-                    own = {**(sentence.meta.get("entaug") or {}), "rejected": reason}
-                    told = sentence.with_(meta={**sentence.meta, "entaug": own})
-                    out.write(encode_text(lines.dump(told, lines.dialect()), first=False))
-        if isinstance(to.format, BufferedFormat):
-            write_buffered(to.format, to.dialect, good, Path(output), force=force)
-            return
-        sink = StreamSink(
-            sys.stdout.buffer if str(output) in STDOUT else stack.enter_context(atomic_file(Path(output))), to.heading
-        )
-        with sink:
-            sink.write([to.format.dump(sentence, to.dialect) for sentence in good])
+                    provenance = replace(sentence.provenance or Provenance(), rejected=reason)
+                    rejected.write(sentence.with_(provenance=provenance))
+        writer = stack.enter_context(to.writer(force=force))
+        for sentence in kept:
+            writer.write(sentence)

@@ -18,6 +18,7 @@ from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, Maske
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.params import NonNegativeInt, PositiveInt
+from entaug.provenance import Provenance
 from entaug.rng import Streams
 from entaug.scoring.candidate_selection import CandidateSet, Selection, select_best, select_best_left_to_right
 from entaug.scoring.texts import count_words
@@ -270,7 +271,7 @@ class CASSI(Augmenter):
             return _NO_SUBTREE
         if len(made) < self._least:
             return _SHORT._replace(final=False)
-        return made.with_(meta={"entaug": {"fallback": MentionReplacement.info.name}})
+        return made.with_(provenance=Provenance(details={"fallback": MentionReplacement.info.name}))
 
     def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
         """The exchanges that give new sentences, each once."""
@@ -351,7 +352,6 @@ class CASSI(Augmenter):
         candidate = pair.candidates[verdict.chosen]
         one, other = (self.pool_[number].sentence for number in (pair.one, pair.other))
         told = {
-            "sources": [other.key],
             "frame": candidate.frame,
             "role": candidate.role,
             "out": list(candidate.out),
@@ -362,7 +362,7 @@ class CASSI(Augmenter):
             "rank": verdict.best.index(verdict.chosen) + 1,
             "candidates": len(pair.candidates),
         }
-        return candidate.sentence.with_(meta={"entaug": told})
+        return candidate.sentence.with_(provenance=Provenance(sources=(other.key,), details=told))
 
 
 class _Gold(NamedTuple):

@@ -12,6 +12,7 @@ from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces
 
 __all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
@@ -116,4 +117,4 @@ def rewritten(
     """A source with all its tokens replaced."""
     spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
     made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return made.with_(meta={"entaug": dict(told)})
+    return made.with_(provenance=Provenance.from_dict(told))

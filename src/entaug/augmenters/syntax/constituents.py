@@ -14,6 +14,7 @@ from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.data import Edit, Sentence, Span
 from entaug.params import PositiveInt, Subset
+from entaug.provenance import Provenance
 from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
 from entaug.scoring.texts import count_words
 
@@ -195,8 +196,8 @@ class ConstituencyReplacement(Augmenter):
                 break
         if not edits:
             return None
-        sources = list(dict.fromkeys(one["from"] for one in told))
-        return sentence.edit(edits).with_(meta={"entaug": {"sources": sources, "grafts": told}})
+        sources = tuple(dict.fromkeys(str(one["from"]) for one in told))
+        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": told}))
 
     def _donor(self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random) -> _Phrase | None:
         """A phrase of another sentence that does not say the same."""
@@ -234,8 +235,10 @@ class ConstituencyReplacement(Augmenter):
                     verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
                 for j, verdict in zip(part, verdicts, strict=True):
                     one = drawn[j][verdict.best[0]]
-                    own = {**one.meta["entaug"], "lm_score": round(verdict.score, 4), "candidates": len(drawn[j])}
-                    chosen[j] = one.with_(meta={"entaug": own})
+                    own = (one.provenance or Provenance()).with_details(
+                        lm_score=round(verdict.score, 4), candidates=len(drawn[j])
+                    )
+                    chosen[j] = one.with_(provenance=own)
                 part, size = [], 0
         return chosen
 

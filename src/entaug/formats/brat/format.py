@@ -155,7 +155,7 @@ class Brat(BufferedFormat):
         found = cut(plain, replace(dialect, misaligned="cut"), Reading(repair=True))
         if not found:
             return sentence
-        return Sentence(found[0].tokens, found[0].mentions, sentence.id, sentence.meta, spaces=found[0].spaces)
+        return sentence.with_(tokens=found[0].tokens, mentions=found[0].mentions, columns={}, spaces=found[0].spaces)
 
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
         """Raise where a sentence cannot be written.
@@ -189,13 +189,13 @@ class Brat(BufferedFormat):
         """Columns, fields, tokens that spaCy would not make, lines of a text that has changed, odd ids."""
         ours = {BEFORE, DOCUMENT, ENTITY_FIELDS, KEPT, "entaug"}
         lost = [f"column {name!r}" for name in sentence.columns]
-        lost += [f"field {name!r}" for name in sentence.meta if name not in ours]
+        lost += [f"field {name!r}" for name in sentence.fields if name not in ours]
         if _known(sentence) is None:
-            if KEPT in sentence.meta:
+            if KEPT in sentence.fields:
                 lost.append("ids of mentions and lines that refer to them, of a sentence that has changed")
-            elif ENTITY_FIELDS in sentence.meta:
+            elif ENTITY_FIELDS in sentence.fields:
                 lost.append("fields of mentions")
-        if sentence.id is not None and DOCUMENT not in sentence.meta and safe_file_name(sentence.id) != sentence.id:
+        if sentence.id is not None and DOCUMENT not in sentence.fields and safe_file_name(sentence.id) != sentence.id:
             lost.append("id")
         if self.carried(sentence, dialect).tokens != sentence.tokens:
             lost.append("tokens that are not spaCy's")
@@ -300,7 +300,7 @@ def _document(name: str, ann: Path, dialect: BratDialect, reading: Reading) -> l
         return kept
     places = _starts(kept, text)
     told = [made[max(0, bisect_right(starts or [], place) - 1)][1] for place in places]
-    return [s if one is None else s.with_(meta={**s.meta, "entaug": one}) for s, one in zip(kept, told, strict=True)]
+    return [s if one is None else s.with_fields({**s.fields, "entaug": one}) for s, one in zip(kept, told, strict=True)]
 
 
 def _provenance(path: Path) -> list[tuple[int, Any]] | None:
@@ -324,7 +324,7 @@ def _with_lines(
     """The sentences with what is to be written back."""
     home: dict[str, int] = {}
     for i, sentence in enumerate(sentences):
-        for extra in sentence.meta.get(ENTITY_FIELDS, ()):
+        for extra in sentence.fields.get(ENTITY_FIELDS, ()):
             home |= dict.fromkeys([extra["id"], *(name for name, _ in extra.get("also", ()))], i)
     waiting = alive(others, home)
     if len(waiting) < len(others):
@@ -343,7 +343,7 @@ def _with_lines(
         waiting = left
     lines[0] += [[other.line, other.raw] for other in waiting]
     # Numbers are those of the lines that are left, so that they are the same when these are read again.
-    extras = [sentence.meta.get(ENTITY_FIELDS, []) for sentence in sentences]
+    extras = [sentence.fields.get(ENTITY_FIELDS, []) for sentence in sentences]
     used = {extra["line"] for own in extras for extra in own} | {n for own in lines for n, _ in own}
     used |= {n for own in extras for extra in own for _, n in extra.get("also", ())}
     rank = {n: i for i, n in enumerate(sorted(used), start=1)}
@@ -358,7 +358,7 @@ def _with_lines(
             extra["line"] = rank[extra["line"]]
             if "also" in extra:
                 extra["also"] = [[name, rank[n]] for name, n in extra["also"]]
-        kept.append(sentence.with_(meta={**sentence.meta, KEPT: field}))
+        kept.append(sentence.with_fields({**sentence.fields, KEPT: field}))
     return kept
 
 
@@ -371,7 +371,7 @@ def _named_apart(sentence: Sentence, document: str, seen: set[str | None]) -> Se
     seen.add(name)
     if number == 1:
         return sentence
-    start = len(sentence.meta.get(BEFORE, ""))
+    start = len(sentence.fields.get(BEFORE, ""))
     return sentence.with_(id=name, meta={DOCUMENT: [document, start], **sentence.meta})
 
 
@@ -385,7 +385,7 @@ def _digest(sentence: Sentence) -> str:
 
 def _known(sentence: Sentence) -> dict[str, Any] | None:
     """What was read with a sentence, where it is what it was then; the fields may be anybody's."""
-    kept, extras = sentence.meta.get(KEPT), sentence.meta.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
+    kept, extras = sentence.fields.get(KEPT), sentence.fields.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
     if not isinstance(kept, dict) or sentence.spaces is None or kept.get("of") != _digest(sentence):
         return None
     size = len(sentence.text)
@@ -406,7 +406,7 @@ def _known(sentence: Sentence) -> dict[str, Any] | None:
 
 def _prepared(sentence: Sentence) -> Sentence:
     """The sentence with no more fields than are written; one that is as it was read belongs to its document again."""
-    known, old = _known(sentence), sentence.meta
+    known, old = _known(sentence), sentence.fields
     meta: dict[str, Any] = {}
     if isinstance(before := old.get(BEFORE), str) and not before.strip():
         meta[BEFORE] = before
@@ -418,13 +418,13 @@ def _prepared(sentence: Sentence) -> Sentence:
     else:
         meta |= {ENTITY_FIELDS: old[ENTITY_FIELDS]} if ENTITY_FIELDS in old else {}
         meta[KEPT] = {**known, "made": old.get("entaug")}
-    return sentence.with_(meta=meta)
+    return sentence.with_fields(meta)
 
 
 def _groups(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """The sentences by document, in their order there."""
     for group in documents(map(_prepared, sentences)):
-        places = [s.meta[DOCUMENT][1] for s in group if "entaug" not in s.meta and DOCUMENT in s.meta]
+        places = [s.fields[DOCUMENT][1] for s in group if s.provenance is None and DOCUMENT in s.fields]
         if len(places) < len(group) or places == sorted(set(places)):
             yield group
         elif len(set(places)) == len(places):
@@ -441,7 +441,7 @@ def _name(group: Sequence[Sentence], number: int) -> str:
     if name is None:
         return f"{number:06d}"
     source, slash, made = (first.id or "").rpartition("/")
-    if "entaug" not in first.meta:
+    if first.provenance is None:
         return name
     if name != first.id:
         return f"{name}+{made or 'made'}"
@@ -451,7 +451,7 @@ def _name(group: Sequence[Sentence], number: int) -> str:
 def _contents(group: Sequence[Sentence]) -> dict[str, str]:
     """The files of a document: ending, and content."""
     text = joined(group)
-    kept = [sentence.meta.get(KEPT, {}) for sentence in group]
+    kept = [sentence.fields.get(KEPT, {}) for sentence in group]
     laid = kept[0].get("files")
     laid = laid if isinstance(laid, dict) else {}
     found = [other for field in kept for n, raw in _numbered(field.get("lines")) if (other := as_other(raw, n))]
@@ -467,7 +467,7 @@ def _contents(group: Sequence[Sentence]) -> dict[str, str]:
         ".txt": MARK * ("mark" in laid) + (text.text.replace("\n", "\r\n") if "text crlf" in laid else text.text),
         ".ann": end.join(line for _, line in lines) + end * (bool(lines) and "open" not in laid),
     }
-    made = [sentence.meta.get("entaug", field.get("made")) for sentence, field in zip(group, kept, strict=True)]
+    made = [sentence.fields.get("entaug", field.get("made")) for sentence, field in zip(group, kept, strict=True)]
     if any(one is not None for one in made):
         told = [{"start": a, "entaug": one} for a, one in zip(_starts(group, text.text), made, strict=True)]
         try:
@@ -487,7 +487,7 @@ def _numbered(lines: object) -> Iterator[tuple[int, str]]:
 
 def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     """Where sentences begin in the text that they make."""
-    place = len(group[0].meta.get(BEFORE, ""))
+    place = len(group[0].fields.get(BEFORE, ""))
     starts = []
     for sentence in group:
         spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces

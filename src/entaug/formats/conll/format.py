@@ -37,6 +37,7 @@ from entaug.formats.conll.lines import (
     what,
 )
 from entaug.formats.conll.tag_columns import carried, cut_out, level_tags, put_in, read_levels, told_by_levels
+from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import InvalidTag, decode_canonical, flatten, is_tag
 
@@ -117,7 +118,8 @@ class Conll:
         kept = carried(sentence.mentions, n, dialect.overlap) if n else flatten(sentence.mentions, dialect.overlap)
         if len(kept) == len(sentence.mentions):
             return sentence
-        return sentence.with_(mentions=kept, meta={k: v for k, v in sentence.meta.items() if k != ENTITY_FIELDS})
+        layout = {name: value for name, value in sentence.layout.items() if name != ENTITY_FIELDS}
+        return sentence.with_(mentions=kept, layout=layout)
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """The rows of one sentence, comments before, an empty line after.
@@ -158,7 +160,7 @@ class Conll:
         """The fields and, where the layout has no place for them, id, text and columns."""
         lost = [
             f"field {name!r}"
-            for name, value in sentence.meta.items()
+            for name, value in sentence.fields.items()
             if not (
                 (name == "comments" and isinstance(value, list))
                 or (name == "entaug" and dialect.provenance)
@@ -257,7 +259,7 @@ def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
         own.append(f"# sent_id = {sentence.id}")
     if dialect.texts and sentence.spaces is not None and not _known(sentence, dialect):
         own.append(f"{TEXT}{sentence.text}")
-    comments = sentence.meta.get("comments")
+    comments = sentence.layout.get("comments")
     # A field of that name may come from elsewhere, as JSON, and be anything.
     for line in comments if isinstance(comments, list) else ():
         if not isinstance(line, str) or not fits(line, dialect):
@@ -265,8 +267,8 @@ def _comments(sentence: Sentence, dialect: ConllDialect) -> str:
         own = [one for one in own if what(one) != what(line)]
         text += f"{line}\n\n" if line.startswith(DOCSTART) else f"{line}\n"
     text += "".join(f"{line}\n" for line in own if fits(line, dialect))
-    if dialect.provenance and "entaug" in sentence.meta:
-        text += f"# entaug = {orjson.dumps(sentence.meta['entaug']).decode()}\n"
+    if dialect.provenance and sentence.provenance is not None:
+        text += f"# entaug = {orjson.dumps(sentence.provenance.to_dict()).decode()}\n"
     return text
 
 
@@ -338,13 +340,13 @@ def _special(
     if "" in tokens:
         raise _empty(tokens)
     repaired = reading.repaired if reading.repair else None
-    meta: dict[str, Any] = {}
+    layout: dict[str, Any] = {}
     left: list[str] = []
     mentions: Sequence[Mention]
     if dialect.tag_columns:
         mentions, levels = read_levels([columns[i] for i in at], dialect.scheme, repaired, reading.notes)
         if levels:
-            meta[ENTITY_FIELDS] = levels
+            layout[ENTITY_FIELDS] = levels
     else:
         tags: Sequence[str] = columns[at[0]]
         if dialect.attribute:
@@ -361,14 +363,14 @@ def _special(
             i == 0 and dialect.numbered_from is not None and numbering(values, dialect.numbered_from)
         ):
             others[dialect.column_name(i)] = values
-    sentence = Sentence(tokens, mentions, meta=meta, columns=others, spaces=spaces)
+    sentence = Sentence(tokens, mentions, columns=others, spaces=spaces, layout=layout)
     return _with_comments(sentence, lead) if lead else sentence
 
 
 def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
     name = None
     spaces = None
-    meta = dict(sentence.meta)
+    provenance: Provenance | None = None
     kept = []
     for line in lead:
         name = sent_id(line) or name
@@ -376,14 +378,14 @@ def _with_comments(sentence: Sentence, lead: list[str]) -> Sentence:
             spaces = align_spaces(sentence.tokens, line[len(TEXT) :])
         if line.startswith("# entaug = "):
             try:
-                meta["entaug"] = orjson.loads(line[len("# entaug = ") :])
+                provenance = Provenance.from_dict(orjson.loads(line[len("# entaug = ") :]))
                 continue
-            except orjson.JSONDecodeError:
+            except (orjson.JSONDecodeError, TypeError, ValueError):
                 pass
         kept.append(line)
-    if kept:
-        meta["comments"] = kept
-    return sentence.with_(id=name, meta=meta, spaces=sentence.spaces if spaces is None else spaces)
+    layout = {**sentence.layout, "comments": kept} if kept else sentence.layout
+    spaces = sentence.spaces if spaces is None else spaces
+    return sentence.with_(id=name, spaces=spaces, layout=layout, provenance=provenance)
 
 
 def _once(sentence: Sentence, path: str, number: int, reading: Reading, seen: dict[str, int]) -> Sentence | None:
@@ -395,9 +397,9 @@ def _once(sentence: Sentence, path: str, number: int, reading: Reading, seen: di
         error.path, error.line = path, number
         reading.fault(error)
         return None
-    meta = dict(sentence.meta)
-    kept = [line for line in meta.pop("comments") if not sent_id(line)]
-    return sentence.with_(id=None, meta={**meta, "comments": kept} if kept else meta)
+    layout = dict(sentence.layout)
+    kept = [line for line in layout.pop("comments") if not sent_id(line)]
+    return sentence.with_(id=None, layout={**layout, "comments": kept} if kept else layout)
 
 
 def _second_look(

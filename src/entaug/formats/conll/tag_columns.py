@@ -122,7 +122,7 @@ def level_tags(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
 
 def _told(sentence: Sentence, n: int) -> list[int] | None:
     """The columns that the fields of the mentions tell, where they can be written so."""
-    extras = sentence.meta.get(ENTITY_FIELDS)
+    extras = sentence.layout.get(ENTITY_FIELDS)
     if not isinstance(extras, list) or len(extras) != len(sentence.mentions):
         return None
     levels = []
@@ -138,7 +138,7 @@ def _told(sentence: Sentence, n: int) -> list[int] | None:
 
 def told_by_levels(sentence: Sentence, dialect: ConllDialect) -> bool:
     """Whether what is known of each mention is its column, and will be written by its column."""
-    extras = sentence.meta.get(ENTITY_FIELDS)
+    extras = sentence.layout.get(ENTITY_FIELDS)
     told = isinstance(extras, list) and all(isinstance(extra, dict) and extra.keys() <= {LEVEL} for extra in extras)
     return told and _told(sentence, len(dialect.tag_columns)) is not None
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
@@ -127,7 +127,7 @@ def _sentences(record: dict[str, Any], unnamed: str, reading: Reading) -> Iterat
                 meta[DOCUMENT] = [unnamed if key is None else key, offset]
             if provenance[i] is not None:
                 meta["entaug"] = provenance[i]
-            sentence = Sentence(tokens, found, ids[i], meta)
+            sentence = Sentence(tokens, found, ids[i], **split_fields(meta))
         except InputError as error:
             error.message = f"sentence {i + 1} of the document: {error.message}"
             yield error
@@ -171,7 +171,7 @@ def _mentions(value: Any, reading: Reading) -> tuple[Mention, ...]:
 
 def _record(document: list[Sentence]) -> dict[str, Any]:
     """The object of a document."""
-    origin = document[0].meta.get(DOCUMENT)
+    origin = document[0].fields.get(DOCUMENT)
     key = origin[0] if isinstance(origin, list) and origin and len(document) > 1 else document[0].id
     ids = [sentence.id for sentence in document]
     if not any(ids):
@@ -180,11 +180,11 @@ def _record(document: list[Sentence]) -> dict[str, Any]:
     record["sentences"] = [sentence.tokens for sentence in document]
     record["ners"] = [[[m.start, m.end - 1, m.label] for m in sentence.mentions] for sentence in document]
     for sentence in document:
-        for name, value in without(sentence.meta, (*_OWN, DOCUMENT, ENTITY_FIELDS)).items():
+        for name, value in without(sentence.fields, (*_OWN, DOCUMENT, ENTITY_FIELDS)).items():
             record.setdefault(name, value)
     if ids != _regular_ids(key, len(document)):
         record["ids"] = ids
-    provenance = [sentence.meta.get("entaug") for sentence in document]
+    provenance = [sentence.fields.get("entaug") for sentence in document]
     if any(value is not None for value in provenance):
         record["entaug"] = provenance
     return record

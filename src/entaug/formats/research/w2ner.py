@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Mention, Sentence, Span
+from entaug.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
@@ -102,7 +102,7 @@ def _parse(record: dict[str, Any], reading: Reading) -> Iterator[Sentence]:
     columns, spaces = pop_columns(meta, len(tokens)), pop_spaces(meta, tokens)
     meta.pop(ENTITY_FIELDS, None) if any(mentions.values()) else None
     add_entity_fields(meta, mentions.values())
-    yield Sentence(tokens, mentions, id_, meta, columns, spaces)
+    yield Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
 
 
 def _mention(entity: Any, reading: Reading) -> Mention:
@@ -141,10 +141,10 @@ def _record(sentence: Sentence) -> dict[str, Any]:
         record["text"] = sentence.text
     if sentence.columns:
         record["columns"] = dict(sentence.columns)
-    excluded = {*W2ner.reserved_fields, *(_OF_SOURCE if "entaug" in sentence.meta else ())}
+    excluded = {*W2ner.reserved_fields, *(_OF_SOURCE if sentence.provenance is not None else ())}
     if any(entity_fields(sentence)):
         excluded.add(ENTITY_FIELDS)
-    for name, value in sentence.meta.items():
+    for name, value in sentence.fields.items():
         if name not in excluded:
             record.setdefault(name, value)
     return record

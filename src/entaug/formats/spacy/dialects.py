@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from entaug.data import Sentence
-from entaug.errors import LossError
 from entaug.formats.base import FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.params import validate
-from entaug.tags import Overlap, flatten
+from entaug.tags import Overlap
 
 __all__ = ["SpacyDialect", "SpacyFormat"]
 
@@ -68,13 +67,8 @@ class SpacyFormat(BufferedFormat):
         """Check that a sentence has no discontinuous mention, and no nested one where they are entities."""
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
-        if dialect.mentions == "ents" and not kept.is_flat:
-            try:
-                flatten(kept.mentions, "error")
-            except LossError as error:
-                error.path = f"sentence {sentence.key}"
-                error.remedy = "pass --overlap outermost or innermost, or write spans"
-                raise
+        if dialect.mentions == "ents":
+            self.check_flat(kept, "pass --overlap outermost or innermost, or write spans")
 
     def resolve(self, sentences: Iterable[Sentence], dialect: Any) -> tuple[Iterable[Sentence], Any]:
         """Prepare sentences for writing.

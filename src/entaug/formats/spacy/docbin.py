@@ -123,7 +123,7 @@ class DocBinFormat(SpacyFormat):
 def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping[str, Any]) -> dict[Any, Any]:
     """What spaCy has no other place for."""
     data: dict[Any, Any] = {} if sentence.id is None else {"id": sentence.id}
-    for name, value in sentence.meta.items():
+    for name, value in sentence.fields.items():
         is_elsewhere = (
             name in ("id", "columns", SPACE_TOKENS, OTHER_USER_DATA)
             or (name == "cats" and _cats(sentence))
@@ -132,17 +132,17 @@ def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping
         )
         if not is_elsewhere:
             data[name] = to_plain(value)
-    others = sentence.meta.get(OTHER_USER_DATA)
+    others = sentence.fields.get(OTHER_USER_DATA)
     for pair in others if isinstance(others, list) else ():
         # ("._.", name, start, end): the characters are others once words were changed.
         if isinstance(pair, list) and len(pair) == 2:
             key = tuple(pair[0]) if isinstance(pair[0], list) else pair[0]
-            if "entaug" not in sentence.meta or not isinstance(key, tuple) or key[2:] == (None, None):
+            if sentence.provenance is None or not isinstance(key, tuple) or key[2:] == (None, None):
                 data[key] = to_plain(pair[1])
     if columns:
         data["columns"] = dict(columns)
-    elif "columns" in sentence.meta:
-        data["columns"] = to_plain(sentence.meta["columns"])
+    elif "columns" in sentence.fields:
+        data["columns"] = to_plain(sentence.fields["columns"])
     if space_tokens:
         data[SPACE_TOKENS] = list(space_tokens)
     return data
@@ -150,7 +150,7 @@ def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping
 
 def _cats(sentence: Sentence) -> dict[str, float]:
     """The categories of a document."""
-    cats = sentence.meta.get("cats")
+    cats = sentence.fields.get("cats")
     return dict(cats) if isinstance(cats, dict) and are_cats(cats) else {}
 
 

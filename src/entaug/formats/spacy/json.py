@@ -106,7 +106,7 @@ class SpacyJson(SpacyFormat):
             raise LossError(error.message, path=f"sentence {sentence.key}", remedy=remedy) from None
         if len(found) != 1:
             return sentence
-        return found[0].with_(id=sentence.id, meta=sentence.meta)
+        return found[0].with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: SpacyJsonDialect) -> None:
         """Check that spaCy's JSON can hold a sentence.
@@ -140,8 +140,8 @@ class SpacyJson(SpacyFormat):
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
         if dialect.form == "tuples":
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
-            if not dialect.fields and has_unknown_fields(sentence.meta):
-                lost.append("provenance and fields" if "entaug" in sentence.meta else "fields")
+            if not dialect.fields and has_unknown_fields(sentence.fields):
+                lost.append("provenance and fields" if sentence.provenance is not None else "fields")
         return lost
 
 

@@ -23,7 +23,7 @@ from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Cutting, Text, cut, documents, joined
 from entaug.formats.spacy.dialects import SpacyDialect
-from entaug.formats.spacy.training import columns_of_words, decode_tags, read_document, write_documents
+from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
 from entaug.formats.token_records import pop_columns, pop_id, without
 from entaug.spacing import infer_spaces
@@ -175,7 +175,7 @@ def _char_mentions(values: Any, name: str) -> list[CharMention]:
         else:
             raise InputError(f"a mention in {name!r} must be [start, end, label], not {value!r:.60}", remedy=_REMEDY)
         if type(start) is not int or type(end) is not int or type(label) is not str or not label:
-            what = f"a mention in {name!r} needs two whole numbers and a label, not {start!r}, {end!r}, {label!r}"
+            what = f"a mention in {name!r} needs two integers and a label, not {start!r}, {end!r}, {label!r}"
             raise InputError(what[:200], remedy=_REMEDY)
         mentions.append(CharMention(label, ((start, end),), fields))
     return mentions
@@ -237,7 +237,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
             raise InputError("tags as 'entities', but not one for each of 'words'", remedy=_REMEDY)
         mentions = [
             CharMention(m.label, ((placed.starts[m.start], placed.ends[m.end - 1]),))
-            for m in decode_tags(entities, "BILOU", reading)
+            for m in mentions_of_tags(entities, "BILOU", reading)
         ]
     else:
         mentions = _char_mentions(entities, "entities")
@@ -273,9 +273,9 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
         firsts = {sent.get("start") for sent in sents if isinstance(sent, dict) and type(sent.get("start")) is int}
         columns["sent_start"] = ["1" if start in firsts else "-1" for start in starts]
     for sentence in _create(Text(text, mentions, pop_id(fields), fields), placed, columns, dialect, reading):
-        meta = dict(sentence.meta)
+        meta = dict(sentence.fields)
         if other := pop_columns(meta, len(sentence)):
-            yield sentence.with_(meta=meta, columns={**sentence.columns, **other})
+            yield sentence.with_(columns={**sentence.columns, **other}).with_fields(meta)
         else:
             yield sentence
 
@@ -320,7 +320,9 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
     for name, values in columns.items():
         for token, value in zip(tokens, values, strict=True):
             token[name] = value
-    groups = None if "entaug" in sentence.meta else sentence.meta.get("spans")  # their characters are others now
+    groups = (
+        None if sentence.provenance is not None else sentence.fields.get("spans")
+    )  # their characters are others now
     spans = dict(groups) if isinstance(groups, dict) else {}
     if dialect.group is not None:
         spans[dialect.group] = [_span(mention, offsets, {"kb_id": ""}) for mention in words.mentions]
@@ -330,7 +332,7 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
         record["id"] = sentence.id
     if words.other_columns:
         record["columns"] = words.other_columns
-    for name, value in without(sentence.meta, (ENTITY_FIELDS, BEFORE)).items():
+    for name, value in without(sentence.fields, (ENTITY_FIELDS, BEFORE)).items():
         record.setdefault(name, value)
     return record
 
@@ -343,7 +345,7 @@ def _span(mention: WordMention, offsets: Sequence[tuple[int, int]], default: Map
 
 def _to_tuple(group: Sequence[Sentence], dialect: SpacyJsonDialect) -> list[Any]:
     text = joined(group)
-    is_augmented = "entaug" in group[0].meta
+    is_augmented = group[0].provenance is not None
     fields: dict[str, Any] = {}
     mentions = [(m.spans[0][0], m.spans[-1][1], m.label, m.fields.get("kb_id")) for m in text.mentions]
     if dialect.group is None:

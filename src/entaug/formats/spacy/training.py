@@ -26,10 +26,10 @@ from entaug.formats.spacy.words import (
     tokens_of,
     words_of,
 )
-from entaug.formats.token_records import pop_columns, pop_id, without
-from entaug.tags import InvalidTag, decode_canonical, encode_canonical
+from entaug.formats.token_records import decode_tags, pop_columns, pop_id, without
+from entaug.tags import encode_canonical
 
-__all__ = ["columns_of_words", "decode_tags", "read_document", "write_documents"]
+__all__ = ["columns_of_words", "mentions_of_tags", "read_document", "write_documents"]
 
 PARAGRAPH = "_paragraph"
 """Field of a sentence that is one of several of a document: the id of the document, and the number of its paragraph."""
@@ -69,7 +69,7 @@ def columns_of_words(words: Sequence[Mapping[str, Any]], reading: Reading) -> di
     return columns
 
 
-def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
+def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Mention, ...]:
     """Decode the tags of words.
 
     Args:
@@ -83,16 +83,10 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
     Raises:
         InputError: a tag is not a string, or breaks the scheme.
     """
-    if not set(map(type, tags)) <= {str, type(None)}:
-        raise InputError("a tag that is no string", remedy=_REMEDY)
-    if None in tags or "-" in tags:
-        tags = ["O" if tag is None or tag == "-" else tag for tag in tags]
-        if tags.count("O") < len(tags):
-            reading.notes["text with words of which is not known whether they are entities"] += 1
-    try:
-        return decode_canonical(tags, scheme, reading.repaired if reading.repair else None)
-    except InvalidTag as fault:
-        raise InputError(f"token {fault.index + 1}: {fault.message}", remedy=fault.remedy) from None
+    known = ["O" if tag is None or tag == "-" else tag for tag in tags]
+    if known != [*tags] and known.count("O") < len(known):
+        reading.notes["text with words of which is not known whether they are entities"] += 1
+    return decode_tags(known, scheme, reading)
 
 
 def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> Iterator[Sentence]:
@@ -131,7 +125,7 @@ def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> I
                 meta[PARAGRAPH] = [name, index]
             regular_id = next(ids)
             id_ = regular_id if id_ is None else id_
-            tags = decode_tags([word.get("ner") for word in words], scheme, reading)
+            tags = mentions_of_tags([word.get("ner") for word in words], scheme, reading)
             mentions = [WordMention(m.start, m.end, m.label, {}) for m in tags]
             columns = token_columns(columns_of_words(words, reading), tokens) | columns
             yield create_sentence(tokens, mentions, columns, meta, id_, reading)
@@ -199,14 +193,14 @@ def write_documents(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict
 
     def origin(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
         number, sentence = numbered
-        match sentence.meta.get(PARAGRAPH):
-            case [name, _] if "entaug" not in sentence.meta:
+        match sentence.fields.get(PARAGRAPH):
+            case [name, _] if sentence.provenance is None:
                 return True, type(name).__name__, name
         return False, "", number
 
     for (is_kept, _, name), group in groupby(enumerate(sentences), key=origin):
         members = [sentence for _, sentence in group]
-        paragraphs = groupby(members, key=lambda sentence: sentence.meta[PARAGRAPH][1]) if is_kept else [(0, members)]
+        paragraphs = groupby(members, key=lambda sentence: sentence.fields[PARAGRAPH][1]) if is_kept else [(0, members)]
         name = name if is_kept else members[0].id  # noqa: PLW2901
         ids = _regular_ids(name, len(members))
         record: dict[str, Any] = {} if name is None else {"id": name}
@@ -240,7 +234,7 @@ def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme:
         if columns:
             own["columns"] = columns
         of_paragraph = len(written) == 1
-        for name, value in sentence.meta.items():
+        for name, value in sentence.fields.items():
             if name == "cats" and of_paragraph and isinstance(value, dict):
                 paragraph[name] = [{"label": label, "value": score} for label, score in value.items()]
             elif name in ("cats", "brackets"):  # categories that spaCy would not accept: it does not read them here

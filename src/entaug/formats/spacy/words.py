@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from entaug.data import PLACEHOLDER, Mention, Sentence
+from entaug.data import PLACEHOLDER, Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import Reading, before_of
 from entaug.formats.documents import BEFORE
@@ -154,7 +154,7 @@ def has_stale_tree(sentence: Sentence) -> bool:
     Args:
         sentence: the sentence; edits of an augmented sentence do not keep the tree of its source.
     """
-    return "entaug" in sentence.meta and not sentence.columns.keys().isdisjoint(_TREE)
+    return sentence.provenance is not None and not sentence.columns.keys().isdisjoint(_TREE)
 
 
 def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -162,7 +162,7 @@ def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, 
     native: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}
     for name, values in sentence.columns.items():
-        if name in _TREE and "entaug" in sentence.meta:
+        if name in _TREE and sentence.provenance is not None:
             continue
         if name in COLUMNS and _is_native(name, values):
             native[name] = ["" if value == PLACEHOLDER else value for value in values]
@@ -320,4 +320,4 @@ def create_sentence(
     if tokens.before:
         meta[BEFORE] = tokens.before
     add_entity_fields(meta, unique.values())
-    return Sentence(tokens.tokens, unique, id_, meta, columns, tokens.spaces)
+    return Sentence(tokens.tokens, unique, id_, columns=columns, spaces=tokens.spaces, **split_fields(meta))

@@ -136,7 +136,7 @@ class Doccano(TextLines):
             names = {name for fields in entity_fields(sentence) for name in fields}
             lost += sorted(f"field {name!r} of mentions" for name in names)
         taken = {dialect.text, dialect.field, *(("tokens",) if dialect.tokens else ())}
-        return lost + [f"field {name!r}" for name in sentence.meta if name in taken]
+        return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
 def _has_labels(value: Any) -> bool:

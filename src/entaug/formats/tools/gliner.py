@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from entaug.alignment import align_spaces
-from entaug.data import Mention, Sentence
+from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
@@ -101,7 +101,7 @@ class Gliner(BufferedFormat):
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         """Name columns, fields of mentions, fields whose names are taken, and white space that tokens hide."""
-        lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.meta)
+        lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
         return lost + ["text"] * hides_spaces
 
@@ -125,7 +125,7 @@ def _parse(record: dict[str, Any], reading: Reading) -> Sentence:
     relations = meta.get("relations")
     if type(relations) is list and tuple(given) != mentions:
         meta["relations"] = [_renumbered(relation, given, mentions) for relation in relations]
-    return Sentence(tuple(tokens), mentions, id_, meta, spaces=spaces)
+    return Sentence(tuple(tokens), mentions, id_, spaces=spaces, **split_fields(meta))
 
 
 def _mention(entity: Any) -> Mention:
@@ -149,9 +149,9 @@ def _record(sentence: Sentence) -> dict[str, Any]:
     record: dict[str, Any] = {} if sentence.id is None else {"id": numeric_id(sentence.id)}
     record["tokenized_text"] = sentence.tokens
     record["ner"] = [(mention.start, mention.end - 1, mention.label) for mention in sentence.mentions]
-    if sentence.spaces is not None and "text" not in sentence.meta:
+    if sentence.spaces is not None and "text" not in sentence.fields:
         record["text"] = sentence.text
-    if BEFORE in sentence.meta:
-        record[BEFORE] = sentence.meta[BEFORE]
+    if BEFORE in sentence.fields:
+        record[BEFORE] = sentence.fields[BEFORE]
     add_other_fields(sentence, record, _OF_SOURCE)
     return record

@@ -131,7 +131,7 @@ class LabelStudio(BufferedFormat):
                     copy += 1
                     name = f"{wanted}-{copy}"
                 names.add(name)
-                is_augmented = any("entaug" in sentence.meta for sentence in group)
+                is_augmented = any(sentence.provenance is not None for sentence in group)
                 to_record = _to_min if dialect.layout == "min" else _to_task
                 yield to_json(to_record(text, name, dialect, is_augmented), name)
 
@@ -140,7 +140,7 @@ class LabelStudio(BufferedFormat):
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
         """Name columns, and fields whose names are taken."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
-        return super().lost(sentence, dialect) + [f"field {name!r}" for name in sentence.meta if name in taken]
+        return super().lost(sentence, dialect) + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
 # ----------------------------------------------------------------------------------------------------------- detection

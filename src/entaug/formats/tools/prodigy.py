@@ -138,7 +138,9 @@ class Prodigy(TextLines):
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
         """Name columns, fields whose names are taken, and fields of tokens that are not one object a token."""
-        is_lost = TOKEN_FIELDS in sentence.meta and not _are_token_fields(sentence.meta[TOKEN_FIELDS], len(sentence))
+        is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
+            sentence.fields[TOKEN_FIELDS], len(sentence)
+        )
         return super().lost(sentence, dialect) + ["fields of tokens"] * is_lost
 
 
@@ -179,8 +181,8 @@ def _tokens(
     sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
 ) -> tuple[list[dict[str, Any]], list[int]]:
     """The tokens of a text, white space among them, and the position of each token of the sentence among these."""
-    fields: Any = sentence.meta.get(TOKEN_FIELDS)
-    if "entaug" in sentence.meta or not _are_token_fields(fields, len(places)):
+    fields: Any = sentence.fields.get(TOKEN_FIELDS)
+    if sentence.provenance is not None or not _are_token_fields(fields, len(places)):
         fields = [{}] * len(places)
     tokens: list[dict[str, Any]] = []
     positions: list[int] = []

@@ -1,75 +1,76 @@
-"""The parts of a page put together: one file that needs nothing else."""
+"""The HTML report: one page without references to other files, made of a template, a style sheet and scripts."""
 
 from __future__ import annotations
 
 import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from entaug._version import __version__
 from entaug.augmented import AugmentedCorpus, AugmentedPair
-from entaug.errors import MissingExtraError
-from entaug.quality import MEASURES, Quality
-from entaug.report.comparison import Parts, cell_name
+from entaug.augmenters import METHODS
+from entaug.quality import GOLD, MEASURES, Quality
+from entaug.registry import import_object
 from entaug.report.html import plots
-from entaug.report.html.data import Column, shown, signature_of
+from entaug.report.html.data import ScoreColumn, report_data, signature_of
+from entaug.report.markdown import report_parts
+from entaug.report.records import RunRecord
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["assembled"]
+__all__ = ["render_html_report"]
 
 _SCRIPTS = ("sentences.js", "feed.js", "review.js", "page.js")
-_GOLD = "gold"  # the name under which the gold sentences are measured
-_ACROSS, _UP = "perplexity", "new_words"
+_X_MEASURE, _Y_MEASURE = "perplexity", "new_words"
 
 
-@dataclass(frozen=True)
-class _Method:
-    """What the overview says of a method."""
-
-    name: str
-    summary: str
-    parameters: tuple[tuple[str, str], ...]
-    kept: int
-    refused: tuple[tuple[str, int], ...]
-    of: int
-
-
-def assembled(
-    made: AugmentedCorpus,
-    parts: Parts | None,
-    qualities: Sequence[Quality],
+def render_html_report(
+    corpus: AugmentedCorpus | None = None,
+    records: Sequence[RunRecord] = (),
     *,
-    title: str,
+    qualities: Sequence[Quality] = (),
+    title: str = "Augmented sentences",
     notes: Sequence[str] = (),
-    summaries: Mapping[str, str] | None = None,
+    by_type: bool = False,
 ) -> str:
-    """The whole page.
+    """Render a report on augmented sentences and experiments.
 
     Args:
-        made: gold and augmented sentences.
-        parts: the report on the records of experiments, if there are any.
-        qualities: what was measured, by the names of `made.methods`, and as ``"gold"`` of the gold sentences.
-        title: of the page.
-        notes: what a reader should know.
-        summaries: what each registered method does, by its registry name.
+        corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
+        records: records of runs, for example from `entaug.read_run_records`.
+        qualities: measured quality of the gold sentences and of each method.
+        title: the title.
+        notes: remarks at the top.
+        by_type: whether to add tables of F1 by entity type.
+
+    Returns:
+        The page as HTML.
 
     Raises:
-        MissingExtraError: a library that the page needs is not installed.
+        InputError: runs of one setting have different test sets.
+        MissingExtraError: a library that the report needs is not installed.
+
+    Example:
+        >>> from entaug import AugmentedPair, Sentence
+        >>> gold = Sentence(["Ada", "laughs"])
+        >>> corpus = AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]})
+        >>> page = render_html_report(corpus, title="A & B")
+        >>> "<title>A &amp; B</title>" in page, "https://" in page
+        (True, False)
     """
-    data = shown(made, _columns(qualities, made))
-    style = _text("page.css")
-    script = "\n".join(_text(name) for name in _SCRIPTS)
-    cells = []
-    for number, (cell, rows) in enumerate(parts.cells.items() if parts else ()):
-        table = _markdown(parts.tables[cell]) if parts else ""
-        cells.append({"name": cell_name(cell), "plot": plots.amounts(cell, rows, number), "table": table})
-    figures = [_spread(qualities), plots.types(made), plots.lengths(made)]
+    corpus = corpus or AugmentedCorpus()
+    style, script = _text("page.css"), "\n".join(_text(name) for name in _SCRIPTS)
+    figures = [_scatter_plot(qualities), plots.label_plot(corpus), plots.length_plot(corpus)]
+    remarks = [
+        note if quality.name == GOLD else f"{quality.name}: {note}"
+        for quality in qualities
+        for note in quality.notes
+        if note not in corpus.notes
+    ]
     return (
         _environment()
         .from_string(_text("page.html"))
@@ -80,21 +81,15 @@ def assembled(
             script=script,
             policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
             "base-uri 'none'; form-action 'none'",
-            data=data,
-            made=made,
-            counts=_counts(made),
-            methods=[_method(name, pairs, summaries or {}) for name, pairs in made.methods.items()],
-            measures=_measures(qualities),
+            data=report_data(corpus, _score_columns(qualities, corpus)),
+            counts=_counts(corpus),
+            methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
+            measures=_measure_rows(qualities),
             names=[quality.name for quality in qualities],
             plots=[figure for figure in figures if figure is not None],
-            experiments=parts
-            and {
-                "summary": _markdown("\n".join(parts.summary)),
-                "cells": cells,
-                "notes": _markdown("\n".join(parts.notes)),
-            },
-            notes=list(dict.fromkeys([*notes, *made.notes])),
-            remarks=_remarks(made, qualities),
+            experiments=_experiments(records, by_type=by_type) if records else None,
+            notes=list(dict.fromkeys([*notes, *corpus.notes])),
+            remarks=list(dict.fromkeys(remarks)),
         )
     )
 
@@ -108,90 +103,88 @@ def _hash(text: str) -> str:
 
 
 def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise MissingExtraError("jinja2", "report") from None
-    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters["figure"] = lambda number: f"{number:,}"
-    return made
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment: Environment = import_object("jinja2:Environment")(
+        undefined=import_object("jinja2:StrictUndefined"), **options
+    )
+    environment.filters["figure"] = lambda number: f"{number:,}"
+    environment.filters["s"] = lambda number: "" if number == 1 else "s"
+    return environment
+
+
+def _experiments(records: Sequence[RunRecord], *, by_type: bool) -> dict[str, Any]:
+    parts = report_parts(records, by_type=by_type)
+    return {
+        "summary": _markdown("\n".join(parts.summary)),
+        "settings": [
+            {
+                "name": str(setting),
+                "plot": plots.f1_plot(setting, results, number),
+                "table": _markdown(parts.tables[setting]),
+            }
+            for number, (setting, results) in enumerate(parts.results.items())
+        ],
+        "notes": _markdown("\n".join(parts.notes)),
+    }
 
 
 def _markdown(text: str) -> str:
-    """Markdown as HTML, below the headings of the page and without style attributes, which its policy forbids."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        raise MissingExtraError("markdown-it-py", "report") from None
-    engine = MarkdownIt("commonmark", {"html": False}).enable("table")
+    """Markdown as HTML, with lower headings and without style attributes, which the content policy forbids."""
+    engine = import_object("markdown_it:MarkdownIt")("commonmark", {"html": False}).enable("table")
     tokens = engine.parse(text)
     for token in tokens:
         if token.type.startswith("heading"):
             token.tag = f"h{min(6, int(token.tag[1:]) + 1)}"
         if "style" in token.attrs:
             token.attrs = {"class": "figure"}
-        if token.type == "table_open":  # wide ones scroll by themselves, with the keyboard too
-            token.attrs = {"class": "records"}
     html: str = engine.renderer.render(tokens, engine.options, {})
-    scrolls = '<div class="wide" tabindex="0" role="group" aria-label="table of records">\n<table class="records">'
-    return html.replace('<table class="records">', scrolls).replace("</table>", "</table></div>")
+    # Wide tables scroll on their own, also by keyboard.
+    scrolling = '<div class="wide" tabindex="0" role="group" aria-label="table of records">\n<table class="records">'
+    return html.replace("<table>", scrolling).replace("</table>", "</table></div>")
 
 
-def _counts(made: AugmentedCorpus) -> dict[str, Any]:
-    every = [pair for pairs in made.methods.values() for pair in pairs]
-    kept = [pair for pair in every if pair.rejection is None]
+def _counts(corpus: AugmentedCorpus) -> dict[str, int]:
+    pairs = [pair for pairs in corpus.methods.values() for pair in pairs]
+    labels = Counter(mention.label for sentence in corpus.gold for mention in sentence.mentions)
+    accepted = sum(pair.rejection is None for pair in pairs)
     return {
-        "gold": len(made.gold),
-        "types": len({m.label for sentence in made.gold for m in sentence.mentions}),
-        "mentions": sum(len(sentence.mentions) for sentence in made.gold),
-        "kept": len(kept),
-        "refused": len(every) - len(kept),
+        "gold": len(corpus.gold),
+        "types": len(labels),
+        "mentions": labels.total(),
+        "accepted": accepted,
+        "rejected": len(pairs) - accepted,
     }
 
 
-def _method(name: str, pairs: Sequence[AugmentedPair], summaries: Mapping[str, str]) -> _Method:
-    signature = signature_of(pairs)
-    first, *rest = (signature or "").split("|")
-    parameters = tuple((key, value) for key, equals, value in (part.partition("=") for part in rest) if equals)
-    refused = Counter(pair.rejection for pair in pairs if pair.rejection is not None)
-    kept = [pair for pair in pairs if pair.rejection is None]
-    return _Method(
-        name,
-        summaries.get(first, ""),
-        parameters,
-        len(kept),
-        tuple(refused.most_common()),
-        len({id(pair.source) for pair in kept if pair.source is not None}),
-    )
+def _describe_method(name: str, pairs: Sequence[AugmentedPair]) -> dict[str, Any]:
+    method, *parameters = (signature_of(pairs) or "").split("|")
+    accepted = [pair for pair in pairs if pair.rejection is None]
+    return {
+        "name": name,
+        "summary": METHODS[method].info.summary if method in METHODS else "",
+        "parameters": [(key, value) for key, equals, value in (p.partition("=") for p in parameters) if equals],
+        "accepted": len(accepted),
+        "rejected": Counter(pair.rejection for pair in pairs if pair.rejection is not None).most_common(),
+        "sources": len({id(pair.source) for pair in accepted if pair.source is not None}),
+    }
 
 
-def _remarks(made: AugmentedCorpus, qualities: Sequence[Quality]) -> list[str]:
-    """What to know of the measures, each once; those that come with the gold sentences speak of the whole."""
-    found = [
-        note if quality.name == _GOLD else f"{quality.name}: {note}"
-        for quality in qualities
-        for note in quality.notes
-        if note not in made.notes
-    ]
-    return list(dict.fromkeys(found))
-
-
-def _columns(qualities: Sequence[Quality], made: AugmentedCorpus) -> list[Column]:
-    """The measures that sentences have one by one; drafts that were refused have none."""
-    found: dict[str, dict[str, Sequence[float | None]]] = {}
+def _score_columns(qualities: Sequence[Quality], corpus: AugmentedCorpus) -> list[ScoreColumn]:
+    """The measures of single sentences; rejected sentences have no values."""
+    columns: dict[str, dict[str, Sequence[float | None]]] = {}
     for quality in qualities:
-        pairs = made.methods.get(quality.name, [])
-        for measure, values in quality.by_sentence.items():
+        pairs = corpus.methods.get(quality.name, [])
+        for name, values in quality.by_sentence.items():
             if pairs and len(values) == sum(pair.rejection is None for pair in pairs):
-                left = iter(values)
-                found.setdefault(measure, {})[quality.name] = [
-                    _shown(measure, next(left)) if pair.rejection is None else None for pair in pairs
+                rest = iter(values)
+                columns.setdefault(name, {})[quality.name] = [
+                    _scale(name, next(rest)) if pair.rejection is None else None for pair in pairs
                 ]
-    return [Column(measure, _title(measure), _meaning(measure), values) for measure, values in found.items()]
+    return [ScoreColumn(name, _title(name), MEASURES[name].explanation, values) for name, values in columns.items()]
 
 
-def _shown(measure: str, value: float | None) -> float | None:
-    """A figure in the unit that people read it in: a share in percent."""
+def _scale(measure: str, value: float | None) -> float | None:
+    """A value in the unit for readers: a share in percent."""
     return value if value is None or MEASURES[measure].unit != "share" else 100 * value
 
 
@@ -200,38 +193,38 @@ def _title(measure: str) -> str:
     return f"{MEASURES[measure].title}, {unit}" if unit else MEASURES[measure].title
 
 
-def _meaning(measure: str) -> str:
-    return MEASURES[measure].explanation
-
-
-def _measures(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
-    """The rows of the table of measures that have a figure somewhere."""
+def _measure_rows(qualities: Sequence[Quality]) -> list[dict[str, Any]]:
+    """The rows of the table of measures that have a value."""
     rows = []
-    for measure in MEASURES:
-        values = [quality.values.get(measure) for quality in qualities]
+    for name, measure in MEASURES.items():
+        values = [_scale(name, quality.values.get(name)) for quality in qualities]
         if any(value is not None for value in values):
-            words = _in_words([_shown(measure, value) for value in values])
-            rows.append({"title": _title(measure), "meaning": _meaning(measure), "values": words})
+            rows.append({"title": _title(name), "description": measure.explanation, "values": _format_row(values)})
     return rows
 
 
-def _in_words(values: Sequence[float | None]) -> list[str]:
-    """The figures of a row with as many places as a reader wants, the same for all.
+def _format_row(values: Sequence[float | None]) -> list[str]:
+    """The values of a row, all with the same number of digits.
 
     Example:
-        >>> _in_words([1234.5, 50.0, None]), _in_words([53.21, 6.0]), _in_words([0.0123, 0.0])
+        >>> _format_row([1234.5, 50.0, None]), _format_row([53.21, 6.0]), _format_row([0.0123, 0.0])
         (['1,234', '50', '-'], ['53.2', '6.0'], ['0.012', '0.000'])
     """
-    most = max((abs(value) for value in values if value is not None), default=0.0)
-    places = 0 if most >= 1000 or not most else 1 if most >= 10 else 2 if most >= 1 else 3
-    return ["-" if value is None else f"{value:,.{places}f}" for value in values]
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    digits = 0 if largest >= 1000 or not largest else 1 if largest >= 10 else 2 if largest >= 1 else 3
+    return ["-" if value is None else f"{value:,.{digits}f}" for value in values]
 
 
-def _spread(qualities: Sequence[Quality]) -> plots.Plot | None:
-    """Diversity against perplexity; of gold sentences no word is new, by definition."""
-    points = {}
-    for quality in qualities:
-        new = 0.0 if quality.name == _GOLD else quality.values.get(_UP)
-        points[quality.name] = quality.values.get(_ACROSS), _shown(_UP, new)
-    title = f"{MEASURES[_UP].title} against {MEASURES[_ACROSS].title.lower()}"
-    return plots.spread(points, _title(_ACROSS).lower(), _title(_UP).lower(), title) if len(points) > 1 else None
+def _scatter_plot(qualities: Sequence[Quality]) -> plots.Plot | None:
+    """Novelty against perplexity; gold sentences have no new words by definition."""
+    points: Mapping[str, tuple[float | None, float | None]] = {
+        quality.name: (
+            quality.values.get(_X_MEASURE),
+            0.0 if quality.name == GOLD else _scale(_Y_MEASURE, quality.values.get(_Y_MEASURE)),
+        )
+        for quality in qualities
+    }
+    if len(points) < 2:
+        return None
+    title = f"{MEASURES[_Y_MEASURE].title} against {MEASURES[_X_MEASURE].title.lower()}"
+    return plots.scatter_plot(points, _title(_X_MEASURE).lower(), _title(_Y_MEASURE).lower(), title)

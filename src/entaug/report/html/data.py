@@ -1,4 +1,4 @@
-"""What a page shows of augmented sentences, as JSON that stands in it."""
+"""The augmented sentences of a report as JSON for its script."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ import orjson
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Sentence
-from entaug.report.html.changes import Changes, changes
+from entaug.report.html.changes import Changes, find_changes
 
-__all__ = ["Column", "Shown", "columns_of", "shown", "signature_of", "types_of"]
+__all__ = ["ReportData", "ScoreColumn", "report_data", "signature_of"]
+
+_ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity")
+_SHOWN_ELSEWHERE = ("method", "signature", "rejected")  # keys of provenance
 
 
 @dataclass(frozen=True)
-class Column:
-    """A score that sentences have one by one.
+class ScoreColumn:
+    """A score of single sentences.
 
     Args:
-        name: what it is called in the data.
-        title: its name for people.
-        meaning: what it says, in a sentence.
-        values: by the method's name, one for each of its pairs; None where a pair has none.
+        name: name in the data.
+        title: name for readers.
+        description: a sentence about it.
+        values: by method, a value for each of its pairs; None where a pair has none.
     """
 
     name: str
     title: str
-    meaning: str
+    description: str
     values: Mapping[str, Sequence[float | None]]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The data of a page.
+class ReportData:
+    """The data of a report.
 
     Args:
-        json: as text that may stand in a script element.
-        digest: what names it: decisions are kept under it.
-        size: how many pairs it has.
-        reasons: how many drafts were refused, by reason.
+        json: text that is safe in a script element.
+        digest: identifies the data; a browser stores decisions under it.
+        size: number of pairs.
+        reasons: number of rejected sentences by reason.
     """
 
     json: str
@@ -52,174 +55,137 @@ class Shown:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-def shown(made: AugmentedCorpus, columns: Iterable[Column] = ()) -> Shown:
-    """The pairs of all methods, in their order, with all that the page shows of them.
+def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) -> ReportData:
+    """Encode the pairs of all methods with everything that the report shows of them.
+
+    A pair has the members ``g`` number of its method in the list, ``f`` fingerprint, ``n`` name of the method, ``i``
+    id, ``m`` augmented sentence, ``d`` its marks, ``s`` gold sentences as number, role and marks, ``v`` scores, and
+    where there are any ``p`` provenance, ``a`` 1 if it is rewritten, ``r`` number of the reason of its rejection. A
+    sentence has ``t`` tokens, ``m`` mentions as number of the label and spans, and where known ``s`` spaces and ``l``
+    language.
 
     Args:
-        made: what was read.
-        columns: scores of sentences.
+        corpus: gold and augmented sentences.
+        columns: scores of the augmented sentences.
+
+    Returns:
+        The data.
 
     Example:
         >>> gold = Sentence(["Ada", "laughs"])
-        >>> found = shown(AugmentedCorpus([gold], {"mr": [AugmentedPair(Sentence(["Bo", "laughs"]), gold)]}))
-        >>> found.size, found.json[:24]
-        (1, '{"methods":[{"name":"mr"')
+        >>> pair = AugmentedPair(Sentence(["Bo", "laughs"]), gold)
+        >>> report_data(AugmentedCorpus([gold], {"mr": [pair]})).size
+        1
     """
-    whole = _Whole()
-    compared = {name: [changes(pair) for pair in pairs] for name, pairs in made.methods.items()}
-    scores = [*columns_of(made, compared), *columns]
-    types = types_of(made)
-    numbers = {label: number for number, label in enumerate(types)}
-    for number, (name, pairs) in enumerate(made.methods.items()):
-        of_method = [column.values.get(name) for column in scores]
-        for i, (pair, change) in enumerate(zip(pairs, compared[name], strict=True)):
-            values = [None if of is None else _rounded(of[i]) for of in of_method]
-            whole.add(number, pair, change, values, numbers)
-    signatures = {name: signature_of(pairs) for name, pairs in made.methods.items()}
-    data = {
-        "methods": [{"name": name, "signature": signatures[name]} for name in made.methods],
-        "types": types,
-        "scores": [{"name": c.name, "title": c.title, "meaning": c.meaning, "first": c.name in _FIRST} for c in scores],
-        "reasons": list(whole.reasons),
-        "gold": whole.gold,
-        "pairs": whole.pairs,
-    }
-    text = _json(data)
-    digest = blake2b(text.encode(), digest_size=8).hexdigest()
-    return Shown(text, digest, len(whole.pairs), whole.reasons)
+    changes = {method: [find_changes(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
+    scores = [*_own_scores(corpus, changes), *columns]
+    labels = {label: number for number, label in enumerate(_labels(corpus))}
+    gold: list[dict[str, Any]] = []
+    gold_numbers: dict[int, int] = {}  # a gold sentence is encoded once, however many pairs have it
+    reasons: Counter[str] = Counter()
+    encoded = []
 
+    def gold_number(sentence: Sentence) -> int:
+        if id(sentence) not in gold_numbers:
+            gold_numbers[id(sentence)] = len(gold)
+            gold.append(_encode(sentence, labels) | ({} if sentence.id is None else {"i": sentence.id}))
+        return gold_numbers[id(sentence)]
 
-_FIRST = ("changed", "perplexity", "source_lm_difference", "similarity")  # shown with each pair; the others on demand
-
-
-def _json(data: Any) -> str:
-    """JSON that is harmless within HTML: nothing in it begins a tag or a comment or ends a line of script."""
-    try:
-        text = orjson.dumps(data).decode()
-    except TypeError:  # a lone surrogate, or a value of some other type in provenance
-        text = json.dumps(data, separators=(",", ":"), default=str)
-    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-    for character, escape in escapes.items():
-        text = text.replace(character, escape)
-    return text
-
-
-_OWN = ("method", "signature", "rejected")  # of provenance: shown by other means
-
-
-class _Whole:
-    """The parts of the data while it grows."""
-
-    def __init__(self) -> None:
-        self.gold: list[dict[str, Any]] = []
-        self.pairs: list[dict[str, Any]] = []
-        self.reasons: Counter[str] = Counter()
-        self._places: dict[int, int] = {}
-        self._reasons: dict[str, int] = {}
-
-    def add(
-        self,
-        method: int,
-        pair: AugmentedPair,
-        change: Changes,
-        values: Sequence[float | None],
-        types: Mapping[str, int],
-    ) -> None:
-        """Add a pair.
-
-        Its members: ``g`` group, ``f`` fingerprint, ``n`` name of the method, ``i`` id, ``m`` the sentence, ``d`` its
-        marks, ``s`` gold sentences as number, role and marks, ``v`` scores, ``p`` provenance, ``r`` reason.
-        """
-        own = pair.augmented.meta.get("entaug")
-        own = own if isinstance(own, Mapping) else {}
-        one: dict[str, Any] = {
-            "g": method,
-            "f": pair.augmented.fingerprint().hex(),
-            "n": str(own.get("method", "")),
-            "i": pair.augmented.id,
-            "m": _sentence(pair.augmented, types),
-            "d": change.made,
-            "s": [[self._place(side.sentence, types), side.role, side.marks] for side in change.sides],
-            "v": values,
+    for number, (method, pairs) in enumerate(corpus.methods.items()):
+        values = [column.values.get(method) or [None] * len(pairs) for column in scores]
+        for pair, change, *row in zip(pairs, changes[method], *values, strict=True):
+            member: dict[str, Any] = {
+                "g": number,
+                "f": pair.augmented.fingerprint().hex(),
+                "n": pair.provenance.method,
+                "i": pair.augmented.id,
+                "m": _encode(pair.augmented, labels),
+                "d": change.marks,
+                "s": [[gold_number(side.sentence), side.role, side.marks] for side in change.sides],
+                "v": [_round(value) for value in row],
+            }
+            if rest := {k: v for k, v in pair.provenance.to_dict().items() if k not in _SHOWN_ELSEWHERE}:
+                member["p"] = rest
+            if change.is_rewritten:
+                member["a"] = 1
+            if pair.rejection is not None:
+                reasons[pair.rejection] += 1
+                member["r"] = list(reasons).index(pair.rejection)
+            encoded.append(member)
+    text = _safe_json(
+        {
+            "methods": [{"name": name, "signature": signature_of(pairs)} for name, pairs in corpus.methods.items()],
+            "types": list(labels),
+            "scores": [
+                {"name": c.name, "title": c.title, "description": c.description, "always": c.name in _ALWAYS_SHOWN}
+                for c in scores
+            ],
+            "reasons": list(reasons),
+            "gold": gold,
+            "pairs": encoded,
         }
-        if told := {str(key): value for key, value in own.items() if key not in _OWN}:
-            one["p"] = told
-        if change.anew:
-            one["a"] = 1
-        if pair.rejection is not None:
-            one["r"] = self._reasons.setdefault(pair.rejection, len(self._reasons))
-            self.reasons[pair.rejection] += 1
-        self.pairs.append(one)
-
-    def _place(self, sentence: Sentence, types: Mapping[str, int]) -> int:
-        """The number of a gold sentence; each stands once in the data however often it was used."""
-        place = self._places.get(id(sentence))
-        if place is None:
-            place = self._places[id(sentence)] = len(self.gold)
-            self.gold.append(_sentence(sentence, types) | ({} if sentence.id is None else {"i": sentence.id}))
-        return place
-
-
-def _sentence(sentence: Sentence, types: Mapping[str, int]) -> dict[str, Any]:
-    """``t`` tokens, ``m`` mentions as number of the type and spans; where known ``s`` white space, ``l`` language."""
-    one: dict[str, Any] = {"t": sentence.tokens, "m": [[types[m.label], *m.spans] for m in sentence.mentions]}
-    if sentence.spaces is not None:
-        one["s"] = sentence.spaces
-    if isinstance(language := sentence.meta.get("language"), str):
-        one["l"] = language
-    return one
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None or value != value or abs(value) == float("inf") else round(value, 4)  # noqa: PLR0124
-
-
-def types_of(made: AugmentedCorpus) -> list[str]:
-    """All entity types, the most frequent of the gold sentences first.
-
-    Example:
-        >>> from entaug.data import Mention
-        >>> types_of(AugmentedCorpus([Sentence("a b".split(), [Mention("X", [(0, 1)]), Mention("Y", [(1, 2)])])]))
-        ['X', 'Y']
-    """
-    found = Counter(m.label for sentence in made.gold for m in sentence.mentions)
-    rest = Counter(m.label for pairs in made.methods.values() for pair in pairs for m in pair.augmented.mentions)
-    sources = (
-        s for pairs in made.methods.values() for p in pairs for s in (p.source, *p.other_sources) if s is not None
     )
-    rest += Counter(m.label for sentence in sources for m in sentence.mentions)
-    return sorted(found | rest, key=lambda label: (-found[label], -rest[label], label))
+    return ReportData(text, blake2b(text.encode(), digest_size=8).hexdigest(), len(encoded), reasons)
 
 
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
-    """The signature that the pairs of a method share, with every parameter; None where they have none."""
-    for pair in pairs:
-        own = pair.augmented.meta.get("entaug")
-        if isinstance(own, Mapping) and isinstance(own.get("signature"), str):
-            return str(own["signature"])
-    return None
+    """The signature of a method with its parameters; None where the provenance of its sentences has none.
+
+    Args:
+        pairs: the pairs of the method.
+    """
+    return next((pair.provenance.signature for pair in pairs if pair.provenance.signature), None)
 
 
-def columns_of(made: AugmentedCorpus, compared: Mapping[str, Sequence[Changes]]) -> list[Column]:
-    """The scores that need no model: the share of words changed, and what methods themselves wrote down."""
-    found: list[Column] = []
-    shares = {name: [None if c.changed is None else 100 * c.changed for c in of] for name, of in compared.items()}
-    if any(value is not None for of in shares.values() for value in of):
-        meaning = "The share of the words of the new sentence that its source does not have in their place."
-        found.append(Column("changed", "words changed, %", meaning, shares))
-    names: dict[str, None] = {}
-    for pairs in made.methods.values():
-        for pair in pairs:
-            own = pair.augmented.meta.get("entaug")
-            names |= dict.fromkeys(k for k, v in own.items() if type(v) is float) if isinstance(own, Mapping) else {}
-    for key in names:
-        values = {name: [_told(pair, key) for pair in pairs] for name, pairs in made.methods.items()}
-        meaning = "What the method itself wrote down when it chose the sentence."
-        found.append(Column(f"own:{key}", f"{key}, of the method", meaning, values))
-    return found
+def _safe_json(data: Any) -> str:
+    """JSON that contains no markup and no line end of scripts."""
+    try:
+        text = orjson.dumps(data).decode()
+    except TypeError:  # a lone surrogate, or a value in provenance that JSON cannot represent
+        text = json.dumps(data, separators=(",", ":"), default=str)
+    return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def _told(pair: AugmentedPair, key: str) -> float | None:
-    own = pair.augmented.meta.get("entaug")
-    value = own.get(key) if isinstance(own, Mapping) else None
+def _encode(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:
+    encoded: dict[str, Any] = {"t": sentence.tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
+    if sentence.spaces is not None:
+        encoded["s"] = sentence.spaces
+    if isinstance(language := sentence.meta.get("language"), str):
+        encoded["l"] = language
+    return encoded
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None or not abs(value) < float("inf") else round(value, 4)
+
+
+def _labels(corpus: AugmentedCorpus) -> list[str]:
+    """All labels, the most frequent in gold first."""
+    pairs = [pair for pairs in corpus.methods.values() for pair in pairs]
+    gold = Counter(mention.label for sentence in corpus.gold for mention in sentence.mentions)
+    others = [s for p in pairs for s in (p.augmented, p.source, *p.other_sources) if s is not None]
+    rest = Counter(mention.label for sentence in others for mention in sentence.mentions)
+    return sorted(gold | rest, key=lambda label: (-gold[label], -rest[label], label))
+
+
+def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]]) -> list[ScoreColumn]:
+    """The share of changed words, and the scores in provenance."""
+    columns: list[ScoreColumn] = []
+    shares = {
+        method: [None if change.changed is None else 100 * change.changed for change in some]
+        for method, some in changes.items()
+    }
+    if any(value is not None for values in shares.values() for value in values):
+        description = "Share of the words of the augmented sentence that are not in the same place in its source."
+        columns.append(ScoreColumn("changed", "words changed, %", description, shares))
+    details = {method: [pair.provenance.details for pair in pairs] for method, pairs in corpus.methods.items()}
+    keys = {key: None for some in details.values() for own in some for key, v in own.items() if type(v) is float}
+    for key in keys:
+        values = {method: [_number(own.get(key)) for own in some] for method, some in details.items()}
+        description = "A score that the method recorded when it selected the sentence."
+        columns.append(ScoreColumn(f"own:{key}", f"{key} of the method", description, values))
+    return columns
+
+
+def _number(value: object) -> float | None:
     return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else None

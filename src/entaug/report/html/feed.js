@@ -1,19 +1,19 @@
 /**
- * A list of which only what is near the window is in the document.
+ * A list of which only the rows near the viewport are in the document.
  *
- * Heights are guessed until a row has been seen, then known; what is above the window may turn out higher or lower than
- * guessed, and then the window is moved by as much, so that nothing jumps.
+ * Heights are estimated until a row has been drawn. When rows above the viewport turn out higher or lower, the page
+ * scrolls by the difference, so that nothing jumps.
  */
 class Feed {
   /**
    * @param root the element for the rows.
-   * @param draw makes the row of an item.
-   * @param guess given the width of the list, a function that guesses the height of an item, in pixels.
+   * @param draw creates the row of an item.
+   * @param guess takes the width of the list and returns a function that estimates the height of an item, in pixels.
    */
   constructor(root, draw, guess) {
     Object.assign(this, { root, draw, guess, items: [], sizes: [], at: [0], width: 0, waits: false });
-    this.rows = new Map(); // of items near the window
-    this.heights = new Map(); // of items that were seen, at this width
+    this.rows = new Map(); // of items near the viewport
+    this.heights = new Map(); // of items drawn at this width
     const later = () => this.later();
     addEventListener("scroll", later, { passive: true });
     addEventListener("resize", later);
@@ -21,11 +21,11 @@ class Feed {
     this.observer.observe(root);
   }
 
-  /** Show these items, from the first where wanted. */
+  /** Show these items. */
   show(items) {
     this.items = items;
     this.clear();
-    this.width = 0; // nothing is known of where these stand
+    this.width = 0; // forces new positions
     this.render();
   }
 
@@ -49,7 +49,7 @@ class Feed {
     });
   }
 
-  /** Where each item begins, and at the end where the last ends, from an item on: those before stand where they stood. */
+  /** Compute the start of each item after `from`, and the end of the last. */
   place(from = 0) {
     for (let i = from; i < this.items.length; i += 1) this.at[i + 1] = this.at[i] + this.sizes[i];
   }
@@ -69,7 +69,7 @@ class Feed {
     }
   }
 
-  /** One turn of putting rows where they belong; whether a height was not as thought. */
+  /** Draw the rows near the viewport; return whether a height differed from its estimate. */
   fill() {
     const { at } = this;
     const above = -this.root.getBoundingClientRect().top;
@@ -100,7 +100,7 @@ class Feed {
     return this.measure(first, last, above);
   }
 
-  /** Learn the heights of the rows that are there; whether one was not as thought. */
+  /** Measure the rows; return whether a height differed from its estimate. */
   measure(first, last, above) {
     const seen = this.find(this.at, above);
     let shift = 0;
@@ -108,19 +108,19 @@ class Feed {
     for (let i = first; i < last; i += 1) {
       const row = this.rows.get(this.items[i]);
       const height = row.offsetHeight + parseFloat(getComputedStyle(row).marginBottom);
-      const thought = this.sizes[i];
+      const estimate = this.sizes[i];
       this.heights.set(this.items[i], height);
-      if (Math.abs(height - thought) < 0.5) continue;
+      if (Math.abs(height - estimate) < 0.5) continue;
       this.sizes[i] = height;
       changed = true;
-      if (i < seen) shift += height - thought;
+      if (i < seen) shift += height - estimate;
     }
     if (changed) this.place(first);
     if (shift && above > 0) scrollBy({ top: shift, behavior: "instant" });
     return changed;
   }
 
-  /** The last item that begins at or before a place. */
+  /** The last item that starts at or before a position. */
   find(at, place) {
     let low = 0;
     let high = this.items.length;
@@ -132,7 +132,7 @@ class Feed {
     return Math.min(low, Math.max(0, this.items.length - 1));
   }
 
-  /** Bring an item into the window, below what covers its top. */
+  /** Scroll an item into the viewport, below the part covered at the top. */
   reveal(number, covered) {
     for (let turn = 0; turn < 3; turn += 1) {
       const { at } = this;
@@ -148,7 +148,7 @@ class Feed {
     return this.rows.get(this.items[number]);
   }
 
-  /** The number of the first item that is to be seen below what covers the top. */
+  /** The number of the first visible item below the part covered at the top. */
   firstSeen(covered) {
     const { at } = this;
     const above = covered - this.root.getBoundingClientRect().top;
@@ -156,7 +156,7 @@ class Feed {
     return at[number] < above - 4 && number + 1 < this.items.length ? number + 1 : number;
   }
 
-  /** Draw an item anew where it is shown. */
+  /** Redraw an item if it is shown. */
   again(item) {
     const old = this.rows.get(item);
     if (!old) return;

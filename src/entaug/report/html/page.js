@@ -1,4 +1,4 @@
-/** What the page does: the theme, the meanings of measures, and the examples. */
+/** Behaviour of the page: the theme, the definitions of measures, and the examples. */
 const $ = (id) => document.getElementById(id);
 
 function theme() {
@@ -6,25 +6,25 @@ function theme() {
   let now = "auto";
   try {
     now = localStorage.getItem("entaug-theme") || "auto";
-  } catch { /* then it is as the system has it */ }
+  } catch { /* no storage: use the system setting */ }
   const set = (name) => {
     now = choices.includes(name) ? name : "auto";
     document.documentElement.style.colorScheme = now === "auto" ? "" : now;
     $("theme-name").textContent = now;
-    $("theme").setAttribute("aria-label", `Theme: ${now === "auto" ? "as the system has it" : now}`);
+    $("theme").setAttribute("aria-label", `Theme: ${now === "auto" ? "system setting" : now}`);
   };
   set(now);
   $("theme").addEventListener("click", () => {
     set(choices[(choices.indexOf(now) + 1) % 3]);
     try {
       localStorage.setItem("entaug-theme", now);
-    } catch { /* kept for this visit only */ }
+    } catch { /* no storage: the choice lasts for this visit */ }
   });
 }
 
-/** The meaning of a measure opens under a pointer too, beside what it explains. */
-function meanings() {
-  for (const button of document.querySelectorAll("button.what")) {
+/** Shows the definition of a measure beside its name, also on hover and focus. */
+function definitions() {
+  for (const button of document.querySelectorAll("button.definition-of")) {
     const box = $(button.getAttribute("popovertarget"));
     box.addEventListener("toggle", () => {
       const at = button.getBoundingClientRect();
@@ -37,7 +37,7 @@ function meanings() {
     button.addEventListener("focus", () => button.matches(":focus-visible") && box.showPopover());
     button.addEventListener("blur", () => box.hidePopover());
     button.addEventListener("click", (event) => {
-      event.preventDefault(); // what hovering or focus has opened a press does not close again
+      event.preventDefault(); // a press does not close what hover or focus has opened
       box.showPopover();
     });
   }
@@ -45,22 +45,22 @@ function meanings() {
 
 const figure = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const whole = new Intl.NumberFormat("en");
-const ROLES = { source: "source", frame: "source, which keeps its frame", gives: "gives", also: "also used" };
+const ROLES = { source: "source", recipient: "source", donor: "source of the inserted words", other: "also used" };
 
 function examples(data, digest) {
   const { pairs, types, methods, scores, reasons, gold } = data;
   const say = (text) => { $("message").textContent = text; };
   const review = new Review(pairs, digest, say);
   let shown = [];
-  let current = null; // the pair that keys speak of
+  let current = null; // the pair that keys act on
   let words = [];
 
-  // What is searched: the words of source and result.
+  // Text for the search: the words of both sentences.
   const lower = (sentence) => sentence.t.join(" ").toLowerCase();
   const goldText = gold.map(lower);
   const text = pairs.map((pair) => `${lower(pair.m)}\n${pair.s.map(([i]) => goldText[i]).join("\n")}`);
 
-  // From where to where each score goes.
+  // Minimum and maximum of each score.
   const ranges = scores.map((_, k) => {
     const values = pairs.map((pair) => pair.v[k]).filter((value) => value !== null);
     return values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
@@ -82,16 +82,16 @@ function examples(data, digest) {
     box.addEventListener("toggle", () => {
       if (!box.open || box.querySelector("dl")) return;
       const list = element("dl");
-      const told = { method: pair.n || "not known", signature: methods[pair.g].signature, id: pair.i, ...pair.p };
-      const put = (name, value, meaning) => {
+      const entries = { method: pair.n || "unknown", signature: methods[pair.g].signature, id: pair.i, ...pair.p };
+      const put = (name, value, description) => {
         if (value === null || value === undefined) return;
-        const row = element("div", "", null, meaning && { title: meaning });
+        const row = element("div", "", null, description && { title: description });
         row.append(element("dt", "", name), element("dd", "", typeof value === "string" ? value : JSON.stringify(value)));
         list.append(row);
       };
-      for (const [name, value] of Object.entries(told)) put(name, value);
+      for (const [name, value] of Object.entries(entries)) put(name, value);
       scores.forEach((score, k) => {
-        if (!score.first && !score.name.startsWith("own:")) put(score.title, pair.v[k], score.meaning);
+        if (!score.always && !score.name.startsWith("own:")) put(score.title, pair.v[k], score.description);
       });
       box.append(list);
     });
@@ -108,19 +108,19 @@ function examples(data, digest) {
     head.append(element("h3", "", methods[pair.g].name || "unknown method", { id: `pair-${i}`, dir: "auto" }));
     if (pair.i !== null) head.append(element("span", "name", pair.i, { dir: "auto" }));
     const decision = review.of(i);
-    if (pair.r !== undefined) head.append(element("span", "state refused", `not kept: ${reasons[pair.r]}`));
+    if (pair.r !== undefined) head.append(element("span", "state filtered", `filtered out: ${reasons[pair.r]}`));
     else if (decision) head.append(element("span", `state ${decision}`, decision === "accept" ? "✓ accepted" : "✗ rejected"));
     const sides = element("div", "sides");
     const left = element("div");
     for (const [number, role, marks] of pair.s) left.append(side(ROLES[role], gold[number], marks));
-    if (!pair.s.length) left.append(side("source", null, null, "not known"));
+    if (!pair.s.length) left.append(side("source", null, null, "unknown"));
     const right = element("div");
-    right.append(side(pair.a ? "result, written anew" : "result", pair.m, pair.d));
+    right.append(side(pair.a ? "augmented, rewritten" : "augmented", pair.m, pair.d));
     const list = element("ul", "scores", null, { "aria-label": "Scores" });
-    const asked = [$("score").value, $("order").value.split(" ")[0]];
+    const selected = [$("score").value, $("order").value.split(" ")[0]];
     scores.forEach((score, k) => {
-      if (pair.v[k] === null || !(score.first || asked.includes(String(k)))) return;
-      const item = element("li", "", `${score.title} `, { title: score.meaning });
+      if (pair.v[k] === null || !(score.always || selected.includes(String(k)))) return;
+      const item = element("li", "", `${score.title} `, { title: score.description });
       item.append(element("b", "", figure.format(pair.v[k])));
       list.append(item);
     });
@@ -145,7 +145,7 @@ function examples(data, digest) {
     return row;
   }
 
-  // A line of text is about so many letters wide; what is not text is about as high as three lines.
+  // An estimate from the number of letters in a line; everything but text is about as high as three lines.
   function guess(width) {
     const wide = matchMedia("(min-width: 46.01rem)").matches;
     const letters = Math.max(20, (wide ? width / 2 - 40 : width - 30) / 8.2);
@@ -170,12 +170,12 @@ function examples(data, digest) {
     const { accept, reject } = review.counts();
     $("decided").textContent = `${whole.format(accept)} accepted, ${whole.format(reject)} rejected`;
     $("undo").disabled = !review.past.length;
-    $("export").disabled = !review.made.size;
+    $("export").disabled = !review.decisions.size;
   }
 
   function decide(i, decision) {
     if (!review.decide(i, decision)) {
-      say("This draft was refused when it was made: it is only shown, and needs no decision.");
+      say("This sentence was filtered out already and needs no decision.");
       return false;
     }
     say("");
@@ -192,7 +192,7 @@ function examples(data, digest) {
     goTo(i, true);
   }
 
-  /** Make a pair the one that keys speak of, and bring it into the window where wanted. */
+  /** Make a pair the current one, and scroll to it if wanted. */
   function goTo(i, move) {
     const before = current;
     current = i;
@@ -249,7 +249,7 @@ function examples(data, digest) {
     feed.show(shown);
     if (within) scrollBy({ top: $("feed").getBoundingClientRect().top - covered() - 8, behavior: "instant" });
     feed.root.querySelector(".nothing")?.remove();
-    if (!shown.length) feed.root.append(element("p", "nothing", "Nothing of this kind. Widen the search, or clear the filters."));
+    if (!shown.length) feed.root.append(element("p", "nothing", "No example matches. Change the search or clear the filters."));
     count();
   }
 
@@ -259,11 +259,11 @@ function examples(data, digest) {
     methods.forEach((method, i) => option($("method"), i, method.name || "unknown"));
     option($("type"), "", "all");
     types.forEach((type, i) => option($("type"), i, type));
-    option($("reason"), "", reasons.length ? "kept and refused" : "all");
+    option($("reason"), "", reasons.length ? "kept and filtered out" : "all");
     option($("reason"), "kept", "kept only");
-    reasons.forEach((reason, i) => option($("reason"), i, `refused: ${reason}`));
+    reasons.forEach((reason, i) => option($("reason"), i, `filtered out: ${reason}`));
     $("reason").parentElement.hidden = !reasons.length;
-    // What was refused is shown when it is asked for, or when there is nothing else.
+    // Sentences that were filtered out are shown on demand, or if there are no others.
     if (reasons.length && pairs.some((pair) => pair.r === undefined)) $("reason").options[1].defaultSelected = true;
     option($("score"), "", "any");
     scores.forEach((score, i) => {
@@ -302,11 +302,11 @@ function examples(data, digest) {
       try {
         read = JSON.parse(await file.text());
       } catch {
-        throw new Error("This is no JSON: choose a file that was exported here.");
+        throw new Error("This is not JSON. Choose a file that was exported from a report.");
       }
       const { taken, lost } = review.take(read);
       const rest = lost ? `; ${whole.format(lost)} concern no sentence of this page` : "";
-      say(`${whole.format(taken)} decision${taken === 1 ? "" : "s"} taken from the file${rest}.`);
+      say(`${whole.format(taken)} decision${taken === 1 ? "" : "s"} imported${rest}.`);
     } catch (error) {
       say(error.message);
     }
@@ -368,5 +368,5 @@ function examples(data, digest) {
 }
 
 theme();
-meanings();
+definitions();
 if ($("feed")) examples(JSON.parse($("data").textContent), $("data").dataset.digest);

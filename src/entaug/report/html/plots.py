@@ -1,37 +1,42 @@
-"""The plots of a page, each with a table of the same figures for those who would rather read them."""
+"""The plots of a report, each with its values as a table."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from entaug.augmented import AugmentedCorpus
 from entaug.data import Sentence
-from entaug.report.comparison import Cell, Row, cell_name, group_name
-from entaug.report.html.drawing import COLOURS, drawn, placed
+from entaug.quality import GOLD
+from entaug.report.comparison import BASELINES, GOLD_STEPS, ArmResult, Setting
+from entaug.report.html.svg import COLOURS, add_labels, draw_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Plot", "amounts", "lengths", "spread", "types"]
+__all__ = ["Plot", "f1_plot", "label_plot", "length_plot", "scatter_plot"]
 
-_MOST_TYPES = 14
-_MARKS = "osD^vPX*"
+_MAX_LABELS = 14
+_MARKERS = "os^Dxv+P*"
+_LINE_MARKERS = "osD^vPX*"
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its words.
+    """A plot with its texts.
 
     Args:
-        title: what it is of.
+        title: the title.
         text: how to read it.
-        svg: the figure.
-        head: the names of the columns of its table.
-        rows: the figures in words.
+        svg: the figure as an ``svg`` element.
+        head: the head of the table of its values.
+        rows: the rows of the table.
     """
 
     title: str
@@ -41,273 +46,273 @@ class Plot:
     rows: tuple[tuple[str, ...], ...]
 
 
-_SHAPES = "os^Dxv+P*"
+def _accepted(corpus: AugmentedCorpus) -> dict[str, list[Sentence]]:
+    """The accepted sentences of each method that has any."""
+    accepted = {
+        name: [pair.augmented for pair in pairs if pair.rejection is None] for name, pairs in corpus.methods.items()
+    }
+    return {name: sentences for name, sentences in accepted.items() if sentences}
 
 
-def _kept(made: AugmentedCorpus) -> dict[str, list[Sentence]]:
-    """What each method made that was kept."""
-    found = {name: [p.augmented for p in pairs if p.rejection is None] for name, pairs in made.methods.items()}
-    return {name: sentences for name, sentences in found.items() if sentences}
+def label_plot(corpus: AugmentedCorpus) -> Plot | None:
+    """Plot the shares of labels among the mentions of the gold sentences and of each method.
 
+    Args:
+        corpus: gold and augmented sentences.
 
-def types(made: AugmentedCorpus) -> Plot | None:
-    """How often each entity type is mentioned, in the gold sentences and in what methods made."""
-    groups = {name: _mentions(sentences) for name, sentences in _kept(made).items()}
-    gold = _mentions(made.gold)
-    total = sum((gold, *groups.values()), Counter())
-    if not total or not groups:
+    Returns:
+        The plot; None without mentions or augmented sentences.
+    """
+    methods = {name: _label_counts(sentences) for name, sentences in _accepted(corpus).items()}
+    gold = _label_counts(corpus.gold)
+    total = sum(methods.values(), gold)
+    if not total or not methods:
         return None
-    order = [label for label, _ in sorted((gold or total).items(), key=lambda item: (-item[1], item[0]))]
-    order += sorted(total.keys() - set(order))
-    shown = order if len(order) <= _MOST_TYPES else order[: _MOST_TYPES - 1]
-
-    def share(counts: Counter[str], label: str) -> float:
-        return 100 * counts[label] / counts.total() if counts else 0.0
+    labels = sorted(total, key=lambda label: (label not in gold, -gold[label], label))
+    if not gold:
+        labels.sort(key=lambda label: -total[label])
+    shown = labels if len(labels) <= _MAX_LABELS else labels[: _MAX_LABELS - 1]
+    # Methods differ in their marker, which everybody can see; too many methods cannot be told apart.
+    markers = _MARKERS if len(methods) <= len(_MARKERS) else "o"
 
     def draw(axes: Axes) -> None:
         rows = range(len(shown))
         if gold:
-            xs = [share(gold, label) for label in shown]
-            axes.plot(xs, rows, "|", ms=17, mew=2.5, color=COLOURS["gold"], label="gold")
-        # Methods are told apart by shape, which needs no eye for colours; where there are too many they are not.
-        for (name, counts), shape in zip(groups.items(), _SHAPES if apart else "o" * len(groups), strict=False):
-            xs = [share(counts, label) for label in shown] if counts else []
-            told = name if apart else "a method" if name == next(iter(groups)) else None
-            drawn_as = {"ms": 7, "alpha": 0.65, "mew": 0} if shape not in "x+" else {"ms": 7, "mew": 2}
-            axes.plot(xs, rows[: len(xs)], shape, color=COLOURS["made"], label=told, **drawn_as)
-        axes.set_yticks(range(len(shown)), [_short(label) for label in shown])
-        axes.set_ylim(len(shown) - 0.4, -0.6)
+            shares = [_percent(gold, label) for label in shown]
+            axes.plot(shares, rows, "|", ms=17, mew=2.5, color=COLOURS["gold"], label="gold")
+        for number, ((name, counts), marker) in enumerate(zip(methods.items(), cycle(markers), strict=False)):
+            shares = [_percent(counts, label) for label in shown] if counts else []
+            legend = name if len(markers) > 1 else None if number else "a method"
+            style: dict[str, Any] = {"mew": 2} if marker in "x+" else {"alpha": 0.65, "mew": 0}
+            axes.plot(shares, rows[: len(shares)], marker, ms=7, color=COLOURS["augmented"], label=legend, **style)
+        _set_rows(axes, shown)
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         axes.set_xlabel("share of the mentions, %")
-        axes.grid(axis="x")
-        axes.tick_params(length=0)
-        axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(groups)))
+        axes.figure.legend(loc="outside lower center", ncols=min(6, 1 + len(methods)))
 
-    apart = len(groups) <= len(_SHAPES)
     title = "Entity types before and after"
-    rest = f" The {len(shown)} most frequent of {len(order)} types are drawn." if len(shown) < len(order) else ""
+    rest = f" The {len(shown)} most frequent of {len(labels)} types are shown." if len(shown) < len(labels) else ""
     return Plot(
         title,
-        f"A bar marks the share of the mentions that a type has in gold sentences, the others those of methods.{rest}",
-        drawn(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
-        ("type", "gold", *groups),
-        tuple(
-            (label, _share_in_words(gold, label), *(_share_in_words(counts, label) for counts in groups.values()))
-            for label in order
-        ),
+        f"Bars show the share of a type among the mentions of gold sentences, other markers those of methods.{rest}",
+        draw_svg(draw, width=6.2, height=1.1 + 0.3 * len(shown), name="types", title=title),
+        ("type", "gold", *methods),
+        tuple((label, *(_count_and_share(counts, label) for counts in (gold, *methods.values()))) for label in labels),
     )
 
 
-def _mentions(sentences: Sequence[Sentence]) -> Counter[str]:
+def _label_counts(sentences: Sequence[Sentence]) -> Counter[str]:
     return Counter(mention.label for sentence in sentences for mention in sentence.mentions)
 
 
-def _share_in_words(counts: Counter[str], label: str) -> str:
-    return f"{counts[label]:,} ({100 * counts[label] / counts.total():.1f} %)" if counts else "-"
+def _percent(counts: Counter[str], label: str) -> float:
+    return 100 * counts[label] / counts.total()
 
 
-def _short(text: str, most: int = 24) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _count_and_share(counts: Counter[str], label: str) -> str:
+    return f"{counts[label]:,} ({_percent(counts, label):.1f} %)" if counts else "-"
 
 
-def lengths(made: AugmentedCorpus) -> Plot | None:
-    """How long the sentences are, before and after."""
-    groups = {"gold": list(made.gold)} if made.gold else {}
-    groups |= _kept(made)
-    if not groups or not _kept(made):
+def _set_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Label the rows of a horizontal plot, the first at the top."""
+    axes.set_yticks(range(len(names)), [name if len(name) <= 24 else f"{name[:23]}…" for name in names])
+    axes.set_ylim(max(1, len(names)) - 0.4, -0.6)
+    axes.grid(axis="x")
+
+
+def length_plot(corpus: AugmentedCorpus) -> Plot | None:
+    """Plot quantiles of the sentence lengths of the gold sentences and of each method.
+
+    Args:
+        corpus: gold and augmented sentences.
+
+    Returns:
+        The plot; None without augmented sentences.
+    """
+    methods = _accepted(corpus)
+    if not methods:
         return None
-    told = {name: _five([len(sentence) for sentence in sentences]) for name, sentences in groups.items()}
+    groups = [("gold", corpus.gold)] if corpus.gold else []
+    groups += methods.items()
+    rows = [(name, len(sentences), _five_quantiles([len(s) for s in sentences])) for name, sentences in groups]
 
     def draw(axes: Axes) -> None:
-        for row, (name, (low, first, middle, third, high)) in enumerate(told.items()):
-            colour = COLOURS["gold" if name == "gold" and made.gold else "made"]
+        for row, (_, _, (low, first, median, third, high)) in enumerate(rows):
+            colour = COLOURS["gold" if corpus.gold and not row else "augmented"]
             axes.plot([low, high], [row, row], "-", lw=1.4, color=colour, solid_capstyle="round")
             axes.barh(row, third - first, left=first, height=0.5, color=colour, alpha=0.35, lw=0)
-            axes.plot([middle, middle], [row - 0.25, row + 0.25], "-", lw=2.5, color=colour, solid_capstyle="butt")
-        axes.set_yticks(range(len(told)), [_short(name) for name in told])
-        axes.set_ylim(len(told) - 0.4, -0.6)
+            axes.plot([median, median], [row - 0.25, row + 0.25], "-", lw=2.5, color=colour, solid_capstyle="butt")
+        _set_rows(axes, [name for name, _, _ in rows])
         axes.set_xlim(left=0)
-        axes.set_xlabel("tokens of a sentence")
-        axes.grid(axis="x")
-        axes.tick_params(length=0)
+        axes.set_xlabel("tokens per sentence")
 
     title = "Sentence lengths before and after"
     return Plot(
         title,
-        "The thick stroke is the median, the box holds the middle half of the sentences, the line nine of ten.",
-        drawn(draw, width=6.2, height=0.9 + 0.34 * len(told), name="lengths", title=title),
-        ("of", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
-        tuple((name, f"{len(groups[name]):,}", *(f"{value:g}" for value in five)) for name, five in told.items()),
+        "Thick strokes are medians, boxes contain the middle half of the sentences, lines nine of ten.",
+        draw_svg(draw, width=6.2, height=0.9 + 0.34 * len(rows), name="lengths", title=title),
+        ("method", "sentences", "5 %", "25 %", "median", "75 %", "95 %"),
+        tuple((name, f"{count:,}", *(f"{value:g}" for value in values)) for name, count, values in rows),
     )
 
 
-def _five(values: Sequence[int]) -> tuple[float, float, float, float, float]:
+def _five_quantiles(values: Sequence[int]) -> tuple[float, ...]:
     """The 5 %, 25 %, 50 %, 75 % and 95 % quantiles."""
     if len(values) < 2:
         return (float(values[0]),) * 5
     twentieths = quantiles(values, n=20, method="inclusive")
-    return twentieths[0], twentieths[4], twentieths[9], twentieths[14], twentieths[18]
+    return tuple(twentieths[i] for i in (0, 4, 9, 14, 18))
 
 
-def spread(points: Mapping[str, tuple[float | None, float | None]], across: str, up: str, title: str) -> Plot | None:
-    """Two measures of each method against one another.
+def scatter_plot(
+    points: Mapping[str, tuple[float | None, float | None]], x_label: str, y_label: str, title: str
+) -> Plot | None:
+    """Plot two measures of each method against each other.
 
     Args:
-        points: by name, ``"gold"`` too, what lies across and what lies up.
-        across: the name of the first measure.
-        up: that of the second.
-        title: of the plot.
+        points: x and y by name of the method, and of ``"gold"``.
+        x_label: title of the first measure.
+        y_label: title of the second measure.
+        title: title of the plot.
+
+    Returns:
+        The plot; None where no method has both measures.
     """
-    there = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
-    if not there:
+    known = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
+    if not known:
         return None
 
     def draw(axes: Axes) -> None:
-        if min(x for x, _, _ in there) > 0 and max(x for x, _, _ in there) > 8 * min(x for x, _, _ in there):
+        xs = [x for x, _, _ in known]
+        if min(xs) > 0 and max(xs) > 8 * min(xs):
             from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
             axes.set_xscale("log")
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
             axes.xaxis.set_minor_formatter(NullFormatter())
-        for x, y, name in there:
-            gold = name == "gold"
-            axes.plot(
-                [x], [y], "*" if gold else "o", ms=15 if gold else 8, mew=0, color=COLOURS["gold" if gold else "made"]
-            )
+        for x, y, name in known:
+            marker, size, colour = ("*", 15, "gold") if name == GOLD else ("o", 8, "augmented")
+            axes.plot([x], [y], marker, ms=size, mew=0, color=COLOURS[colour])
         axes.margins(0.18)
-        axes.set_xlabel(across)
-        axes.set_ylabel(up)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
         axes.grid()
-        axes.tick_params(which="both", length=0)
-        placed(axes, there)
+        add_labels(axes, known)
 
     return Plot(
         title,
-        "A dot is a method, the star the gold sentences. Fluent and diverse at once is up on the left.",
-        drawn(draw, width=6.2, height=4.0, name="spread", title=title),
-        ("of", across, up),
-        tuple((name, f"{x:,.1f}", f"{y:,.3g}") for x, y, name in there),
+        "A dot is a method, the star the gold sentences. Fluent and diverse methods are at the top left.",
+        draw_svg(draw, width=6.2, height=4.0, name="spread", title=title),
+        ("method", x_label, y_label),
+        tuple((name, f"{x:,.1f}", f"{y:,.3g}") for x, y, name in known),
     )
 
 
-def amounts(cell: Cell, rows: Sequence[Row], number: int = 0) -> Plot | None:
-    """F1 against the amount of new sentences, with intervals, within a cell.
+def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> Plot | None:
+    """Plot F1 against the amount of new sentences, with intervals, for the arms of a setting.
 
-    The interval of a gain over gold alone at equal steps is drawn around where the F1 of gold alone lies: where it does
-    not reach the line of gold alone, a difference is seen.
+    Intervals are those of the gain over ``gold-steps``, around the F1 of the arm: an interval that does not reach the
+    F1 of ``gold-steps`` shows a difference.
 
     Args:
-        cell: corpus, size and tagger.
-        rows: its compared groups.
-        number: which of the page's it is.
+        setting: the setting.
+        results: the results of its arms.
+        number: the number of the plot on the page.
+
+    Returns:
+        The plot; None without an arm to show.
     """
-    base = {row.group[1]: row.f1 for row in rows if row.group[0] == "gold-steps"}
-    arms: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.group[0] not in ("gold", "gold-steps"):
-            arms.setdefault(row.group[0], []).append(row)
+    base = {result.arm.amount: 100 * result.f1 for result in results if result.arm.name == GOLD_STEPS}
+    arms: dict[str, list[ArmResult]] = {}
+    for result in results:
+        if result.arm.name not in BASELINES[:2]:
+            arms.setdefault(result.arm.name, []).append(result)
     if not (arms or base):
         return None
-    several = len({row.group[1] for of in arms.values() for row in of}) > 1
-    title = f"F1 on {cell_name(cell)}"
+    shown = [result for some in arms.values() for result in some]
+    has_lines = len({result.arm.amount for result in shown}) > 1
+    title = f"F1 on {setting}"
+    limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
 
     def draw(axes: Axes) -> None:
-        (_lines if several else _forest)(axes, arms, base)
-        axes.tick_params(length=0)
+        if has_lines:
+            _draw_lines(axes, arms, base)
+            axes.set_ylim(*limits)
+        else:
+            _draw_rows(axes, arms, base)
+            axes.set_xlim(*limits)
 
-    named = [(group_name(row.group), row, _whisker(row, base)) for row in rows]
+    rows = []
+    for result in results:
+        interval, difference = _interval(result, base), result.difference
+        ends = "{:.1f} to {:.1f}".format(*interval) if interval else "-"
+        rows.append((str(result.arm), f"{100 * result.f1:.1f}", ends, difference.verdict if difference else "-"))
+    height = 3.6 if has_lines else 1.1 + 0.32 * max(1, len(arms))
     return Plot(
         title,
         "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
         "where they do not reach the line of gold alone, a difference is seen.",
-        drawn(
-            draw,
-            width=5.6,
-            height=3.6 if several else 1.1 + 0.32 * max(1, len(arms)),
-            name=f"amounts-{number}",
-            title=title,
-        ),
+        draw_svg(draw, width=5.6, height=height, name=f"amounts-{number}", title=title),
         ("arm", "F1", "95 % interval", "verdict"),
-        tuple(
-            (
-                name,
-                f"{100 * row.f1:.1f}",
-                f"{whisker[0]:.1f} to {whisker[1]:.1f}" if whisker else "-",
-                row.over_steps.verdict if row.over_steps else "-",
-            )
-            for name, row, whisker in named
-        ),
+        tuple(rows),
     )
 
 
-def _whisker(row: Row, base: Mapping[float, float]) -> tuple[float, float] | None:
-    found = row.over_steps
-    if found is None or row.group[1] not in base:
+def _interval(result: ArmResult, base: Mapping[float, float]) -> Interval | None:
+    """The interval of the gain, moved to the F1 of the arm, in points."""
+    difference = result.difference
+    if difference is None or result.arm.amount not in base:
         return None
-    # Around its own F1, which is that of gold alone and the gain where both have all seeds.
-    return 100 * (row.f1 - found.gain + found.low), 100 * (row.f1 - found.gain + found.high)
+    offset = result.f1 - difference.gain
+    return 100 * (offset + difference.low), 100 * (offset + difference.high)
 
 
-def _forest(axes: Axes, arms: Mapping[str, list[Row]], base: Mapping[float, float]) -> None:
-    """A row for each arm, where there is one amount."""
+def _draw_rows(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
+    """A row for each arm, where all have one amount."""
     for f1 in base.values():
-        axes.axvline(100 * f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
-    middles = [100 * row.f1 for of in arms.values() for row in of] + [100 * f1 for f1 in base.values()]
-    for place, of in enumerate(arms.values()):
-        for row in of:
-            if whisker := _whisker(row, base):
-                axes.plot(whisker, [place, place], "-", lw=1.6, color=COLOURS["made"])
-            axes.plot([100 * row.f1], [place], "o", ms=7, mew=0, color=COLOURS["made"])
-    axes.set_yticks(range(len(arms)), [_short(arm) for arm in arms])
-    axes.set_ylim(max(1, len(arms)) - 0.4, -0.6)
-    axes.set_xlim(*_around(middles, [_whisker(row, base) for of in arms.values() for row in of]))
+        axes.axvline(f1, color=COLOURS["gold"], lw=2, label="gold alone, equal steps")
+    for row, results in enumerate(arms.values()):
+        for result in results:
+            if interval := _interval(result, base):
+                axes.plot(interval, [row, row], "-", lw=1.6, color=COLOURS["augmented"])
+            axes.plot([100 * result.f1], [row], "o", ms=7, mew=0, color=COLOURS["augmented"])
+    _set_rows(axes, list(arms))
     axes.set_xlabel("micro-F1")
-    axes.grid(axis="x")
     if base:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, handlelength=1.2)
 
 
-def _lines(axes: Axes, arms: Mapping[str, list[Row]], base: Mapping[float, float]) -> None:
+def _draw_lines(axes: Axes, arms: Mapping[str, Sequence[ArmResult]], base: Mapping[float, float]) -> None:
     """A line for each arm over its amounts."""
     if base:
-        xs = sorted(base)
-        axes.plot(
-            xs,
-            [100 * base[x] for x in xs],
-            "-",
-            marker="_",
-            lw=2,
-            color=COLOURS["gold"],
-            label="gold alone, equal steps",
-        )
-    whiskers: list[tuple[float, float] | None] = []
-    for number, (arm, of) in enumerate(arms.items()):
-        colour = COLOURS[f"series-{number % 8}"]
-        of = sorted(of, key=lambda row: row.group[1])  # noqa: PLW2901
-        aside = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # so that whiskers do not cover one another
-        xs = [row.group[1] * aside for row in of]
-        axes.plot(xs, [100 * r.f1 for r in of], "-", marker=_MARKS[number % 8], ms=6, lw=1.3, color=colour, label=arm)
-        for x, row in zip(xs, of, strict=True):
-            whiskers.append(_whisker(row, base))
-            if whisker := whiskers[-1]:
-                axes.plot([x, x], whisker, "-", lw=1.1, color=colour, alpha=0.7)
-    middles = [100 * row.f1 for of in arms.values() for row in of] + [100 * f1 for f1 in base.values()]
-    axes.set_ylim(*_around(middles, whiskers))
-    xs = sorted({row.group[1] for of in arms.values() for row in of})
-    if len(xs) <= 12:
-        axes.set_xticks(xs, [f"{x:g}" for x in xs])
-    axes.set_xlabel("new sentences for each gold one")
+        f1s = [base[amount] for amount in sorted(base)]
+        label = "gold alone, equal steps"
+        axes.plot(sorted(base), f1s, "-", marker="_", lw=2, color=COLOURS["gold"], label=label)
+    for number, (name, results) in enumerate(arms.items()):
+        colour, marker = COLOURS[f"series-{number % 8}"], _LINE_MARKERS[number % 8]
+        ordered = sorted(results, key=lambda result: result.arm.amount)
+        shift = 1 + 0.012 * (number - (len(arms) - 1) / 2)  # keeps whiskers apart
+        xs = [result.arm.amount * shift for result in ordered]
+        f1s = [100 * result.f1 for result in ordered]
+        axes.plot(xs, f1s, "-", marker=marker, ms=6, lw=1.3, color=colour, label=name)
+        for x, result in zip(xs, ordered, strict=True):
+            if interval := _interval(result, base):
+                axes.plot([x, x], interval, "-", lw=1.1, color=colour, alpha=0.7)
+    amounts = sorted({result.arm.amount for results in arms.values() for result in results})
+    if len(amounts) <= 12:
+        axes.set_xticks(amounts, [f"{amount:g}" for amount in amounts])
+    axes.set_xlabel("new sentences per gold sentence")
     axes.set_ylabel("micro-F1")
     axes.grid(axis="y")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
-def _around(middles: Sequence[float], whiskers: Sequence[Any]) -> tuple[float, float]:
-    """Limits that show all means and the whiskers, unless those of a few seeds would leave no room for the means."""
-    low, high = min(middles), max(middles)
+def _limits(means: Sequence[float], intervals: Sequence[Interval | None]) -> Interval:
+    """Limits that show all means, and the intervals as far as these leave room for the means."""
+    low, high = min(means), max(means)
     room = max(3.0, 1.5 * (high - low))
-    ends = [end for whisker in whiskers if whisker for end in whisker]
+    ends = [end for interval in intervals if interval for end in interval]
     bottom, top = max(low - room, min([low, *ends])), min(high + room, max([high, *ends]))
     edge = 0.05 * (top - bottom) + 0.3
     return max(-1.0, bottom - edge), min(101.0, top + edge)

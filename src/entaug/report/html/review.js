@@ -1,19 +1,19 @@
-/** Decisions about kept sentences: made, undone, kept by the browser, written to a file and read from one. */
+/** Decisions about kept sentences, stored in the browser, exported and imported. */
 class Review {
   /**
    * @param pairs all pairs of the page.
-   * @param digest names the page's data; decisions are kept under it.
-   * @param told is called with words when something cannot be kept.
+   * @param digest identifies the data of the page; decisions are stored under it.
+   * @param report is called with a message when decisions cannot be stored.
    */
-  constructor(pairs, digest, told) {
-    Object.assign(this, { pairs, key: `entaug-review-${digest}`, told, made: new Map(), past: [] });
+  constructor(pairs, digest, report) {
+    Object.assign(this, { pairs, key: `entaug-review-${digest}`, report, decisions: new Map(), past: [] });
     try {
       const kept = JSON.parse(localStorage.getItem(this.key) || "{}");
       for (const [i, decision] of Object.entries(kept)) {
-        if (this.may(pairs[i]) && Review.known(decision)) this.made.set(Number(i), decision);
+        if (this.may(pairs[i]) && Review.known(decision)) this.decisions.set(Number(i), decision);
       }
     } catch {
-      told("This browser keeps nothing for this page: decisions are lost when it is closed, unless you export them.");
+      report("This browser does not store decisions for this page: export them before you close it.");
     }
   }
 
@@ -21,16 +21,16 @@ class Review {
     return decision === "accept" || decision === "reject";
   }
 
-  /** Whether a pair can be decided on: drafts that were refused are only shown. */
+  /** Whether a pair can be decided on; sentences that were filtered out are only shown. */
   may(pair) {
     return pair !== undefined && pair.r === undefined;
   }
 
   of(i) {
-    return this.made.get(i) || "";
+    return this.decisions.get(i) || "";
   }
 
-  /** Decide on a pair, or with "" on nothing. */
+  /** Set the decision on a pair; "" removes it. */
   decide(i, decision) {
     if (!this.may(this.pairs[i])) return false;
     this.past.push([i, this.of(i)]);
@@ -40,11 +40,11 @@ class Review {
   }
 
   set(i, decision) {
-    if (decision) this.made.set(i, decision);
-    else this.made.delete(i);
+    if (decision) this.decisions.set(i, decision);
+    else this.decisions.delete(i);
   }
 
-  /** Take the last decision back: the number of its pair, or null where there is none. */
+  /** Undo the last decision and return the number of its pair; null if there is none. */
   undo() {
     const last = this.past.pop();
     if (!last) return null;
@@ -55,31 +55,31 @@ class Review {
 
   keep() {
     try {
-      localStorage.setItem(this.key, JSON.stringify(Object.fromEntries(this.made)));
+      localStorage.setItem(this.key, JSON.stringify(Object.fromEntries(this.decisions)));
     } catch {
-      this.told("This browser cannot keep decisions: export them before you close the page.");
+      this.report("This browser cannot store decisions: export them before you close the page.");
     }
   }
 
   counts() {
     let accept = 0;
-    for (const decision of this.made.values()) accept += decision === "accept";
-    return { accept, reject: this.made.size - accept };
+    for (const decision of this.decisions.values()) accept += decision === "accept";
+    return { accept, reject: this.decisions.size - accept };
   }
 
-  /** The decisions as `entaug augment --apply-review` takes them, in the order of the page. */
+  /** The decisions in the format of `entaug augment --apply-review`, in the order of the page. */
   file() {
-    const decisions = [...this.made.keys()].sort((a, b) => a - b).map((i) => {
+    const decisions = [...this.decisions.keys()].sort((a, b) => a - b).map((i) => {
       const pair = this.pairs[i];
-      return { fingerprint: pair.f, method: pair.n, id: pair.i, decision: this.made.get(i) };
+      return { fingerprint: pair.f, method: pair.n, id: pair.i, decision: this.decisions.get(i) };
     });
     return { entaug: "review", version: 1, decisions };
   }
 
-  /** Take decisions from such a file: how many were taken, and how many concern no sentence of the page. */
+  /** Import decisions; return how many were imported, and how many concern no sentence of the page. */
   take(read) {
     const good = read && read.entaug === "review" && Array.isArray(read.decisions);
-    if (!good) throw new Error("This is no file of decisions: choose one that was exported here.");
+    if (!good) throw new Error("This is not a file of decisions. Choose one that was exported from a report.");
     if (read.version !== 1) throw new Error(`This file has version ${read.version}; this page reads version 1.`);
     const places = new Map();
     this.pairs.forEach((pair, i) => {
@@ -90,11 +90,11 @@ class Review {
         places.get(name).push(i);
       }
     });
-    read.decisions.forEach((one, i) => {  // all of it, before any is taken
-      const amiss = (what) => new Error(`Decision ${i + 1} ${what}.`);
-      if (one === null || typeof one !== "object" || Array.isArray(one)) throw amiss("is no object");
-      if (!/^[0-9a-f]{16}$/i.test(one.fingerprint)) throw amiss("has no fingerprint of 16 hexadecimal digits");
-      if (!Review.known(one.decision)) throw amiss("is neither accept nor reject");
+    read.decisions.forEach((one, i) => {  // check all before any is imported
+      const fault = (what) => new Error(`Decision ${i + 1} ${what}.`);
+      if (one === null || typeof one !== "object" || Array.isArray(one)) throw fault("is not an object");
+      if (!/^[0-9a-f]{16}$/i.test(one.fingerprint)) throw fault("has no fingerprint of 16 hexadecimal digits");
+      if (!Review.known(one.decision)) throw fault("must be accept or reject");
     });
     let taken = 0;
     let lost = 0;

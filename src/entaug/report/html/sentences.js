@@ -2,18 +2,18 @@
 
 /** An element with a class, text and attributes; text is always text, never markup. */
 function element(tag, classes, text, attributes) {
-  const made = document.createElement(tag);
-  if (classes) made.className = classes;
-  if (text !== undefined && text !== null) made.textContent = text;
-  for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
-  return made;
+  const created = document.createElement(tag);
+  if (classes) created.className = classes;
+  if (text !== undefined && text !== null) created.textContent = text;
+  for (const [name, value] of Object.entries(attributes || {})) created.setAttribute(name, value);
+  return created;
 }
 
 const colourOf = (type) => `var(--type-${type % 12})`;
 
 /**
- * Mentions in lanes: no two of a lane touch the same place, and an inner mention is nearer to the words than the one
- * that holds it. A lane is a line under the words; the gap of a discontinuous mention is a dashed line in its lane.
+ * Assign mentions to lanes, the lines under the words. Mentions in a lane do not overlap, and an inner mention is nearer to
+ * the words than the mention around it. The gap of a discontinuous mention is a dashed line in its lane.
  */
 function lanesOf(mentions) {
   const ordered = mentions.map(([type, ...spans]) => ({ type, spans, start: spans[0][0], end: spans.at(-1)[1] }));
@@ -21,7 +21,7 @@ function lanesOf(mentions) {
   const lanes = [];
   for (const one of ordered) {
     one.lane = lanes.findIndex((lane) => lane.every((other) => other.end <= one.start || one.end <= other.start));
-    // Above a mention that it holds a mention would read as the inner one.
+    // A mention must be below every mention inside it.
     const held = ordered.filter((o) => o.lane !== undefined && o !== one && one.start <= o.start && o.end <= one.end);
     const least = Math.max(-1, ...held.map((o) => o.lane)) + 1;
     if (one.lane < least) {
@@ -40,7 +40,7 @@ function lanesOf(mentions) {
   return { mentions: ordered, depth: lanes.length };
 }
 
-/** For each token what mark it has, from ranges. */
+/** The mark of each token, from ranges. */
 function markedTokens(length, marks) {
   const kinds = new Array(length).fill("");
   for (const [start, end, kind] of marks || []) kinds.fill(kind, start, end);
@@ -48,9 +48,9 @@ function markedTokens(length, marks) {
 }
 
 /**
- * A sentence with its mentions, marks and the words that are searched for.
+ * Draw a sentence with its mentions, marks and search hits.
  *
- * It is drawn as runs: longest stretches of tokens, and of spaces between tokens, over which all of these are the same.
+ * It consists of runs: longest sequences of tokens, and of spaces between tokens, over which all of these are the same.
  */
 function drawSentence(sentence, marks, typeNames, words) {
   const tokens = sentence.t;
@@ -59,7 +59,7 @@ function drawSentence(sentence, marks, typeNames, words) {
   const line = element("p", "sentence", null, { dir: "auto", lang: sentence.l || "" });
   line.style.lineHeight = `calc(1.6em + ${4 * Math.max(0, depth - 1)}px)`;
 
-  // Lines under the place `at`, a token, or where `gap`, the space after it.
+  // Lines under the token at `at`, or if `gap` under the space after it.
   function under(at, gap, but) {
     const found = [];
     for (const one of mentions) {

@@ -1,0 +1,162 @@
+"""``entaug augment``: make a labelled corpus larger."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+if TYPE_CHECKING:
+    from entaug.augmenters.contracts import Accepted
+    from entaug.data import Sentence
+    from entaug.workflows.augment import AugmentSummary
+    from entaug.workflows.statistics import CorpusStatistics
+
+__all__ = ["COMMAND"]
+
+_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("input", help="the gold training file, or - for standard input")
+    parser.add_argument(
+        "-m",
+        "--method",
+        required=True,
+        help="a method (see entaug methods), or several: mr,sis or mr:copies=2+lm:p=0.2",
+    )
+    options.add_output_options(parser)
+    parser.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
+    parser.add_argument("--rejected", metavar="FILE", help="a file for the drafts that filters reject, as JSON lines")
+    options.add_review_option(parser)
+    options.add_json_option(parser)
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    if argv:
+        _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
+    options.add_filter_options(parser)
+    options.add_read_options(parser)
+    options.add_write_options(parser)
+    options.add_compute_options(parser)
+
+
+def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) -> None:
+    """The parameters of the chosen method become options."""
+    from entaug.augmenters import METHODS
+    from entaug.augmenters.base import Augmenter
+
+    cls: type[Augmenter] = Augmenter
+    title = "parameters of every method; those of one: entaug augment --method NAME --help"
+    if methods is not None and re.fullmatch(r"[^:+,]+", methods):
+        cls = METHODS[methods]
+        title = f"parameters of {cls.info.name} ({cls.info.long_name})"
+    group = parser.add_argument_group(title)
+    options.add_parameters(
+        group, cls, without=("filters",)
+    )  # filters may be given several times, by an option of their own
+    parser.set_defaults(method_class=cls)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.augmenters.combined import parse_methods
+    from entaug.files.streams import is_stdout
+    from entaug.workflows.augment import augment_file
+    from entaug.workflows.common import check_apart
+
+    check_apart([args.output, args.rejected], args.held_out)
+    cls = args.method_class
+    values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
+    augmenter = parse_methods(args.method, **values)
+    with output.show_progress(quiet=args.quiet) as progress:
+        summary = augment_file(
+            args.input,
+            args.output,
+            augmenter,
+            only_new=args.only_new,
+            force=args.force,
+            **options.read_options(args),
+            **options.write_options(args),
+            rejected=args.rejected,
+            review=args.apply_review,
+            progress=progress,
+        )
+    if args.json:
+        output.print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
+    elif not args.quiet:
+        if sys.stderr.isatty():
+            _print_examples(summary.examples)
+        _print_summary(summary, [filter_.name for filter_ in augmenter.filters_])
+    return output.ExitCode.OK
+
+
+def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
+    source = "standard input" if summary.input == "-" else summary.input
+    output.print_message(f"read {source}: {summary.from_format}")
+    output.print_file_notes(summary)
+    if summary.resumed_at:
+        output.print_message(f"resumed after {output.quantity(summary.resumed_at, 'sentence')} of an interrupted run")
+    statistics = summary.statistics
+    gold = output.quantity(summary.before.sentences, "gold sentence")
+    made = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
+    output.print_message(f"{summary.method}: {gold} in, {made}")
+    for reason, count in statistics.missing.most_common():
+        output.print_message(f"  not made: {count:,} ({reason})")
+    rejected = statistics.rejected
+    by_filter = {r: rejected[r] for name in dict.fromkeys(filters) for r in rejected if r.startswith(f"{name}: ")}
+    output.print_rejections(by_filter)
+    for reason, count in sorted(rejected.items()):
+        redrawn = count - statistics.missing[reason]
+        if redrawn > 0 and reason not in by_filter:
+            output.print_message(f"  rejected and redrawn: {redrawn:,} ({reason})")
+    _print_mentions(summary.before, summary.after)
+    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
+
+
+def _print_mentions(before: CorpusStatistics, after: CorpusStatistics) -> None:
+    if after.mentions:
+        output.print_message(f"  {'mentions':<20} {'before':>9} {'after':>9}")
+    for label in sorted({*before.mentions, *after.mentions}):
+        output.print_message(f"  {label:<20} {before.mentions[label]:>9,} {after.mentions[label]:>9,}")
+
+
+def _print_examples(examples: Sequence[Accepted]) -> None:
+    """Print sentences before and after, mentions in colour, new words bold."""
+    from rich.console import Console
+
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    labels = sorted({m.label for one in examples for s in (one.source, one.sentence) for m in s.mentions})
+    colours = {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(labels)}
+    for example in examples:
+        console.print("  before ", _coloured(example.source, colours, set(example.source.tokens)))
+        console.print("  after  ", _coloured(example.sentence, colours, set(example.source.tokens)))
+        console.print()
+
+
+def _coloured(sentence: Sentence, colours: dict[str, str], known: set[str]) -> Any:
+    from rich.text import Text
+
+    inner_last = sorted(sentence.mentions, key=lambda mention: -len(list(mention.positions())))
+    label_at = {i: mention.label for mention in inner_last for i in mention.positions()}
+    last = {max(m.positions()): m.label for m in sentence.mentions}
+    text = Text()
+    for i, token in enumerate(sentence.tokens):
+        style = " ".join(filter(None, ("" if token in known else "bold", colours.get(label_at.get(i, ""), ""))))
+        text.append(token, style=style)
+        if i in last:
+            text.append(f"/{last[i]}", style="dim")
+        text.append(" ")
+    return text
+
+
+COMMAND = Command(
+    "make a labelled corpus larger",
+    _add_options,
+    _run,
+    description="Write the gold sentences followed by augmented ones.\n"
+    "Parameters of a method: entaug augment --method NAME --help",
+    is_resumable=True,
+)

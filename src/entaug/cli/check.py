@@ -1,0 +1,50 @@
+"""``entaug check``: validate a corpus."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("input", help="the file, or - for standard input")
+    options.add_json_option(parser)
+    options.add_read_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.workflows.check import check_file
+
+    with output.show_progress() as progress:
+        on_fault = None if args.json else print
+        summary = check_file(args.input, **options.read_options(args), on_fault=on_fault, progress=progress)
+    code = output.ExitCode.FAULTS if summary.faults else output.ExitCode.OK
+    if args.json:
+        output.print_json(summary)
+        return code
+    counts = summary.counts
+    if summary.format:
+        output.print_message(f"{args.input}: {summary.format}")
+    output.print_file_notes(summary)
+    output.print_message(
+        f"{output.quantity(counts.sentences, 'good sentence')}, {output.quantity(counts.tokens, 'token')}, "
+        f"{output.quantity(counts.mentions.total(), 'mention')} "
+        f"({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)"
+    )
+    if summary.repeated:
+        output.print_message(f"{output.quantity(summary.repeated, 'sentence')} repeated from above")
+    for label, count in sorted(counts.mentions.items()):
+        output.print_message(f"  {label:<20} {count:>9,}")
+    output.print_message(output.quantity(len(summary.faults), "fault") if summary.faults else "no faults")
+    return code
+
+
+COMMAND = Command(
+    "validate a corpus", _add_options, _run, description="Report every fault of a corpus with its line, and count."
+)

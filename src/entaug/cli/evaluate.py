@@ -1,0 +1,42 @@
+"""``entaug evaluate``: score predicted mentions against gold ones."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("gold", help="the annotated file")
+    parser.add_argument("predicted", help="the same sentences with predicted mentions, or the folder of a tagger")
+    options.add_json_option(parser)
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.scoring.span_f1 import score_table
+    from entaug.workflows.evaluate import evaluate_files
+
+    scores = evaluate_files(args.gold, args.predicted, **options.read_options(args))
+    if args.json:
+        output.print_json(scores.to_dict())
+    else:
+        sys.stdout.write(score_table(scores))
+    return output.ExitCode.OK
+
+
+COMMAND = Command(
+    "score predicted mentions against gold ones",
+    _add_options,
+    _run,
+    description="Precision, recall and F1 of exact matches of label and spans, in percent: in all, by type, by length "
+    "and by kind of mention.",
+)

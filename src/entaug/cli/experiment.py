@@ -1,0 +1,103 @@
+"""``entaug experiment``: find out whether augmentation helps."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+from entaug.errors import ParameterError
+
+if TYPE_CHECKING:
+    from entaug.experiment import State
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("plan", help="a TOML file: see the documentation")
+    parser.add_argument("--jobs", type=int, help="runs at a time (default: by cores and threads, four at most)")
+    parser.add_argument("--check", action="store_true", help="check the plan and count its runs, without running them")
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.experiment import run_experiment
+    from entaug.experiment.plan import read_plan
+
+    if args.jobs is not None and args.jobs < 1:
+        raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
+    plan = read_plan(args.plan)
+    if args.check:
+        state = run_experiment(plan, check_only=True)
+        _print_leaks(state)
+        runs, steps = output.quantity(state.total, "run"), output.quantity(state.steps_left, "step")
+        output.print_message(f"{args.plan}: good; {runs} of {steps} in all")
+        return output.ExitCode.OK
+    with _live_table() as watch:
+        message = f"waiting: another process is running {plan.output}"
+        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: output.print_message(message))
+    _print_leaks(state)
+    output.print_message(f"{output.quantity(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}")
+    output.print_message(f"see: entaug report {plan.output}")
+    return output.ExitCode.OK
+
+
+def _print_leaks(state: State) -> None:
+    for leak in state.leaks:
+        output.print_message(f"leak: {leak}")
+
+
+@contextlib.contextmanager
+def _live_table() -> Iterator[Callable[[State], None]]:
+    """A live table on a terminal; a line for each finished run in a pipe."""
+    if not sys.stderr.isatty():
+        finished = 0
+
+        def print_line(state: State) -> None:
+            nonlocal finished
+            if state.done > finished:
+                finished = state.done
+                output.print_message(f"{state.done} of {state.total} runs{_remaining(state)}")
+
+        yield print_line
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=2) as live:
+        yield lambda state: live.update(_table(state))
+
+
+def _remaining(state: State) -> str:
+    if state.seconds_left is None or state.done == state.total:
+        return ""
+    minutes, seconds = divmod(round(state.seconds_left), 60)
+    return f", about {minutes // 60}:{minutes % 60:02}:{seconds:02} left"
+
+
+def _table(state: State) -> Any:
+    from rich.table import Table
+
+    caption = f"{state.done} of {state.total} runs{_remaining(state)}"
+    table = Table("corpus", "size", "tagger", "runs", "gold F1", caption=caption)
+    for (corpus, size, tagger), row in state.rows.items():
+        means = {arm: sum(scores) / len(scores) for arm, scores in row["arms"].items()}
+        gold = next((f"{100 * mean:.1f}" for (arm, _), mean in means.items() if arm == "gold"), "")
+        table.add_row(corpus, f"{size:,}", tagger, f"{row['done']} of {row['total']}", gold)
+    return table
+
+
+COMMAND = Command(
+    "find out whether augmentation helps",
+    _add_options,
+    _run,
+    description="Do the runs of a plan: corpora x subset sizes x methods x amounts x taggers x seeds.\n"
+    "Run it again after an interruption: finished runs are not repeated.",
+    is_resumable=True,
+)

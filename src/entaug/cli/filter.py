@@ -1,0 +1,72 @@
+"""``entaug filter``: leave out augmented sentences that filters or a review reject."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("input", help="augmented sentences, or - for standard input")
+    options.add_output_options(parser)
+    parser.add_argument(
+        "--gold",
+        action=options.Once,
+        metavar="FILE",
+        help="the file that was augmented, where the input lacks its sentences or has no provenance",
+    )
+    parser.add_argument("--rejected", metavar="FILE", help="a file for rejected sentences, as JSON lines with reasons")
+    options.add_review_option(parser)
+    options.add_loss_option(parser)
+    options.add_json_option(parser)
+    options.add_filter_options(parser)
+    options.add_read_options(parser)
+    options.add_write_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.files.streams import is_stdout
+    from entaug.workflows.common import check_apart
+    from entaug.workflows.filter import filter_file
+
+    check_apart([args.output, args.rejected], args.held_out)
+    with output.show_progress() as progress:
+        summary = filter_file(
+            args.input,
+            args.output,
+            options.named_filters(args),
+            gold=args.gold,
+            rejected=args.rejected,
+            review=args.apply_review,
+            lose=args.lose,
+            force=args.force,
+            **options.read_options(args),
+            **options.write_options(args),
+            progress=progress,
+        )
+    if args.json:
+        output.print_json(summary, to_stderr=is_stdout(args.output))
+        return output.ExitCode.OK
+    output.print_file_notes(summary)
+    kept = f"{summary.kept:,} of {output.quantity(summary.filtered, 'augmented sentence')} kept"
+    gold = f", and {output.quantity(summary.gold, 'gold sentence')}" if summary.gold else ""
+    output.print_message(f"{kept}{gold}: {summary.after.sentences:,} written ({summary.seconds:.1f} s)")
+    output.print_rejections(summary.rejected)
+    for path in filter(None, (args.rejected, args.output)):
+        output.print_message(f"wrote {output.shown_path(path)}")
+    return output.ExitCode.OK
+
+
+COMMAND = Command(
+    "leave out augmented sentences that filters reject",
+    _add_options,
+    _run,
+    description="Write gold sentences and the augmented ones that all filters keep, in the order of the input.",
+)

@@ -1,0 +1,82 @@
+"""``entaug methods``: list the methods, or describe one."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+from entaug.params import parameters
+
+if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter, MethodInfo
+
+__all__ = ["COMMAND", "describe_needs"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("name", nargs="?", help="a method")
+    options.add_json_option(parser, "print JSON")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.augmenters import METHODS
+
+    classes = [METHODS[name] for name in ([args.name] if args.name else METHODS)]
+    if args.json:
+        output.print_json(
+            [
+                {
+                    **dataclasses.asdict(cls.info),
+                    "class": cls.__name__,
+                    "parameters": {p.name: p.default for p in parameters(cls)},
+                }
+                for cls in classes
+            ]
+        )
+    elif args.name:
+        _print_method(classes[0])
+    else:
+        width = max(len(cls.info.name) for cls in classes)
+        for cls in classes:
+            print(f"{cls.info.name:<{width}}  {cls.info.summary}\n{'':<{width}}  {_properties(cls.info)}")
+        print("\nMore about one: entaug methods NAME. Its options: entaug augment --method NAME --help")
+    return output.ExitCode.OK
+
+
+def _print_method(cls: type[Augmenter]) -> None:
+    info = cls.info
+    keeps = [
+        field.name.removeprefix("keeps_").replace("_", " ")
+        for field in dataclasses.fields(info)
+        if field.name.startswith("keeps_") and getattr(info, field.name)
+    ]
+    print(f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}")
+    print(_properties(info))
+    print(f"keeps: {', '.join(keeps) or 'only the labels'}")
+    print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
+    for parameter in parameters(cls):
+        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+
+
+def _properties(info: MethodInfo) -> str:
+    kinds = ["flat"] + ["nested"] * info.nested + ["discontinuous"] * info.discontinuous
+    return f"{', '.join(kinds)}; needs {describe_needs(info)}; {info.cost}"
+
+
+def describe_needs(info: MethodInfo) -> str:
+    """What a method needs, in words: ``"the corpus first and a masked LM"``.
+
+    Args:
+        info: the description of the method.
+    """
+    kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in info.needs]
+    needs = ["the corpus first"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
+    return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"
+
+
+COMMAND = Command("list the methods, or describe one", _add_options, _run)

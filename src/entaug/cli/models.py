@@ -1,0 +1,93 @@
+"""``entaug models``: list, prepare and verify word lists and models."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+from entaug.errors import ParameterError
+
+if TYPE_CHECKING:
+    from entaug.models.catalogue import StarterModel
+
+__all__ = ["COMMAND", "methods_using"]
+
+_JSON_FIELDS = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
+
+# A model of one kind that also serves as another: generators and taggers are fine-tuned from a model, and constituents
+# are projected from dependency trees.
+_ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("action", choices=("list", "prepare", "verify"))
+    parser.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are prepared)")
+    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
+    parser.add_argument("--source", metavar="DIR", help="prepare: take packages or prepared folders from this folder")
+    parser.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
+    options.add_json_option(parser, "list: print JSON")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.models import catalogue
+    from entaug.models.preparation import prepare_models, verify_models
+
+    if args.method and args.action != "prepare":
+        raise ParameterError("--for is an option of prepare")
+    if args.action == "prepare":
+        names = list(args.names)
+        if args.method:
+            from entaug.augmenters import METHODS
+
+            method = METHODS.canonical(args.method)
+            names += [model.name for model in catalogue.list_models() if method in methods_using(model.name)]
+            if not names:
+                output.print_message(f"{method}: needs no model")
+                return output.ExitCode.OK
+        prepare_models(names, offline=args.offline, source=args.source, report=output.print_message)
+    elif args.action == "verify":
+        verify_models(args.names, report=output.print_message)
+    else:
+        models = catalogue.list_models(args.names)
+        if args.json:
+            output.print_json(
+                [{f: getattr(a, f) for f in _JSON_FIELDS} | {"used_by": methods_using(a.name)} for a in models]
+            )
+        else:
+            _print_models(models)
+    return output.ExitCode.OK
+
+
+def _print_models(models: Sequence[StarterModel]) -> None:
+    rows = [("name", "", "size", "licence", "used by", "what")]
+    for model in models:
+        state = "installed" if model.installed else "not installed"
+        used_by = ", ".join(methods_using(model.name)) or "-"
+        rows.append((model.name, state, model.size, model.licence, used_by, model.title))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    for row in rows:
+        print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]))
+
+
+def methods_using(name: str) -> list[str]:
+    """The methods that use a starter model by default: the first of its kind.
+
+    Args:
+        name: the name of the model.
+    """
+    from entaug.augmenters import METHODS
+    from entaug.models import catalogue
+
+    first_of_kind: dict[str, str] = {}
+    for model in catalogue.list_models():
+        first_of_kind.setdefault(model.kind, model.name)
+    kinds = {kind for kind, first in first_of_kind.items() if first == name}
+    kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
+    return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]
+
+
+COMMAND = Command("list, prepare and verify word lists and models", _add_options, _run)

@@ -1,0 +1,192 @@
+"""What commands print: messages, JSON, progress bars."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from entaug.progress import Progress
+
+__all__ = [
+    "ExitCode",
+    "as_json",
+    "print_file_notes",
+    "print_json",
+    "print_message",
+    "print_rejections",
+    "quantity",
+    "show_progress",
+    "show_training_progress",
+    "shown_path",
+]
+
+_MAX_NOTES = 20
+
+
+class ExitCode:
+    """Exit codes of the program."""
+
+    OK = 0
+    FAULTS = 1
+    BAD_INPUT = 2
+    BAD_OUTPUT = 3
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+def print_message(text: str) -> None:
+    """Print a line on standard error.
+
+    Args:
+        text: the line.
+    """
+    sys.stderr.write(text + "\n")
+
+
+def print_json(value: Any, *, to_stderr: bool = False) -> None:
+    """Print a value as JSON.
+
+    Args:
+        value: plain values and dataclasses of these.
+        to_stderr: whether standard output is taken by sentences.
+    """
+    (sys.stderr if to_stderr else sys.stdout).write(as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """Convert a value to JSON.
+
+    Args:
+        value: plain values and dataclasses of these.
+    """
+    import orjson
+
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def quantity(count: int, noun: str) -> str:
+    """A number with its noun, for example ``"1,200 sentences"``.
+
+    Args:
+        count: the number.
+        noun: the noun in the singular.
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def shown_path(path: str) -> str:
+    """The name of an output in messages.
+
+    Args:
+        path: the file, or ``-``.
+    """
+    return "standard output" if path == "-" else path
+
+
+def print_file_notes(summary: Any) -> None:
+    """Print what reading and writing a file came across: repairs, remarks, losses.
+
+    Args:
+        summary: the summary of a workflow; ``repaired``, ``notes`` and ``lost`` are printed where it has them.
+    """
+    for name, count in sorted(summary.repaired.items()):
+        print_message(f"repaired: {count:,} ({name})")
+    notes = summary.notes
+    if isinstance(notes, Mapping):
+        notes = [f"{name} ({count:,} times)" if count > 1 else name for name, count in sorted(notes.items())]
+    for note in notes[:_MAX_NOTES]:
+        print_message(f"note: {note}")
+    if len(notes) > _MAX_NOTES:
+        print_message(f"note: and {len(notes) - _MAX_NOTES:,} more like these; see --json")
+    for name, count in sorted(getattr(summary, "lost", {}).items()):
+        times = "once" if count == 1 else f"{count:,} times"
+        print_message(f"note: dropped, because the output format cannot store it: {name} ({times})")
+
+
+def print_rejections(rejected: Mapping[str, int]) -> None:
+    """Print how many sentences each filter rejected, and why.
+
+    Args:
+        rejected: counts by ``"FILTER: REASON"``.
+    """
+    from entaug.augmenters.contracts import REVIEWED
+
+    by_filter: dict[str, dict[str, int]] = {}
+    for text, count in rejected.items():
+        name, colon, reason = text.partition(": ")
+        if text == REVIEWED.reason:
+            name, reason = "review", "rejected in the report"
+        elif not colon:
+            name, reason = "an earlier run", text
+        by_filter.setdefault(name, {})[reason] = count
+    for name, reasons in by_filter.items():
+        ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+        parts = "; ".join(f"{reason}: {count:,}" for reason, count in ordered)
+        print_message(f"  rejected by {name}: {sum(reasons.values()):,} ({parts})")
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+
+
+@contextlib.contextmanager
+def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """Show one bar with rate and remaining time on a terminal; nothing in a pipe.
+
+    Args:
+        quiet: whether to show nothing.
+
+    Yields:
+        The function to call.
+    """
+    from entaug.progress import no_progress
+
+    if quiet or not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.progress import TextColumn
+
+    started: dict[str, float] = {}
+    text = TextColumn("{task.completed:,.0f} {task.fields[unit]}, {task.fields[rate]:,.1f}/s")
+    with _bar(TextColumn("{task.description:<11}"), text) as bar:
+        task = bar.add_task("", total=None, rate=0, unit="")
+
+        def update(stage: str, done: int, total: int | None) -> None:
+            name = stage.partition(",")[0]  # "learning, loss 1.23" is one stage
+            if name not in started:
+                started[name] = time.monotonic()
+                unit = "steps" if name == "learning" else "sentences"
+                bar.reset(task, total=total, description=stage, rate=0, unit=unit)
+            rate = done / max(time.monotonic() - started[name], 1e-3)
+            bar.update(task, completed=done, total=total, rate=rate, description=stage)
+
+        yield update
+
+
+@contextlib.contextmanager
+def show_training_progress() -> Iterator[Callable[[int, int, float], None] | None]:
+    """Show one bar with the loss and the remaining time on a terminal; nothing in a pipe.
+
+    Yields:
+        The function to call after each step; None in a pipe.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import TextColumn
+
+    text = TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps, loss {task.fields[loss]:.3f}")
+    with _bar(TextColumn("training"), text) as bar:
+        task = bar.add_task("", total=1, loss=0.0)
+        yield lambda done, total, loss: bar.update(task, completed=done, total=total, loss=loss)
+
+
+def _bar(title: Any, text: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (title, BarColumn(), text, TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

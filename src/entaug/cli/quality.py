@@ -1,0 +1,93 @@
+"""``entaug quality``: measure augmented sentences, without training."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+from entaug.errors import ParameterError
+
+__all__ = ["COMMAND"]
+
+_MODELS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
+"""`entaug.quality.DEFAULT_MODELS`, which is not imported for the help alone."""
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
+    parser.add_argument(
+        "--gold",
+        action=options.Once,
+        metavar="FILE",
+        help="the file that was augmented, where the others lack its sentences",
+    )
+    parser.add_argument(
+        "--measures",
+        type=options.split_names,
+        metavar="NAMES",
+        help="measures (default: all whose models are available)",
+    )
+    parser.add_argument("--list", action="store_true", help="describe the measures, and measure nothing")
+    for kind, default in _MODELS.items():
+        parser.add_argument(
+            f"--{kind.replace('_', '-')}",
+            metavar="MODEL",
+            help=f"{kind.replace('_lm', ' language model').replace('_', ' ')}: a starter model, a folder, or a name "
+            f"on the hub (default: {default or 'none, which leaves its measures out'})",
+        )
+    parser.add_argument("--no-models", action="store_true", help="leave out all measures that need a model")
+    options.add_output_options(
+        parser, help="where to write: a table, Markdown to .md, JSON to .json (default: - for standard output)"
+    )
+    options.add_json_option(parser, "write JSON")
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.backends.resolve import resolve
+    from entaug.quality.tables import list_measures
+    from entaug.workflows.quality import measure_files
+
+    if args.list:
+        sys.stdout.write(list_measures())
+        return output.ExitCode.OK
+    if not args.files:
+        raise ParameterError("there is no file to measure", remedy="name augmented files, or see --list")
+    named = {kind: getattr(args, kind) for kind in _MODELS if getattr(args, kind)}
+    if named and args.no_models:
+        raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
+    # A model that is named must be on this machine; a default one may be missing.
+    models = dict.fromkeys(_MODELS) if args.no_models else {kind: resolve(kind, name) for kind, name in named.items()}
+    given = options.read_options(args)
+    with output.show_progress() as progress:
+        measure_files(
+            args.files,
+            args.output,
+            gold=args.gold,
+            measures=args.measures,
+            models=models,
+            as_json=args.json,
+            force=args.force,
+            progress=progress,
+            format=given["from_format"],
+            repair=given["repair"],
+            **given["read_options"],
+        )
+    if args.output != "-":
+        output.print_message(f"wrote {args.output}")
+    return output.ExitCode.OK
+
+
+COMMAND = Command(
+    "measure augmented sentences, without training",
+    _add_options,
+    _run,
+    description="Fluency, novelty, diversity, labels and length of augmented sentences, a method a column, beside "
+    "gold.\nJSON lines name the method and source of a sentence; in other formats all that is not in the gold file is "
+    "augmented.",
+)

@@ -1,0 +1,105 @@
+"""``entaug report``: results of experiments and examples of augmented sentences, as Markdown or HTML."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+from entaug.errors import InputError, ParameterError
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    del argv
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help="folders of experiments or their runs.jsonl; for HTML also augmented files",
+    )
+    options.add_output_options(parser)
+    parser.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
+    parser.add_argument(
+        "--gold",
+        action=options.Once,
+        metavar="FILE",
+        help="HTML: the file that was augmented, where the others lack it",
+    )
+    parser.add_argument(
+        "--no-models", dest="models", action="store_false", help="HTML: only measures that need no model"
+    )
+    parser.add_argument("--title", help="HTML: the title of the page")
+    options.add_json_option(parser)
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.output.lower().endswith((".html", ".htm")):
+        return _write_html(args)
+    from entaug.workflows.report import classify_inputs, write_markdown_report
+
+    _check_markdown_options(args, classify_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
+    write_markdown_report(args.inputs, args.output, by_type=args.by_type, force=args.force)
+    if args.json and args.output != "-":
+        output.print_json({"output": args.output})
+    elif args.output != "-":
+        output.print_message(f"wrote {args.output}")
+    return output.ExitCode.OK
+
+
+def _check_markdown_options(args: argparse.Namespace, augmented: Sequence[str]) -> None:
+    """Report what only HTML can have."""
+    remedy = "let the output end in .html: -o report.html"
+    if augmented:
+        message = "holds no records of an experiment, and sentences are shown in HTML only"
+        raise InputError(message, path=augmented[0], remedy=remedy)
+    for name in ("gold", "title"):
+        if getattr(args, name) is not None:
+            raise ParameterError(f"--{name} is for HTML only", remedy=remedy)
+
+
+def _write_html(args: argparse.Namespace) -> int:
+    from entaug.workflows.report import write_html_report
+
+    given = options.read_options(args)
+    layout = {name: value for name, value in given["read_options"].items() if value is not None}
+    with output.show_progress() as progress:
+        summary = write_html_report(
+            args.inputs,
+            args.output,
+            gold=args.gold,
+            models=args.models,
+            title=args.title,
+            by_type=args.by_type,
+            force=args.force,
+            progress=progress,
+            format=given["from_format"],
+            repair=given["repair"],
+            **layout,
+        )
+    if args.json:
+        output.print_json(summary)
+        return output.ExitCode.OK
+    for note in summary.notes:
+        output.print_message(f"note: {note}")
+    content = [output.quantity(summary.runs, "run")] if summary.runs else []
+    if summary.methods:
+        content.append(
+            f"{output.quantity(summary.pairs, 'example')} of {output.quantity(len(summary.methods), 'method')}"
+        )
+    output.print_message(f"wrote {summary.output}: {' and '.join(content) or 'nothing to show'}")
+    return output.ExitCode.OK
+
+
+COMMAND = Command(
+    "show results of experiments and augmented sentences, as Markdown or HTML",
+    _add_options,
+    _run,
+    description="Write the results of experiments as Markdown; or, to a file that ends in .html, a page with these,\n"
+    "measures and plots of what methods made, and the sentences to look through, accept and reject.",
+)

@@ -1,0 +1,87 @@
+"""``entaug train``: train a tagger on a corpus."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+if TYPE_CHECKING:
+    from entaug.workflows.train import TrainSummary
+
+__all__ = ["COMMAND"]
+
+_DEFAULT = "linear"
+
+
+def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    from entaug.registry import import_object
+    from entaug.taggers.base import TAGGERS, Training
+
+    parser.add_argument("input", help="the training sentences, gold or gold and augmented")
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a folder that is new or empty")
+    parser.add_argument("--dev", metavar="FILE", help="dev sentences: scored, and used by --checkpoint best")
+    parser.add_argument("--tagger", default=_DEFAULT, help=f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})")
+    options.add_json_option(parser)
+    name = options.option_in_advance(argv, "--tagger")
+    if argv and (name or not {"-h", "--help"} & {*argv}):
+        cls = import_object(TAGGERS[name or _DEFAULT])
+        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls)
+        parser.set_defaults(tagger_class=cls)
+        title = "training"
+    else:
+        title = "training; parameters of a tagger: entaug train --tagger NAME --help"
+    options.add_parameters(parser.add_argument_group(title), Training)
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.params import construct
+    from entaug.taggers.base import Training
+    from entaug.workflows.train import train_file
+
+    tagger = construct(args.tagger_class, args.tagger, options.given_parameters(args, args.tagger_class))
+    training = Training(**options.given_parameters(args, Training))
+    with output.show_training_progress() as progress:
+        summary = train_file(
+            args.input,
+            args.output,
+            tagger,
+            dev=args.dev,
+            training=training,
+            **options.read_options(args),
+            progress=progress,
+        )
+    if args.json:
+        output.print_json(summary.to_dict())
+    else:
+        _print_summary(args.tagger, summary)
+    return output.ExitCode.OK
+
+
+def _print_summary(name: str, summary: TrainSummary) -> None:
+    fitted = summary.fitted
+    output.print_message(
+        f"{name}: {output.quantity(summary.sentences, 'sentence')}, {output.quantity(len(summary.labels), 'type')}, "
+        f"{output.quantity(fitted.steps, 'step')} ({summary.seconds:.1f} s), loss {fitted.losses[-1]:.3f}"
+    )
+    if fitted.kept:
+        output.print_message(f"kept epoch {fitted.kept} of {len(fitted.dev)}, the best on dev")
+    if summary.dev:
+        counts = summary.dev.micro
+        output.print_message(
+            f"dev: F1 {100 * counts.f1:.1f}, precision {100 * counts.precision:.1f}, recall {100 * counts.recall:.1f}"
+        )
+    output.print_message(f"wrote {summary.output}")
+
+
+COMMAND = Command(
+    "train a tagger on a corpus",
+    _add_options,
+    _run,
+    description="Train a tagger and save it in a folder; to score it: entaug evaluate GOLD FOLDER",
+)

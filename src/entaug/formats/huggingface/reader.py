@@ -1,0 +1,335 @@
+"""Tables of Hugging Face as sentences: a row is a sentence.
+
+Flat mentions are a column of tags, which are strings or numbers with names (``ClassLabel``); nested and discontinuous
+ones are a column of entities with ``label`` and ``spans``. Columns of lists with a value per token are columns of the
+sentence, all others are fields; fields whose values are not of one type are JSON in the column ``entaug_fields``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Mention, Sentence, split_fields
+from entaug.errors import InputError
+from entaug.formats.base import Reading, are_columns
+from entaug.formats.huggingface.dialect import JSON_COLUMN, HfDialect, Table, import_pyarrow
+from entaug.formats.records import read_records
+from entaug.formats.token_records import (
+    add_entity_fields,
+    decode_tags,
+    pop_columns,
+    pop_id,
+    pop_spaces,
+    unique_mentions,
+    without,
+)
+from entaug.tags import SchemeDetector, is_tag
+
+__all__ = ["RESERVED", "detect_dialect", "read_table"]
+
+_TOKENS = ("tokens", "words", "token", "word")
+_TAGS = ("ner_tags", "ner", "ner_labels", "tags", "labels", "ner_tag", "tag", "label", "bio_tags", "iob_tags")
+_ENTITIES = ("entities", "mentions", "spans", "entity_mentions", "ner")
+RESERVED = frozenset((*_TOKENS, *_TAGS, *_ENTITIES))
+"""Names of columns that may be detected as those of tokens or mentions."""
+_LABELS = ("label", "type", "entity_type")
+
+
+# ----------------------------------------------------------------------------------------------------------- detection
+
+
+def _class_names(feature: Any) -> tuple[str, ...]:
+    """The names of a ``ClassLabel``."""
+    if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+        names = feature.get("names")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return tuple(names)
+    return ()
+
+
+def _item_names(feature: Any) -> tuple[str, ...]:
+    """The names of a list of ``ClassLabel``."""
+    if isinstance(feature, list) and len(feature) == 1:
+        return _class_names(feature[0])
+    return _class_names(feature.get("feature")) if isinstance(feature, dict) else ()
+
+
+def _item_type(type_: Any) -> Any:
+    """The type of the items of a list; None of any other type."""
+    types = import_pyarrow().types
+    if not (types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_)):
+        return None
+    item = type_.value_type
+    return item.value_type if types.is_dictionary(item) else item
+
+
+def _is_text(type_: Any) -> bool:
+    types = import_pyarrow().types
+    return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
+
+
+def _is_entities(type_: Any) -> bool:
+    """Whether a type is that of entities: a list of structures; in older versions, a structure of lists."""
+    types = import_pyarrow().types
+    item = _item_type(type_) or type_
+    if not types.is_struct(item):
+        return False
+    names = {item.field(i).name for i in range(item.num_fields)}
+    return bool(names & {*_LABELS}) and ("spans" in names or {"start", "end"} <= names)
+
+
+def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Detect the layout of a table.
+
+    Args:
+        table: the table.
+        dialect: the dialect made from the options that are given.
+        options: the options that are given, by name.
+
+    Returns:
+        Fields of the dialect by name.
+
+    Raises:
+        InputError: there is no column of tokens, or none of a name that is given.
+    """
+    types = {column.name: column.type for column in table.schema}
+    if len(types) < len(table.schema):
+        raise InputError("two columns of one name", remedy="rename one")
+    for option in ("token_column", "tag_column", "entity_column"):
+        if option in options and options[option] not in types:
+            raise InputError(f"no column {options[option]!r}", remedy=f"it has: {', '.join(types)}")
+    pa_types = import_pyarrow().types
+    items = {name: item for name, type_ in types.items() if (item := _item_type(type_)) is not None}
+    texts = [name for name, item in items.items() if _is_text(item)]
+    numbers = [name for name, item in items.items() if pa_types.is_integer(item)]
+    first = next(table.batches(None), None)
+    rows = {} if first is None else {name: _rows(first.column(name)) for name in (*texts, *numbers)}
+    item_names = {name: _item_names(table.features.get(name)) for name in numbers}
+    tag_like = [name for name in texts if _are_tags(value for row in rows.get(name, ()) for value in row or ())]
+    tokens = options.get("token_column") or next((name for name in _TOKENS if name in texts), None)
+    if tokens is None:
+        candidates = [name for name in texts if name not in tag_like]
+        if len(candidates) != 1:
+            several = f"several could be: {', '.join(candidates)}"
+            hint = several if candidates else f"it has: {', '.join(types) or 'no column'}"
+            raise InputError("no column of tokens is known", remedy=f"name it: token_column; {hint}")
+        [tokens] = candidates
+    elif tokens not in texts:
+        raise InputError(f"the column {tokens!r} holds no lists of strings", remedy="name another: token_column")
+    detected: dict[str, Any] = {"token_column": tokens, "mentions": "auto"}
+    candidates = [name for name in tag_like if name != tokens]
+    candidates += [name for name, names in item_names.items() if names and _are_tags(names)]
+    known = [name for name in _TAGS if name in candidates]
+    known += [name for name in _TAGS if name in numbers and (name == "ner_tags" or "names" in options)]
+    if not known and len(candidates) == 1:
+        known = candidates
+    tags = options.get("tag_column") or next(iter(known), None)
+    entities = options.get("entity_column") or next(
+        (name for name in _ENTITIES if name in types and _is_entities(types[name])), None
+    )
+    if tags is not None:
+        names = item_names.get(tags, ())
+        scheme = SchemeDetector()
+        for row in rows.get(tags, ()):
+            scheme.update(tag for tag in (_name_of(v, dialect.names or names) for v in row or ()) if tag is not None)
+        detected |= {"tag_column": tags, "names": names, "scheme": scheme.scheme(), "mentions": "tags"}
+    if entities is not None:
+        detected["entity_column"] = entities
+        if "tag_column" not in options or "entity_column" in options:
+            detected["mentions"] = "entities"
+    others = [name for name in (*texts, *numbers) if name not in (tokens, tags) and (name in texts or item_names[name])]
+    detected["columns"] = tuple(_with_value_per_token(table, tokens, others))
+    classes = {name: item_names[name] for name in others if item_names.get(name)}
+    classes |= {name: names for name in types if (names := _class_names(table.features.get(name)))}
+    return detected | {"classes": tuple(classes.items())}
+
+
+def _are_tags(values: Iterable[Any]) -> bool:
+    sample = list(islice(values, 5000))
+    return "O" in sample and all(isinstance(value, str) and is_tag(value) for value in sample)
+
+
+def _name_of(value: Any, names: Sequence[str]) -> str | None:
+    """The string that a value is or stands for; None for any other value."""
+    if isinstance(value, str):
+        return value
+    return names[value] if type(value) is int and 0 <= value < len(names) else None
+
+
+def _with_value_per_token(table: Table, tokens: str, names: Sequence[str]) -> Sequence[str]:
+    """The columns that have a value for each token, in every row that has any."""
+    if not names:
+        return ()
+    import_pyarrow()
+    from pyarrow import compute
+
+    fitting = list(names)
+    for batch in table.batches([tokens, *names]):
+        n = compute.list_value_length(batch.column(tokens))
+        for name in tuple(fitting):
+            is_equal = compute.equal(n, compute.list_value_length(batch.column(name)))
+            if compute.all(is_equal).as_py() is False:
+                fitting.remove(name)
+    return fitting
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _rows(column: Any) -> list[Any]:
+    """The values of a column; lists of plain values at once, which is ten times as fast."""
+    types = import_pyarrow().types
+    is_list = types.is_list(column.type) or types.is_large_list(column.type)
+    if not is_list or types.is_nested(column.type.value_type) or column.null_count:
+        return list(column.to_pylist())
+    bounds = column.offsets.to_pylist()
+    first = bounds[0]
+    values = column.values.slice(first, bounds[-1] - first).to_pylist()
+    return [values[a - first : b - first] for a, b in pairwise(bounds)]
+
+
+def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | str | None) -> Iterator[Sentence]:
+    """Read the sentences of a table.
+
+    Args:
+        table: the table.
+        dialect: its layout.
+        reading: how to read.
+        path: its file, for messages; None for a table in memory.
+
+    Yields:
+        The sentences.
+
+    Raises:
+        InputError: a row is faulty, an id occurs twice, or there is no sentence.
+    """
+    pa = import_pyarrow()
+    types = {column.name: column.type for column in table.schema}
+    for name in [name for name, type_ in types.items() if not (_is_json(type_) or _is_printed(type_))]:
+        reading.notes[f"column {name!r} of {types.pop(name)} left out"] += 1
+    if dialect.mentions == "tags" and not dialect.names and dialect.tag_column in types:
+        item = _item_type(types[dialect.tag_column])
+        if item is not None and pa.types.is_integer(item):
+            what = f"the numbers in {dialect.tag_column!r} have no names"
+            remedy = "give them in order, such as names=O,B-PER,I-PER"
+            raise InputError(what, path=str(path) if path else None, remedy=remedy)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for batch in table.batches(list(types)):
+            columns = [batch.column(name) for name in types]
+            values = [_rows(c.cast(pa.string()) if _is_printed(c.type) else c) for c in columns]
+            for row in zip(*values, strict=True):
+                yield dict(zip(types, row, strict=True))
+
+    classes = dict(dialect.classes)
+
+    def parse(number: int, row: dict[str, Any]) -> Iterable[Sentence]:
+        del number
+        return (_parse(row, dialect, classes, reading),)
+
+    return read_records(path, enumerate(rows(), start=1), parse, reading, unit="row")
+
+
+def _is_printed(type_: Any) -> bool:
+    """Whether values of a type are read as they are printed: dates, times, exact numbers."""
+    types = import_pyarrow().types
+    return bool(types.is_temporal(type_) or types.is_decimal(type_))
+
+
+def _is_json(type_: Any) -> bool:
+    """Whether values of a type have a JSON form."""
+    types = import_pyarrow().types
+    if types.is_dictionary(type_):
+        return _is_json(type_.value_type)
+    if types.is_struct(type_):
+        return all(_is_json(type_.field(i).type) for i in range(type_.num_fields))
+    if (item := _item_type(type_)) is not None:
+        return _is_json(item)
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return _is_text(type_) or any(test(type_) for test in tests)
+
+
+def _parse(row: dict[str, Any], dialect: HfDialect, classes: Mapping[str, Sequence[str]], reading: Reading) -> Sentence:
+    tokens = row.pop(dialect.token_column)
+    if not isinstance(tokens, list):
+        raise InputError(f"no list in {dialect.token_column!r}", remedy="remove the row")
+    n = len(tokens)
+    mentions: Iterable[Mention] = ()
+    extras: Iterable[Mapping[str, Any]] = ()
+    if dialect.mentions == "tags" and (tags := row.pop(dialect.tag_column, None)) is not None:
+        mentions = _mentions_of_tags(tags, n, dialect, reading)
+    elif dialect.mentions == "entities":
+        entities = _entities(row.pop(dialect.entity_column, None), dialect.entity_column)
+        of_mentions = unique_mentions(map(_mention, entities), reading)
+        mentions, extras = of_mentions, of_mentions.values()
+    columns: dict[str, tuple[str, ...]] = {}
+    for name in dialect.columns:
+        if (values := row.pop(name, None)) is not None:
+            named: Any = [_name_of(value, classes[name]) for value in values] if name in classes else values
+            if not are_columns({name: named}, n):
+                raise InputError(f"column {name!r} has no value for each token", remedy="correct the row")
+            columns[name] = tuple(named)
+    for name, names in classes.items():
+        if type(row.get(name)) is int:
+            row[name] = _name_of(row[name], names)
+    meta = {name: value for name, value in row.items() if value is not None and value == value}  # noqa: PLR0124 - NaN
+    meta |= _fields_of_json(meta.pop(JSON_COLUMN, None))
+    id_ = pop_id(meta)
+    add_entity_fields(meta, extras)
+    columns |= pop_columns(meta, n)
+    spaces = pop_spaces(meta, tokens)
+    if are_columns({"": meta.get("_spaces")}, n):
+        spaces = tuple(meta.pop("_spaces"))
+        meta.pop("text", None)
+    return Sentence(tokens, mentions, id_, columns=columns, spaces=spaces, **split_fields(meta))
+
+
+def _fields_of_json(text: Any) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        fields = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        fields = None
+    return fields if isinstance(fields, dict) else {JSON_COLUMN: text}
+
+
+def _mentions_of_tags(tags: Any, n: int, dialect: HfDialect, reading: Reading) -> Iterable[Mention]:
+    if not isinstance(tags, list) or len(tags) != n:
+        count = len(tags) if isinstance(tags, list) else 0
+        raise InputError(f"{count} tags for {n} tokens", remedy="correct the row")
+    if tags.count("O") == n or (tags.count(0) == n and dialect.names[:1] == ("O",)):
+        return ()
+    names = [_name_of(tag, dialect.names) for tag in tags]
+    if None in names:
+        what = f"a tag {tags[names.index(None)]!r} that has no name"
+        raise InputError(what, remedy="correct the row, or give the names")
+    return decode_tags(names, dialect.scheme, reading)
+
+
+def _entities(value: Any, column: str) -> list[dict[str, Any]]:
+    """The objects of a column of entities."""
+    if isinstance(value, dict):  # a structure of lists
+        lists = [values if isinstance(values, list) else [] for values in value.values()]
+        value = [dict(zip(value, values, strict=False)) for values in zip(*lists, strict=False)]
+    value = [] if value is None else value
+    if not isinstance(value, list) or not all(isinstance(entity, dict) for entity in value):
+        raise InputError(f"no list of entities in the column {column!r}", remedy="correct the row")
+    return value
+
+
+def _mention(entity: dict[str, Any]) -> tuple[Mention, dict[str, Any]]:
+    """A mention, and its further fields."""
+    label_name = next((name for name in _LABELS if entity.get(name) is not None), "label")
+    label, spans = entity.get(label_name), entity.get("spans")
+    taken = (label_name, "start", "end") if spans is None else (label_name, "spans")
+    if spans is None:
+        spans = [[entity.get("start"), entity.get("end")]]
+    if not isinstance(label, str) or not isinstance(spans, list):
+        raise InputError(f"an entity without label or place: {entity!r:.80}", remedy="correct the row")
+    further = {name: value for name, value in without(entity, taken).items() if value is not None}
+    return Mention(label, [tuple(span) if isinstance(span, list) else span for span in spans]), further

@@ -1,0 +1,80 @@
+"""Provenance: how an augmented sentence was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+__all__ = ["Provenance"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How an augmented sentence was made; a run completes what a method returns.
+
+    Args:
+        method: the name of the method.
+        signature: the name of the method with all its parameters and the version of entaug.
+        sources: the keys of the sentences that it was made from; see `Sentence.key`. The first is the sentence that was
+            rewritten.
+        copy: the number of the copy, from 1; 0 where it is unknown.
+        details: what the method reports besides, JSON-ready; for example the score that it selected the sentence by.
+        rejected: the reason for which a filter or a reviewer rejected the sentence; None for an accepted one.
+
+    Example:
+        >>> provenance = Provenance("mr", sources=("s1",), copy=1)
+        >>> provenance.to_dict()
+        {'method': 'mr', 'sources': ['s1'], 'copy': 1}
+    """
+
+    method: str = ""
+    signature: str = ""
+    sources: tuple[str, ...] = ()
+    copy: int = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    rejected: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Provenance:
+        """Create provenance from a dictionary, as files hold it.
+
+        Args:
+            data: the dictionary. A key that is unknown, or has a value of another type than `to_dict` writes, becomes
+                one of the details.
+        """
+        fields: dict[str, Any] = {}
+        details = dict(data)
+        for name in ("method", "signature", "rejected"):
+            if (value := data.get(name)) and type(value) is str:
+                fields[name] = details.pop(name)
+        sources = data.get("sources")
+        if sources and type(sources) in (list, tuple) and all(type(key) is str for key in sources):
+            fields["sources"] = tuple(details.pop("sources"))
+        if data.get("copy") and type(data["copy"]) is int:
+            fields["copy"] = details.pop("copy")
+        return cls(details=details, **fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the provenance as a dictionary that can be written as JSON, without fields that are empty."""
+        data: dict[str, Any] = {}
+        if self.method:
+            data["method"] = self.method
+        if self.signature:
+            data["signature"] = self.signature
+        data |= self.details
+        if self.sources:
+            data["sources"] = list(self.sources)
+        if self.copy:
+            data["copy"] = self.copy
+        if self.rejected:
+            data["rejected"] = self.rejected
+        return data
+
+    def with_details(self, **details: Any) -> Provenance:
+        """Return a copy with further details.
+
+        Args:
+            details: the details by name; they replace those of the same name.
+        """
+        return replace(self, details={**self.details, **details})

@@ -1,0 +1,235 @@
+"""Reports on experiments in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import orjson
+
+from entaug.errors import InputError
+from entaug.quality.tables import markdown_table
+from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
+from entaug.report.records import RunRecord
+from entaug.scoring.significance import Difference
+
+__all__ = ["ReportParts", "markdown_report", "report_parts"]
+
+_SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "="}
+_LEGEND = (
+    "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "
+    "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0.\n"
+)
+
+Results = Mapping[Setting, Sequence[ArmResult]]
+Column = tuple[str, float | None]
+"""A column of the summary: a method and its amount; None for the amount chosen on dev."""
+
+
+@dataclass(frozen=True)
+class ReportParts:
+    """Parts of a report in Markdown.
+
+    Args:
+        results: the compared arms of each setting.
+        summary: paragraphs on all methods in all settings.
+        tables: a table for each setting.
+        notes: paragraphs on missing runs, leakage and environments.
+    """
+
+    results: Results
+    summary: list[str]
+    tables: Mapping[Setting, str]
+    notes: list[str]
+
+
+def markdown_report(records: Sequence[RunRecord], *, by_type: bool = False, samples: int = 1000) -> str:
+    """Format the results of experiments as Markdown.
+
+    Args:
+        records: the records of runs; of several with equal setting, arm, amount and seed the last counts.
+        by_type: whether to add tables of F1 by entity type.
+        samples: number of resamples; see `entaug.scoring.significance.paired_bootstrap`.
+
+    Returns:
+        A summary of all methods, a table for each setting, and notes on missing runs and leakage.
+
+    Raises:
+        InputError: there is no record, or runs of one setting have different test sets.
+
+    Example:
+        >>> from entaug.scoring.span_f1 import Scores
+        >>> record = RunRecord("k", "toy", 10, "linear", "gold", 0.0, 1, 30, 0, Scores({}, {}, {}, {}))
+        >>> markdown_report([record]).splitlines()[0]
+        '# Results of the runs'
+    """
+    parts = report_parts(records, by_type=by_type, samples=samples)
+    tables = [text for setting, table in parts.tables.items() for text in (f"## {setting}\n", table)]
+    return "\n".join(["# Results of the runs\n", *parts.summary, *tables, *parts.notes])
+
+
+def report_parts(records: Sequence[RunRecord], *, by_type: bool = False, samples: int = 1000) -> ReportParts:
+    """The parts of `markdown_report`, which documents the arguments.
+
+    Args:
+        records: the records of runs.
+        by_type: whether to add tables of F1 by entity type.
+        samples: number of resamples.
+
+    Raises:
+        InputError: there is no record, or runs of one setting have different test sets.
+    """
+    if not records:
+        raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
+    last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.seed): r for r in records}
+    latest = list(last.values())
+    results = compare_arms(latest, samples)
+    tables = {
+        setting: _arm_table(arms) + ("\n" + _type_table(arms) if by_type else "") for setting, arms in results.items()
+    }
+    notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
+    return ReportParts(results, [*_summary(results), *_chance(results)], tables, notes)
+
+
+def _points(share: float) -> str:
+    """A gain in points, with its sign."""
+    return f"{round(100 * share, 1) + 0.0:+.1f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _columns(arms: Iterable[ArmResult]) -> dict[Column, Difference]:
+    """The differences of a setting in the summary: of the amounts searched on dev only the chosen one."""
+    return {
+        (result.arm.name, None if result.is_searched else result.arm.amount): result.difference
+        for result in arms
+        if result.difference is not None and (result.is_chosen or not result.is_searched)
+    }
+
+
+def _summary(results: Results) -> list[str]:
+    by_setting = {setting: _columns(arms) for setting, arms in results.items()}
+    columns = {column for differences in by_setting.values() for column in differences}
+    if not columns:
+        return ["No method could be compared with gold alone at equal steps yet.\n"]
+    ordered = sorted(columns, key=lambda column: Arm(column[0], -1.0 if column[1] is None else column[1]).sort_key)
+    amounts = Counter(name for name, _ in ordered)
+
+    def title(column: Column) -> str:
+        name, amount = column
+        if amounts[name] == 1:
+            return name
+        return f"{name} (amount chosen on dev)" if amount is None else str(Arm(name, amount))
+
+    rows = []
+    for setting, differences in by_setting.items():
+        cells = [differences.get(column) for column in ordered]
+        rows.append([str(setting), *(f"{_points(d.gain)} {_SIGNS[d.verdict]}" if d else "-" for d in cells)])
+    means, counts = ["mean gain (settings)"], []
+    for column in ordered:
+        known = [differences[column] for differences in by_setting.values() if column in differences]
+        verdicts = Counter(difference.verdict for difference in known)
+        means.append(f"{_points(fmean(difference.gain for difference in known))} ({len(known)})")
+        counts.append(
+            f"- `{title(column)}` helped in {verdicts['helps']} of {_count(len(known), 'setting')}, "
+            f"hurt in {verdicts['hurts']}, no difference seen in {verdicts['no difference seen']}.\n"
+        )
+    table = markdown_table(["corpus, size, tagger", *map(title, ordered)], [*rows, means])
+    return [_LEGEND, table, "".join(counts)]
+
+
+def _chance(results: Results) -> list[str]:
+    """How many differences chance alone would show."""
+    differences = [result.difference for arms in results.values() for result in arms if result.difference]
+    if not differences:
+        return []
+    shown = sum(difference.verdict != "no difference seen" for difference in differences)
+    text = f"{_count(len(differences), 'comparison')}, of which {shown} showed a difference; "
+    text += f"if no method had an effect, about {0.05 * len(differences):.1f} would by chance, at 5 % each."
+    if single := sum(difference.seeds == 1 for difference in differences):
+        text += f" {single} rest on one seed: their intervals do not cover the variance of training."
+    if any(1 < difference.seeds < 5 for difference in differences):
+        text += " With fewer than five seeds, intervals are wide where seeds differ much; more seeds narrow them."
+    return [f"{text}\n"]
+
+
+def _arm_table(arms: Iterable[ArmResult]) -> str:
+    head = [
+        "arm",
+        "amount",
+        "new",
+        "F1",
+        "over gold, equal epochs",
+        "over gold, equal steps",
+        "95 % interval",
+        "verdict",
+    ]
+    rows = []
+    for result in arms:
+        arm, difference = result.arm, result.difference
+        verdict = [difference.verdict] if difference else []
+        rows.append(
+            [
+                arm.name,
+                "-" if arm.name == GOLD else f"{arm.amount:g}N{' (chosen on dev)' if result.is_chosen else ''}",
+                f"{fmean(record.new for record in result.records):,.0f}",
+                _mean_and_deviation([record.test.micro.f1 for record in result.records]),
+                "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
+                _points(difference.gain) if difference else "-",
+                f"{_points(difference.low)} to {_points(difference.high)}" if difference else "-",
+                "; ".join([*verdict, *result.notes]) or "-",
+            ]
+        )
+    return markdown_table(head, rows)
+
+
+def _mean_and_deviation(values: Sequence[float]) -> str:
+    mean = f"{100 * fmean(values):.1f}"
+    return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
+
+
+def _type_table(arms: Sequence[ArmResult]) -> str:
+    labels = sorted({label for result in arms for record in result.records for label in record.test.by_type})
+
+    def f1(result: ArmResult, label: str) -> float:
+        by_type = [record.test.by_type for record in result.records]
+        return 100 * fmean(counts[label].f1 if label in counts else 0.0 for counts in by_type)
+
+    rows = [[str(result.arm), *(f"{f1(result, label):.1f}" for label in labels)] for result in arms]
+    return markdown_table(["F1 by type", *labels], rows)
+
+
+def _missing(results: Results) -> list[str]:
+    lines = []
+    for setting, arms in results.items():
+        lines += [f"- {setting}: {result.arm}: {note}\n" for result in arms for note in result.notes]
+        undecided = {result.arm.name for result in arms if result.is_searched and result.arm.name not in BASELINES}
+        undecided -= {result.arm.name for result in arms if result.is_chosen}
+        lines += [f"- {setting}: {name}: no amount has been chosen on dev yet\n" for name in sorted(undecided)]
+        if not any(result.arm.name == GOLD for result in arms):
+            lines.append(f"- {setting}: no gold run, so no gain at equal epochs\n")
+    return ["## Missing\n", "".join(lines) or "Nothing: each arm has all seeds.\n"]
+
+
+def _leakage(results: Results) -> list[str]:
+    lines = []
+    for setting, arms in results.items():
+        for result in arms:
+            most = {name: max(record.leaks.get(name, 0) for record in result.records) for name in ("dev", "test")}
+            if counts := " and ".join(f"{count:,} in {name}" for name, count in most.items() if count):
+                lines.append(f"- {setting}: {result.arm}: {counts}\n")
+    if not lines:
+        return ["## Leakage\n", "No training sentence occurs in dev or test.\n"]
+    return ["## Leakage\n", "Training sentences that occur in dev or test, the maximum over runs:\n", "".join(lines)]
+
+
+def _environments(records: Sequence[RunRecord], replaced: int) -> list[str]:
+    parts = ["## Runs\n", f"{len(records)} runs{f'; {replaced} replaced by later ones' if replaced else ''}.\n"]
+    texts = {orjson.dumps(record.environment, option=orjson.OPT_SORT_KEYS).decode() for record in records} - {"{}"}
+    if texts:
+        parts.append("Environments:\n\n" + "".join(f"- `{text}`\n" for text in sorted(texts)))
+    return parts

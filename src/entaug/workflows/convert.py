@@ -1,0 +1,108 @@
+"""The workflow behind ``entaug convert``: write a corpus in another format or layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from entaug.formats.base import Reading
+from entaug.progress import Progress, no_progress
+from entaug.workflows.common import (
+    Options,
+    check_loss_kinds,
+    check_output,
+    locate_losses,
+    open_corpora,
+    read_sentences,
+    reject_losses,
+)
+from entaug.workflows.statistics import CorpusStatistics
+
+__all__ = ["ConvertSummary", "convert_file"]
+
+
+@dataclass
+class ConvertSummary:
+    """Result of `convert_file`.
+
+    Args:
+        input: the file that was read.
+        output: the file that was written.
+        from_format: format and layout of the input in words.
+        to_format: format and layout of the output in words.
+        counts: counts of the sentences.
+        lost: what the output cannot carry, with the number of sentences.
+        repaired: counts of repairs by kind.
+        notes: counts of remarks on the input.
+    """
+
+    input: str
+    output: str
+    from_format: str
+    to_format: str
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+def convert_file(
+    input: str | Path,
+    output: str | Path,
+    *,
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    read_options: Options = None,
+    write_options: Options = None,
+    lose: Collection[str] = (),
+    progress: Progress = no_progress,
+) -> ConvertSummary:
+    """Write a file in another format or layout.
+
+    Args:
+        input: the file, or ``"-"``.
+        output: the new file, or ``"-"``.
+        force: replace an output that exists.
+        repair: repair broken tag sequences.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for that of its extension.
+        read_options: options of the input's format.
+        write_options: options of the output's format.
+        lose: kinds of content to drop where the new format cannot store it: ``"id"``, ``"text"`` (the spaces between
+            tokens), ``"column"``, ``"field"`` ..., as `LossError` names them, or ``"all"``.
+        progress: called now and then.
+
+    Returns:
+        Counts of what was converted.
+
+    Raises:
+        InputError: the input is faulty.
+        LossError: the new format cannot carry what the input holds, and `lose` does not allow to drop it.
+        OutputError: the output exists or cannot be written.
+    """
+    check_loss_kinds(lose)
+    check_output(output, input, force=force, folders=True)
+    with open_corpora(
+        input,
+        output,
+        force=force,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+    ) as (source, to):
+        summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+        reading = Reading(repair=repair)
+        with to.writer(force=force) as writer:
+            with locate_losses(source, reading):
+                for sentence in read_sentences(source, reading, "converting", progress):
+                    summary.counts.add(sentence)
+                    summary.lost.update(to.lost(sentence))
+                    writer.write(sentence)
+            reject_losses(summary.lost, lose, to)
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+    return summary

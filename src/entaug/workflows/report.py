@@ -1,0 +1,199 @@
+"""The functions behind ``entaug report``. Nothing here prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.augmented import AugmentedCorpus, read_augmented
+from entaug.errors import InputError, ParameterError
+from entaug.files.streams import STDIN, read_beginning
+from entaug.progress import Progress, no_progress
+from entaug.quality import Quality, measure_corpus
+from entaug.report.html.assembly import render_html_report
+from entaug.report.markdown import markdown_report
+from entaug.report.records import is_run_record, read_run_records
+from entaug.workflows.common import check_apart, check_output, write_text
+
+__all__ = ["ReportInputs", "ReportSummary", "classify_inputs", "write_html_report", "write_markdown_report"]
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Inputs of a report by kind.
+
+    Args:
+        runs: folders of experiments and files of run records.
+        augmented: files of sentences.
+        notes: remarks on inputs without content.
+    """
+
+    runs: tuple[str, ...] = ()
+    augmented: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class ReportSummary:
+    """What `write_html_report` wrote.
+
+    Args:
+        output: the file.
+        pairs: number of examples.
+        methods: number of accepted sentences by method.
+        runs: number of records of runs.
+        notes: the notes of the report.
+    """
+
+    output: str
+    pairs: int = 0
+    methods: dict[str, int] = field(default_factory=dict)
+    runs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
+    """Tell results of experiments from files of sentences by their content.
+
+    Args:
+        inputs: files and folders.
+
+    Returns:
+        The inputs by kind.
+
+    Raises:
+        InputError: an input does not exist.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "new.jsonl").write_text('{"tokens": ["Ada"]}')
+        >>> _ = (folder / "none.jsonl").write_text("")
+        >>> classified = classify_inputs([folder / "new.jsonl", folder / "none.jsonl"])
+        >>> [Path(path).name for path in classified.augmented], [n.rpartition("/")[2] for n in classified.notes]
+        (['new.jsonl'], ['none.jsonl is empty'])
+    """
+    runs: list[str] = []
+    augmented: list[str] = []
+    notes: list[str] = []
+    for given in map(str, inputs):
+        path = Path(given)
+        if not path.exists():
+            raise InputError("no such file or folder", path=given, remedy="check the path")
+        file = path / "runs.jsonl" if path.is_dir() else path
+        if path.is_dir() and not file.is_file():
+            augmented.append(given)  # a folder of a format
+        elif start := read_beginning(file, 1 << 20).lstrip():
+            (runs if file.name == "runs.jsonl" or _has_records(start) else augmented).append(given)
+        else:
+            is_run = path.is_dir() or file.name == "runs.jsonl"
+            notes.append(f"{given} {'holds no record of a run yet' if is_run else 'is empty'}")
+    return ReportInputs(tuple(runs), tuple(augmented), tuple(notes))
+
+
+def _has_records(start: bytes) -> bool:
+    try:
+        return is_run_record(orjson.loads(start.partition(b"\n")[0]))
+    except orjson.JSONDecodeError:
+        return False
+
+
+def write_markdown_report(
+    inputs: Iterable[str | Path], output: str | Path = "-", *, by_type: bool = False, force: bool = False
+) -> None:
+    """Write a report on experiments in Markdown; see `entaug.markdown_report`.
+
+    Args:
+        inputs: folders of experiments, or their ``runs.jsonl``.
+        output: the file to write, or ``"-"`` for standard output.
+        by_type: whether to add tables of F1 by entity type.
+        force: replace an existing file.
+
+    Raises:
+        InputError: an input is missing or faulty.
+        OutputError: the output exists, is an input, or cannot be written.
+    """
+    inputs = list(inputs)
+    check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in inputs))
+    write_text(markdown_report(read_run_records(inputs), by_type=by_type), output, force=force)
+
+
+def write_html_report(
+    inputs: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    gold: str | Path | None = None,
+    models: bool = True,
+    title: str | None = None,
+    by_type: bool = False,
+    force: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> ReportSummary:
+    """Write a report on augmented files and experiments as one page of HTML.
+
+    Args:
+        inputs: augmented files in any format, also those of rejected sentences; folders of experiments or their
+            ``runs.jsonl``. The content tells which is which.
+        output: the file to write.
+        gold: the file that was augmented; required where the inputs hold augmented sentences only.
+        models: whether to measure with language models and encoders too (perplexity, similarity ...).
+        title: title of the page.
+        by_type: whether to add tables of F1 by entity type.
+        force: replace an existing file.
+        progress: called with the stage, the number of finished texts and their total.
+        options: how augmented files are read; see `entaug.read_augmented`.
+
+    Returns:
+        What was written.
+
+    Raises:
+        InputError: an input is missing or faulty.
+        MissingExtraError: a library that the report needs is not installed.
+        OutputError: the output exists, is an input, or cannot be written.
+        ParameterError: an input is not a path.
+
+    Example:
+        >>> import entaug, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("a b c d e".split())]
+        >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "new.jsonl")
+        >>> write_html_report([folder / "new.jsonl"], folder / "report.html", models=False).methods
+        {'sis': 1}
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise ParameterError("a report is made from files", remedy="write the sentences to one first: entaug.write")
+    classified = classify_inputs(paths)
+    # Before minutes of measuring. A report may be in the folder of its experiment, but not in one of a corpus.
+    check_output(output, STDIN, force=force)
+    for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
+        check_output(output, path, force=force)
+    progress("reading", 0, None)
+    records = read_run_records(classified.runs)
+    corpus = AugmentedCorpus()
+    if classified.augmented or gold is not None:
+        corpus = read_augmented(classified.augmented, gold, **options)
+    qualities: list[Quality] = []
+    if any(corpus.methods.values()):
+        without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
+        qualities = measure_corpus(corpus, progress=progress, **without)
+    names = [Path(path).stem for path in classified.augmented]
+    default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
+    notes = list(classified.notes)
+    page = render_html_report(
+        corpus, records, qualities=qualities, title=title or default_title, notes=notes, by_type=by_type
+    )
+    write_text(page, output, force=force)
+    notes += [*corpus.notes, *(note for quality in qualities[:1] for note in quality.notes)]
+    return ReportSummary(
+        output=str(output),
+        pairs=sum(map(len, corpus.methods.values())),
+        methods={name: sum(pair.rejection is None for pair in pairs) for name, pairs in corpus.methods.items()},
+        runs=len(records),
+        notes=list(dict.fromkeys(notes)),
+    )

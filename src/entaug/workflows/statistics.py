@@ -1,0 +1,72 @@
+"""Counts of the sentences and mentions of a corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from entaug.data import Sentence
+
+__all__ = ["CorpusStatistics"]
+
+
+@dataclass
+class CorpusStatistics:
+    """Counts of a corpus.
+
+    Args:
+        sentences: the number of sentences.
+        tokens: the number of tokens.
+        mentions: the number of mentions by label.
+        nested: the number of mentions that overlap another.
+        discontinuous: the number of mentions with a gap.
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
+    nested: int = 0
+    discontinuous: int = 0
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence]) -> Self:
+        """Count sentences.
+
+        Args:
+            sentences: the sentences.
+        """
+        counts = cls()
+        for sentence in sentences:
+            counts.add(sentence)
+        return counts
+
+    def add(self, sentence: Sentence) -> None:
+        """Count a sentence.
+
+        Args:
+            sentence: the sentence.
+        """
+        self.sentences += 1
+        self.tokens += len(sentence.tokens)
+        mentions = sentence.mentions
+        for mention in mentions:
+            self.mentions[mention.label] += 1
+        if mentions and not sentence.is_flat:
+            self.discontinuous += sum(not mention.is_contiguous for mention in mentions)
+            covering = Counter(i for mention in mentions for i in mention.positions())
+            self.nested += sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts as plain values, for JSON."""
+        return {**vars(self), "mentions": dict(self.mentions)}
+
+    @classmethod
+    def from_dict(cls, counts: Mapping[str, Any]) -> Self:
+        """Restore counts.
+
+        Args:
+            counts: as returned by `to_dict`.
+        """
+        return cls(**{**counts, "mentions": Counter(counts["mentions"])})

@@ -1,0 +1,135 @@
+"""The workflow behind ``entaug subset``: draw low-resource subsets of a corpus."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from entaug.corpus import Corpus
+from entaug.data import Sentence
+from entaug.experiment.subsets import draw, rest
+from entaug.files.atomic import output_error
+from entaug.files.streams import STDIN, rereadable_path
+from entaug.formats import open_file
+from entaug.formats.base import Reading
+from entaug.progress import Progress, no_progress
+from entaug.workflows.common import Options, check_output, read_sentences
+from entaug.workflows.statistics import CorpusStatistics
+
+__all__ = ["SubsetFile", "SubsetSummary", "subset_file"]
+
+
+@dataclass
+class SubsetFile:
+    """A file that `subset_file` wrote.
+
+    Args:
+        path: the file.
+        counts: counts of its sentences.
+    """
+
+    path: str
+    counts: CorpusStatistics
+
+
+@dataclass
+class SubsetSummary:
+    """Result of `subset_file`.
+
+    Args:
+        input: the file that was read.
+        format: its format and layout in words.
+        how: how the subsets were drawn.
+        seed: the seed of the drawing.
+        counts: counts of the input.
+        files: the files that were written.
+        lost: what their format cannot carry, with the number of sentences.
+        repaired: counts of repairs by kind.
+        notes: counts of remarks on the input.
+    """
+
+    input: str
+    format: str
+    how: str
+    seed: int
+    counts: CorpusStatistics = field(default_factory=CorpusStatistics)
+    files: list[SubsetFile] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+def subset_file(
+    input: str | Path,
+    folder: str | Path,
+    sizes: Sequence[float],
+    *,
+    how: str = "progressive",
+    seed: int = 0,
+    with_rest: bool = False,
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Options = None,
+    progress: Progress = no_progress,
+) -> SubsetSummary:
+    """Write subsets of a file in its own layout: ``FOLDER/train.100.conll`` of ``train.conll``.
+
+    Args:
+        input: the file, or ``"-"``.
+        folder: the folder for the subsets; created where it does not exist.
+        sizes: the number of sentences of each; see `entaug.experiment.subsets.draw`.
+        how: how they are drawn: a key of `entaug.experiment.subsets.DRAWS`.
+        seed: the seed of the drawing.
+        with_rest: write the sentences that are in no subset too, as ``FOLDER/train.rest.conll``.
+        force: replace files that exist.
+        repair: repair broken tag sequences.
+        from_format: the format of the input; None to detect it.
+        read_options: options of the input's format.
+        progress: called now and then.
+
+    Returns:
+        Counts of what was written.
+
+    Raises:
+        InputError: the input is faulty, or smaller than a subset.
+        OutputError: a file exists or cannot be written; then no subset appears.
+    """
+    with rereadable_path(input) as path:
+        source = open_file(path, from_format, **(read_options or {}))
+        reading = Reading(repair=repair)
+        corpus = Corpus(read_sentences(source, reading, progress=progress))
+        parts: dict[Any, list[Sentence]] = {**draw(how, corpus, sizes, seed)}
+        if with_rest:
+            parts["rest"] = rest(corpus, *parts.values())
+        summary = SubsetSummary(str(input), source.dialect.describe(), how, seed, CorpusStatistics.of(corpus))
+        summary.repaired, summary.notes = reading.repaired, reading.notes
+        for sentence in {id(sentence): sentence for part in parts.values() for sentence in part}.values():
+            summary.lost.update(source.lost(sentence))
+        name = path.name.removesuffix(".gz")
+        suffix = Path(name).suffix + path.name[len(name) :]
+        if str(input) == STDIN:  # which has no extension, and its subsets need one
+            suffix = source.format.extensions[0]
+        _create(Path(folder))
+        targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
+        for to in targets.values():
+            check_output(to.path, input, force=force, folders=True)
+            to.check_target(force=force)
+        with contextlib.ExitStack() as stack:  # so that all files appear together
+            for part, sentences in parts.items():
+                writer = stack.enter_context(targets[part].writer(force=force))
+                for sentence in sentences:
+                    writer.write(sentence)
+                summary.files.append(SubsetFile(str(targets[part].path), CorpusStatistics.of(sentences)))
+    return summary
+
+
+def _create(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(folder, error) from None
