@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).parent))
 import torch
@@ -96,7 +96,7 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     return seconds, score(test, found).micro.f1
 
 
-def ours(precision: Any) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
+def ours(precision: Literal["fp32", "bf16"]) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
     """Seconds and micro-F1 of our tagger."""
 
     def run(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:

@@ -606,7 +606,7 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     plain = lm.token_log_probs
 
     def counted(requests: Any) -> Any:
-        found = plain(asked)
+        found = plain(requests)
         computed[-1] += sum(map(len, found))
         return found
 

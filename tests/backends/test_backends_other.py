@@ -357,9 +357,9 @@ def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> 
     assert german != french
     from entaug.backends.translation.languages import set_languages
 
-    assert set_languages("t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5").prefix == (
-        "translate English to French: "
-    )
+    assert set_languages(
+        "t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5"
+    ).prefix == ("translate English to French: ")
 
 
 @pytest.mark.parametrize(

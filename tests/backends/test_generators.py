@@ -56,11 +56,15 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
     short = DecodingConfig(max_new_tokens=8, drop_unfinished=False)
     before = plain.generate(["red <mask>"], short)
     steps: list[tuple[int, int]] = []
-    learned = plain.fit(PAIRS, TUNING, new_tokens=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
+    learned = plain.fit(
+        PAIRS, TUNING, new_tokens=MARKERS, progress=lambda done, total, loss: steps.append((done, total))
+    )
     assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
     assert learned.losses[-1][0] < learned.losses[0][0]
     assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
-    decoding = DecodingConfig(num_return_sequences=2, strategy="sample", num_beams=3, max_new_tokens=12, drop_unfinished=False)
+    decoding = DecodingConfig(
+        num_return_sequences=2, strategy="sample", num_beams=3, max_new_tokens=12, drop_unfinished=False
+    )
     texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
     assert [len(one) for one in texts] == [2, 2]
     learned.save(tmp_path / "kept")
@@ -76,7 +80,9 @@ def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: 
 def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: Any) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
-    decoding = DecodingConfig(num_return_sequences=3, strategy=how, num_beams=3, max_new_tokens=10, drop_unfinished=False)
+    decoding = DecodingConfig(
+        num_return_sequences=3, strategy=how, num_beams=3, max_new_tokens=10, drop_unfinished=False
+    )
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
@@ -97,7 +103,11 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
         generator.fit(PAIRS, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=kill)
     steps: list[int] = []
     resumed = generator.fit(
-        PAIRS, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        PAIRS,
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps == [7, 8, 9]
     assert resumed.losses == whole.losses
@@ -105,7 +115,11 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     # What was learned from other pairs is not gone on with.
     steps.clear()
     other = generator.fit(
-        PAIRS[1:], TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        PAIRS[1:],
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps[0] == 1
     assert other.losses != whole.losses
@@ -209,7 +223,14 @@ def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], pena
     generator = made(folders, "llama").fit(
         [(c, f"{c} {c}") for c in COLOURS * 4], TrainingConfig(epochs=4, learning_rate=1e-2)
     )
-    decoding = DecodingConfig(num_return_sequences=3, strategy="diverse_beam_search", num_beams=3, diversity_penalty=penalty, max_new_tokens=6, drop_unfinished=False)
+    decoding = DecodingConfig(
+        num_return_sequences=3,
+        strategy="diverse_beam_search",
+        num_beams=3,
+        diversity_penalty=penalty,
+        max_new_tokens=6,
+        drop_unfinished=False,
+    )
     for prompt in COLOURS:
         assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
 
@@ -279,7 +300,15 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
     learned = made(folders, kind).fit(pairs, TrainingConfig(epochs=8, learning_rate=1e-2), new_tokens=marks)
 
     def read(rules: dict[str, Any]) -> list[bool]:
-        decoding = DecodingConfig(num_return_sequences=3, strategy="sample", num_beams=3, max_new_tokens=24, drop_unfinished=False, temperature=2.0, marker_rules=rules)
+        decoding = DecodingConfig(
+            num_return_sequences=3,
+            strategy="sample",
+            num_beams=3,
+            max_new_tokens=24,
+            drop_unfinished=False,
+            temperature=2.0,
+            marker_rules=rules,
+        )
         texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
         assert sum("<B-" in text for text in texts) > 5
         assert any("<I-" in text for text in texts)
@@ -306,7 +335,12 @@ def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) ->
     generator.model.generation_config.forced_eos_token_id = 2
     fresh = generator.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-6))
     assert fresh.generate(["red", "blue"], DecodingConfig(num_return_sequences=3, max_new_tokens=5)) == [[], []]
-    assert all(len(texts) == 3 for texts in fresh.generate(["red"], DecodingConfig(num_return_sequences=3, max_new_tokens=5, drop_unfinished=False)))
+    assert all(
+        len(texts) == 3
+        for texts in fresh.generate(
+            ["red"], DecodingConfig(num_return_sequences=3, max_new_tokens=5, drop_unfinished=False)
+        )
+    )
 
 
 def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
@@ -315,7 +349,9 @@ def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict
     assert generator.prefix_ids, "a language stands in front"
     pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
     learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, validation_fraction=0))
-    assert [texts[0] for texts in learned.generate(COLOURS, DecodingConfig(max_new_tokens=20))] == [said for _, said in pairs]
+    assert [texts[0] for texts in learned.generate(COLOURS, DecodingConfig(max_new_tokens=20))] == [
+        said for _, said in pairs
+    ]
 
 
 def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -274,7 +274,9 @@ def test_sampling_is_reproducible_and_as_often_as_is_likely() -> None:
         assert GumbelTopK([[i]], 3, 1.0)(ids[:1], scores).argmax(1) == drawn[i], "the rest of the batch does not matter"
     assert float((drawn == 0).float().mean()) == pytest.approx(0.5 / 0.95, abs=0.05)
     assert 3 not in drawn
-    assert set(GumbelTopK([[seed] for seed in range(9)], 1, 1.0)(ids[:9], scores.expand(9, -1)).argmax(1).tolist()) == {0}
+    assert set(GumbelTopK([[seed] for seed in range(9)], 1, 1.0)(ids[:9], scores.expand(9, -1)).argmax(1).tolist()) == {
+        0
+    }
 
 
 # ------------------------------------------------------------------------------------------------- what can go wrong

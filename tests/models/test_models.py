@@ -483,9 +483,7 @@ def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.
 # --------------------------------------------------------------------------------------------------------- on the line
 
 
-def test_listing(
-    source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_listing(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(models.MODELS, "other", toy("other"))
     prepare_models(["toy"], source=source)
     assert main(["models", "list"]) == 0

@@ -21,13 +21,13 @@ from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
+from entaug.experiment.records import read_run_records
 from entaug.quality import Quality
 from entaug.report.html import assembly, plots
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.changes import find_changes
 from entaug.report.html.data import report_data
 from entaug.report.markdown import report_parts
-from entaug.report.records import read_run_records
 from entaug.workflows.report import classify_inputs, write_html_report
 
 

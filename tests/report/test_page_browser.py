@@ -19,10 +19,10 @@ from test_report import CELL, seeds, written
 
 from conftest import ROOT
 from entaug.cli.main import main
+from entaug.experiment.records import read_run_records
 from entaug.formats import read
 from entaug.quality import measure_corpus
 from entaug.report.html.assembly import render_html_report
-from entaug.report.records import read_run_records
 from pages import examples, hard, many
 
 sync_api = pytest.importorskip("playwright.sync_api")

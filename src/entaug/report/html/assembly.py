@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from entaug._version import __version__
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.augmenters import METHODS
+from entaug.experiment.records import RunRecord
 from entaug.quality import GOLD, MEASURES, Quality
 from entaug.registry import import_object
 from entaug.report.html import plots
 from entaug.report.html.data import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
-from entaug.report.records import RunRecord
 
 if TYPE_CHECKING:
     from jinja2 import Environment
