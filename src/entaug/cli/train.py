@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _DEFAULT = "linear"
+_COMPUTE = ("device", "precision")  # the options of computing set them for all models
 
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -28,7 +29,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     name = options.option_in_advance(argv, "--tagger")
     if argv and (name or not {"-h", "--help"} & {*argv}):
         cls = TAGGERS[name or _DEFAULT]
-        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls)
+        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls, without=_COMPUTE)
         parser.set_defaults(tagger_class=cls)
         title = "training"
     else:
@@ -43,7 +44,9 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.taggers.base import TaggerTrainingConfig
     from entaug.workflows.train import train_file
 
-    tagger = construct(args.tagger_class, args.tagger, options.given_parameters(args, args.tagger_class))
+    given = options.given_parameters(args, args.tagger_class)
+    params = {name: value for name, value in given.items() if name not in _COMPUTE}
+    tagger = construct(args.tagger_class, args.tagger, params)
     config = TaggerTrainingConfig(**options.given_parameters(args, TaggerTrainingConfig))
     with output.show_training_progress() as progress:
         summary = train_file(

@@ -123,7 +123,7 @@ class RunRecord:
             InputError: a field is missing or invalid.
         """
         try:
-            values = {p.name: value[p.name] for p in parameters(cls) if p.name in value}
+            values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
             values |= {"new": value["sentences"]["new"], "path": path, "line": line}
             values["test"] = Scores.from_dict(value["test"], value["test_counts"])
             if values.get("dev") is not None:

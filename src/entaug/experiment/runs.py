@@ -58,7 +58,7 @@ class RunSpec:
 
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
-        split, tagger, method = self.split, self.tagger, self.method
+        split, tagger, method, compute = self.split, self.tagger, self.method, compute_settings()
         training = {k: v for k, v in asdict(tagger.training).items() if k not in ("seed", "steps", "epochs")}
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
         if method is not None:
@@ -76,7 +76,7 @@ class RunSpec:
             "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
             "training": training,
             "threads": self.threads,
-            "computed": {name: getattr(compute_settings(), name) for name in ("device", "precision")},
+            "computed": {"device": compute.device, "precision": compute.precision},
             "entaug": __version__,
         }
 
@@ -140,7 +140,7 @@ def _new_sentences(run: RunSpec, gold: list[Sentence]) -> list[Sentence]:
         return [*gold * whole, *_sample(gold, round(fraction * len(gold)), rng)]
     file = _augmented_file(run)
     augmented = list(read(file)) if file.stat().st_size else []  # a method may return nothing
-    copies = [int(sentence.meta["entaug"]["copy"]) for sentence in augmented]
+    copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in augmented]
     new = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy <= whole]
     if fraction:
         last = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy == whole + 1]
