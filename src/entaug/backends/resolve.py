@@ -134,7 +134,9 @@ BACKENDS: dict[str, BackendKind] = dict(
             has_arguments=True,
         ),
         _kind("word_vectors", protocols.WordVectors, {"glove": _VECTORS}, {"glove": "glove"}, loader=_VECTORS),
-        _kind("lexicon", protocols.Lexicon, {"wordnet": "entaug.backends.lexicon.wordnet:WordNet"}),
+        _kind(
+            "lexicon", protocols.Lexicon, {"wordnet": "entaug.backends.lexicon.wordnet:WordNet"}, {"wordnet": "wordnet"}
+        ),
     )
 )
 """The kinds of backends, by the name of the parameter that takes one."""
