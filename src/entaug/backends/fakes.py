@@ -1,6 +1,7 @@
 """Deterministic fakes of all protocols, for tests, examples and the development of methods.
 
-They are functions of their input alone, take no time, and their results have no meaning.
+They are functions of their input alone, take no time, and their results have no meaning. One file because each fake is
+short and tests import several.
 """
 
 from __future__ import annotations

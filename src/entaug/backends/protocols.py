@@ -5,7 +5,7 @@ batches and removes duplicates, and returns results in the order of its argument
 of the call. Texts for language models are running text, spaced as in print, as `entaug.alignment.detokenize` makes it
 from tokens. A token here is a token of the model's vocabulary (a sub-word); the tokens of a corpus are called words.
 
-All protocols are in this one file, so that the whole contract can be read at once.
+One file because the whole contract can so be read at once.
 """
 
 from __future__ import annotations

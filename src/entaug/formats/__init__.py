@@ -91,7 +91,8 @@ def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
             raise ParameterError(
                 f"the {format_.name} format has no option {name!r}", remedy=f"it has: {', '.join(sorted(known))}"
             )
-        if isinstance(value, str):  # as on the command line
+        # As on the command line; formats read lists themselves.
+        if isinstance(value, str) and not isinstance(known[name].default, tuple):
             given[name] = known[name].parse(value)
     return given
 

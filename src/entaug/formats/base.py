@@ -108,7 +108,8 @@ class Reading:
 class Format(Protocol):
     """A format. Instances hold no state: what differs from file to file is in the dialect.
 
-    Those whose files are written at once (folders, binary files, one JSON document) are `entaug.formats.buffered.BufferedFormat`.
+    Those whose files are written at once (folders, binary files, one JSON document) are
+    `entaug.formats.buffered.BufferedFormat`.
     """
 
     name: str
@@ -164,7 +165,7 @@ class BaseFormat(abc.ABC):
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
-        """Return whether a file looks like one of this format and of no other; never raise.
+        """Whether a file looks like one of this format and of no other; faults are not raised.
 
         Args:
             path: the file, or a folder.
@@ -175,6 +176,9 @@ class BaseFormat(abc.ABC):
 
         Args:
             options: the fields of the dialect; None stands for the default.
+
+        Returns:
+            The dialect.
 
         Raises:
             ParameterError: an option has an invalid value.
@@ -205,6 +209,9 @@ class BaseFormat(abc.ABC):
             path: the file, or a folder.
             options: options that are given; None or ``"auto"`` for those to detect.
 
+        Returns:
+            The dialect.
+
         Raises:
             ParameterError: an option has an invalid value.
         """
@@ -214,7 +221,7 @@ class BaseFormat(abc.ABC):
         return replace(dialect, **{n: value for n, value in detected.items() if given.get(n, "auto") == "auto"})
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """Return the sentence as it will be read where it was written; by default unchanged.
+        """The sentence as it will be read where it was written; by default unchanged.
 
         Args:
             sentence: the sentence.

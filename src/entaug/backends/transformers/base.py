@@ -1,6 +1,7 @@
 """What all backends on PyTorch and transformers share: finding and loading models, devices, precision and batches.
 
-Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model.
+Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model. One file because all
+backends need all of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The training loop of generators, masked language models, the LSTM and taggers.
 
 Generators and language models are fine-tuned by `fine_tune`, with early stopping on held-out examples and a checkpoint
-after each epoch, from which an interrupted run resumes with the same result.
+after each epoch, from which an interrupted run resumes with the same result. One file because checkpoints are the state
+of the loop.
 """
 
 from __future__ import annotations
