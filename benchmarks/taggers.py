@@ -27,8 +27,8 @@ import transformers
 import entaug
 from entaug.models import catalogue as models
 from entaug.scoring.span_f1 import score
-from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.architectures import LinearTagger
+from entaug.taggers.base import TaggerTrainingConfig
 from entaug.tags import decode
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
