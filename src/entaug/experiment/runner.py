@@ -238,7 +238,9 @@ def _process_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings()))
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings())
+    )
     try:
         yield pool
     except BaseException:
