@@ -337,7 +337,7 @@ def test_large_numbers_are_read_alike(tmp_path: Path, name: str) -> None:
     [sentence] = entaug.read(path, name)
     assert sentence.fields["n"] == 12345678901234567890123
     path.write_text(path.read_text().replace("12345678901234567890123", "1" * 5000))
-    with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); see whether"):
+    with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); check that"):
         entaug.read(path, name)
 
 
