@@ -163,5 +163,5 @@ def test_every_constructor_refuses_what_the_annotations_exclude(cls: type) -> No
         for value in nonsense(parameter):
             if value is None and parameter.name in presets:
                 continue  # the preset settles it
-            with pytest.raises(ParameterError, match=parameter.name):
+            with pytest.raises((ParameterError, UnknownNameError)):
                 cls(**{parameter.name: value})
