@@ -18,15 +18,16 @@ SRC = ROOT / "src" / "entaug"
 # or for all modules of a package; where several names fit, the longest one counts.
 LAYERS = (
     ("_version", "errors"),
-    ("rng", "params", "registry", "progress"),
+    ("rng", "constraints", "params", "registry", "progress"),
     ("provenance", "mentions", "edits", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
     ("files",),
+    ("backends.compute", "backends.config"),
     ("models",),
-    ("formats", "backends.protocols", "backends.dependency_trees", "backends.compute", "backends.config"),
+    ("formats", "backends.protocols", "backends.dependency_trees"),
     ("backends.fakes", "backends.resolve"),
     ("scoring",),
     ("backends",),
-    ("models.packages", "models.conversion", "taggers"),
+    ("taggers",),
     ("component", "filters"),
     ("augmenters",),
     ("augmented", "experiment.records", "experiment.subsets"),  # augmented sentences beside their sources

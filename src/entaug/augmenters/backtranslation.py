@@ -93,7 +93,7 @@ class Backtranslation(Augmenter):
         return [
             f"{trip.name} cannot sample: its translation of a text is always the same"
             for trip in self.translator_.trips
-            if not (trip.there.samples or trip.back.samples)
+            if not (trip.forward.can_sample or trip.backward.can_sample)
         ]
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
@@ -118,8 +118,8 @@ class Backtranslation(Augmenter):
             if not of_pivot:
                 continue
             seeds = [question.seed for question in of_pivot if question.seed is not None] or None
-            there = trip.there.translate([question.text for question in of_pivot], seeds)
-            back = trip.back.translate(there, seeds)
+            there = trip.forward.translate([question.text for question in of_pivot], seeds)
+            back = trip.backward.translate(there, seeds)
             self._answers.update(zip(of_pivot, zip(there, back, strict=True), strict=True))
 
     # ------------------------------------------------------------------------------------------------- run by run
