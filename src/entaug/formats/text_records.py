@@ -209,7 +209,7 @@ def add_other_fields(
 
 
 class TextLines(BaseFormat):
-    """Base of the formats with one text a line; see `entaug.formats.base.Format`.
+    """Base of the formats with one text a line; see `entaug.formats.base.BaseFormat`.
 
     The sentences that a text is cut into are written as several texts.
     """

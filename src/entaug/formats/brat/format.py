@@ -73,7 +73,7 @@ class BratDialect(Cutting):
 
 
 class Brat(BufferedFormat):
-    """The format; see `entaug.formats.base.Format` and `entaug.formats.buffered.BufferedFormat` for the methods."""
+    """The format; see `entaug.formats.base.BaseFormat` and `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     name = "brat"
     title = "brat standoff"
@@ -289,7 +289,7 @@ def _document(name: str, ann: Path, dialect: BratDialect, reading: Reading) -> l
         starts = None if made is None else [start for start, _ in made]
         sentences = cut(Text(text, mentions, name, starts=starts, lines=lines), dialect, reading)
     except InputError as error:
-        error.stands(str(ann))
+        error.locate(str(ann))
         reading.fault(error)
         return []
     if not sentences:
