@@ -34,7 +34,8 @@ from counting import Counted
 from entaug import CASSI, Sentence
 from entaug.alignment import detokenize
 from entaug.augmenters.base import Request
-from entaug.augmenters.cassi.pairing import PairingOptions, rankings
+from entaug.augmenters.cassi.forecast import ScoreForecaster
+from entaug.augmenters.cassi.pairing import PairingOptions, rank_partners
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
@@ -57,10 +58,16 @@ def contests_of(cassi: CASSI, sentences: list[Sentence]) -> list[tuple[Any, Cand
     """The pairs of a fitted method with what is to be decided in them."""
     found = []
     for sentence in sentences:
-        pair: Any = cassi._begin(Request(sentence, Random(0)))  # noqa: SLF001
+        pair: Any = cassi._prepare(Request(sentence, Random(0)))  # noqa: SLF001
         if hasattr(pair, "candidates"):
-            found.append((pair, cassi._contest(pair)))  # noqa: SLF001
+            found.append((pair, cassi._candidate_set(pair)))  # noqa: SLF001
     return found
+
+
+def forecast(lm: Any, work: list[tuple[Any, CandidateSet]]) -> list[CandidateSet]:
+    """Candidates with the scores that are expected of their sub-words."""
+    pairs = [(pair.sources, pair.candidates, candidate_set) for pair, candidate_set in work]
+    return list(ScoreForecaster(lm).forecast(pairs))
 
 
 def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
@@ -79,8 +86,7 @@ def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
         chosen = {}
         for way, confidence in (("by proof", None), ("by intervals", 4.0)):
             lm.rows = 0
-            cassi._learnt.clear()  # noqa: SLF001
-            foreseen = list(cassi._foreseen(pairs, contests))  # noqa: SLF001
+            foreseen = forecast(lm, list(zip(pairs, contests, strict=True)))
             verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
             chosen[way] = [v.chosen for v in verdicts]
             alike = sum(a == b for a, b in zip(chosen[way], chosen["by proof"], strict=True))
@@ -129,9 +135,8 @@ def speed(count: int, few: int) -> Iterator[Row]:
     for precision, confidence in (("fp32", None), ("fp32", 4.0), ("bf16", None), ("bf16", 4.0)):
         lm = TransformersMaskedLM(path("mpnet-mlm"), device="cpu", precision=precision)
         cassi.masked_lm_ = lm
-        cassi._learnt.clear()  # noqa: SLF001
         begun = time.monotonic()
-        foreseen = list(cassi._foreseen([p for p, _ in some], [c for _, c in some]))  # noqa: SLF001
+        foreseen = forecast(lm, some)
         verdicts = select_best(foreseen, cassi.top_k, lm, confidence)
         fast = len(some) / (time.monotonic() - begun)
         alike = sum(v.chosen == pick for v, pick in zip(verdicts, picks, strict=True))
@@ -203,7 +208,7 @@ def growth(sizes: list[int]) -> Iterator[Row]:
         tops, seconds = {}, {}
         for shortlist in (0, 100, 200):
             begun = time.monotonic()
-            ranked = rankings(
+            ranked = rank_partners(
                 sentences, "bertscore", PairingOptions(encoder, None, shortlist, True, lambda _: Random(0))
             )
             tops[shortlist] = [[j for j, _ in zip(ranking, range(10), strict=False)] for ranking in ranked]

@@ -66,7 +66,7 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     looked = tally.accepted + tally.rejected.total()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     simple = list(MentionReplacement(p=1.0, copies=3).fit(sentences).augment(sentences))
-    tuned: Any = method.tuned_  # type: ignore[attr-defined]
+    tuned: Any = method.trained_  # type: ignore[attr-defined]
     yield f"## {name}: {corpus}, {len(sentences)} sentences, copies={method.copies}"
     yield ""
     yield f"`{method.signature}`"

@@ -32,10 +32,9 @@ import entaug
 import golden
 from entaug.backends import fakes
 from entaug.errors import EntaugError, LossError
-from entaug.formats import FORMATS, open_file
-from entaug.formats import find_format
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.scoring.likelihood import log_likelihood
-from entaug.taggers.base import Training, create_tagger
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
 
 GOLDEN = ROOT / "tests" / "golden" / "files.json"
@@ -413,17 +412,17 @@ def taggers(folder: Path) -> Found:
     ):
         gold, dev = corpus(source), corpus("dev" if source == "train" else "nested")
         tagger = create_tagger(name, **params)
-        tagger.fit(gold, training=Training(steps=steps, batch_size=8, seed=SEED))
+        tagger.fit(gold, config=TaggerTrainingConfig(steps=steps, batch_size=8, seed=SEED))
         predicted = tagger.predict(dev)
         found[f"{name}, {source}"] = {
             "sentences": of_sentences(predicted),
             "mentions": sum(len(sentence.mentions) for sentence in predicted),
             "f1": rounded(entaug.score(dev, predicted).micro.f1) if name != "linear" or source == "train" else None,
             "confidences": [round(float(one), 6) for one in tagger.confidences(corpus("dev")[:10])],
-            "losses": [round(float(one), 6) for one in getattr(tagger, "fitted_").losses],  # noqa: B009
+            "losses": [round(float(one), 6) for one in getattr(tagger, "history_").losses],  # noqa: B009
         }
     kept = create_tagger("linear")
-    kept.fit(corpus("train")[:30], corpus("dev"), Training(epochs=3, checkpoint="best", seed=SEED))
+    kept.fit(corpus("train")[:30], corpus("dev"), TaggerTrainingConfig(epochs=3, checkpoint="best", seed=SEED))
     found["linear, the best epoch"] = of_sentences(kept.predict(corpus("dev")))
     return found
 

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).parent))
 import torch
@@ -27,8 +27,8 @@ import transformers
 import entaug
 from entaug.models import catalogue as models
 from entaug.scoring.span_f1 import score
-from entaug.taggers.base import Training
-from entaug.taggers.neural import LinearTagger
+from entaug.taggers.architectures import LinearTagger
+from entaug.taggers.base import TaggerTrainingConfig
 from entaug.tags import decode
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -96,13 +96,13 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     return seconds, score(test, found).micro.f1
 
 
-def ours(precision: str) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
+def ours(precision: Literal["fp32", "bf16"]) -> Callable[[list[Any], list[Any], int], tuple[float, float]]:
     """Seconds and micro-F1 of our tagger."""
 
     def run(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
         marks: list[float] = []
         tagger = LinearTagger(device="cpu", precision=precision)
-        training = Training(
+        config = TaggerTrainingConfig(
             steps=STEPS,
             batch_size=BATCH,
             learning_rate=RATE,
@@ -110,7 +110,7 @@ def ours(precision: str) -> Callable[[list[Any], list[Any], int], tuple[float, f
             warmup_ratio=WARMUP,
             seed=seed,
         )
-        tagger.fit(train, training=training, progress=lambda *_: marks.append(time.monotonic()))
+        tagger.fit(train, config=config, progress=lambda *_: marks.append(time.monotonic()))
         # From the end of the first step, as loading is not the loop; so one step less is counted.
         return (marks[-1] - marks[0]) * STEPS / (STEPS - 1), score(test, tagger.predict(test)).micro.f1
 

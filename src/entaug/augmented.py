@@ -12,8 +12,9 @@ from typing import Any
 from entaug.corpus import SentenceKeys
 from entaug.data import Sentence
 from entaug.formats import read_each
+from entaug.provenance import Provenance
 
-__all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "provenance_of", "read_augmented"]
+__all__ = ["AugmentedCorpus", "AugmentedPair", "pair_with_sources", "read_augmented"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class AugmentedPair:
     other_sources: tuple[Sentence, ...] = ()
     rejection: str | None = None
 
+    @property
+    def provenance(self) -> Provenance:
+        """The provenance of the augmented sentence, empty where its file has none."""
+        return self.augmented.provenance or Provenance()
+
 
 @dataclass
 class AugmentedCorpus:
@@ -53,15 +59,6 @@ class AugmentedCorpus:
     gold: list[Sentence] = field(default_factory=list)
     methods: dict[str, list[AugmentedPair]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-def provenance_of(sentence: Sentence) -> Mapping[str, Any]:
-    """The provenance of a sentence; empty for a gold sentence.
-
-    Args:
-        sentence: a gold or augmented sentence.
-    """
-    return {} if sentence.provenance is None else sentence.provenance.to_dict()
 
 
 def pair_with_sources(
@@ -133,9 +130,8 @@ def read_augmented(paths: Iterable[str | Path], gold: str | Path | None = None, 
         flags = _are_augmented(sentences, fingerprints)
         for sentence, augmented in zip(sentences, flags, strict=True):
             if augmented:
-                provenance = provenance_of(sentence)
-                key = str(provenance.get("method", "")), str(provenance.get("signature", path))
-                groups[key].append((path, sentence))
+                provenance = sentence.provenance or Provenance()
+                groups[provenance.method, provenance.signature or path].append((path, sentence))
         if given_gold is None:
             index.add([s for s, augmented in zip(sentences, flags, strict=True) if not augmented])
     corpus.gold = index.sentences
@@ -151,7 +147,7 @@ def _are_augmented(sentences: Sequence[Sentence], gold_fingerprints: Collection[
     Where any sentence has provenance, all augmented ones do: the tokens of gold sentences may differ from those of the
     gold file by now.
     """
-    flags = ["method" in provenance_of(sentence) for sentence in sentences]
+    flags = [sentence.provenance is not None and bool(sentence.provenance.method) for sentence in sentences]
     if gold_fingerprints is not None and not any(flags):
         flags = [sentence.fingerprint() not in gold_fingerprints for sentence in sentences]
     return flags
@@ -176,22 +172,19 @@ class _GoldIndex:
                 # A sentence without an id is named by its content; formats may have given it an id since.
                 self._by_fingerprint.setdefault(sentence.fingerprint().hex(), sentence)
 
-    def find(self, key: object) -> Sentence | None:
+    def find(self, key: str) -> Sentence | None:
         """The sentence of a key; for a numbered key of equal sentences without ids, any of these."""
-        unnumbered = re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", str(key))
-        for name in (str(key), unnumbered):
+        for name in (key, re.sub(r"^([0-9a-f]{16})-\d+$", r"\1", key)):
             if (sentence := self._by_key.get(name, self._by_fingerprint.get(name))) is not None:
                 return sentence
         return None
 
     def pair(self, augmented: Sentence) -> AugmentedPair:
         """Pair an augmented sentence with the sources that its provenance names."""
-        provenance = provenance_of(augmented)
-        keys = provenance.get("sources", ())
-        source, *others = [self.find(key) for key in keys] if isinstance(keys, list | tuple) and keys else [None]
-        rejection = provenance.get("rejected")
+        provenance = augmented.provenance or Provenance()
+        source, *others = [self.find(key) for key in provenance.sources] or [None]
         known = tuple(other for other in others if other is not None)
-        return AugmentedPair(augmented, source, known, str(rejection) if rejection else None)
+        return AugmentedPair(augmented, source, known, provenance.rejected)
 
 
 def _add_methods(
@@ -208,7 +201,7 @@ def _add_methods(
             number += 1
             name = f"{base} {number}"
         pairs = [index.pair(sentence) for _, sentence in sentences]
-        missing += sum(pair.source is None and bool(provenance_of(pair.augmented).get("sources")) for pair in pairs)
+        missing += sum(pair.source is None and bool(pair.provenance.sources) for pair in pairs)
         corpus.methods[name] = pairs
     if missing:
         corpus.notes.append(

@@ -26,6 +26,7 @@ Example:
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import math
 import types
@@ -272,9 +273,18 @@ class Parameter:
         Raises:
             ParameterError: the value is not valid.
         """
-        if (value is None and self.optional) or any(a.accepts(value) for a in self.alternatives):
-            return
-        raise ParameterError(f"{self.name} must be {self.expected}, not {value!r}", parameter=self.name)
+        try:
+            if (value is None and self.optional) or any(a.accepts(value) for a in self.alternatives):
+                return
+        except ParameterError as error:  # of a `Check`, which does not know the name
+            error.parameter = error.parameter or self.name
+            raise
+        near = difflib.get_close_matches(str(value), map(str, self.choices), n=1, cutoff=0.5)
+        raise ParameterError(
+            f"{self.name} must be {self.expected}, not {value!r}",
+            parameter=self.name,
+            remedy=f"did you mean {near[0]!r}?" if near else None,
+        )
 
     def parse(self, text: str) -> Any:
         """Convert text, as given on the command line or in a filter's text form, and check the value.

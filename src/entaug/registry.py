@@ -180,10 +180,13 @@ def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
     """
     missing = (error.name or "").partition(".")[0]
     missing = _INSTALLED_WITH.get(missing, missing)
+    found: dict[str, str] = {}
     for requirement in metadata.requires("entaug") or ():
         package, marker, extra = requirement.partition("extra ==")
         name = package.split(";")[0].strip()
         name = name[: next((i for i, c in enumerate(name) if not (c.isalnum() or c in "-_.")), len(name))]
         if marker and _MODULES.get(name, name.replace("-", "_").lower()) == missing:
-            return MissingExtraError(name, extra.strip(" \"'"))
-    return None
+            found[extra.strip(" \"'")] = name
+    # "all" and "dev" list the packages of other extras.
+    best = min(found, key=lambda extra: extra in ("all", "dev"), default=None)
+    return None if best is None else MissingExtraError(found[best], best)

@@ -17,8 +17,8 @@ import entaug
 from cassi_reference import choose, one_mask_at_a_time
 from conftest import EXAMPLE
 from entaug import CASSI, Mention, Sentence
-from entaug.augmenters.cassi.pairing import PairingOptions, by_falling_score, partners, rankings
-from entaug.augmenters.cassi.subtrees import exchanges, j_score, subtrees
+from entaug.augmenters.cassi.pairing import PairingOptions, argsort_descending, assign_partners, rank_partners
+from entaug.augmenters.cassi.subtrees import exchange_candidates, find_subtrees, j_score
 from entaug.backends.fakes import FakeCausalLM, FakeDependencyParser, FakeEncoder, FakeMaskedLM
 from entaug.backends.protocols import Parse
 from entaug.backends.resolve import resolve
@@ -120,10 +120,10 @@ def test_table_10_is_among_the_candidates() -> None:
     u, v = (tuple(w.rsplit("/", 3)[0] for w in text.split()) for text in (SFEIR, FEARS))
     one = Sentence(u, [Mention("MISC", [(0, 1)]), Mention("PER", [(2, 3)])])
     other = Sentence(v, [Mention("MISC", [(3, 4)]), Mention("MISC", [(9, 10)]), Mention("LOC", [(14, 15)])])
-    of_one, of_other = (subtrees(tree) for tree in parser.parse([u, v]))
+    of_one, of_other = (find_subtrees(tree) for tree in parser.parse([u, v]))
     assert (of_one.subjects, of_one.objects) == (((0, 3),), ((4, 12), (6, 12), (9, 12)))
     assert (of_other.subjects, of_other.objects) == (((0, 5),), ((2, 5), (6, 15), (9, 15), (14, 15)))
-    made = {" ".join(c.sentence.tokens): c for c in exchanges(one, other, of_one, of_other)}
+    made = {" ".join(c.sentence.tokens): c for c in exchange_candidates(one, other, of_one, of_other)}
     assert len(made) == 2 * (1 * 1 + 3 * 4)
     table_10 = made[
         "Maronite Patriarch Sfeir expressed sorrow over the redistribution of Syrian troops ' locations in Lebanon ."
@@ -134,7 +134,7 @@ def test_table_10_is_among_the_candidates() -> None:
         ("MISC", ("Syrian",)),
         ("LOC", ("Lebanon",)),
     ]
-    assert (table_10.frame, table_10.out, table_10.into, table_10.graft) == (0, (6, 12), (6, 15), (6, 15))
+    assert (table_10.frame, table_10.removed, table_10.inserted, table_10.new_span) == (0, (6, 12), (6, 15), (6, 15))
 
 
 # ------------------------------------------------------------------------------------------------- every step by hand
@@ -299,29 +299,29 @@ def test_pairs_by_hand() -> None:
     rows = np.array([[9, 3, 1], [3, 9, 2], [1, 2, 9]], np.float32)
 
     def ranked() -> list[Any]:
-        return [iter([j for j in by_falling_score(row) if j != i]) for i, row in enumerate(rows)]
+        return [iter([j for j in argsort_descending(row) if j != i]) for i, row in enumerate(rows)]
 
-    assert partners(ranked(), 1, lambda i, j: True) == [[1], [2], [0]]
+    assert assign_partners(ranked(), 1, lambda i, j: True) == [[1], [2], [0]]
     # All three pairs are used: there is no second round.
-    assert partners(ranked(), 2, lambda i, j: True) == [[1], [2], [0]]
-    assert partners(ranked(), 1, lambda i, j: (i, j) != (0, 1)) == [[2], [0], [1]]
+    assert assign_partners(ranked(), 2, lambda i, j: True) == [[1], [2], [0]]
+    assert assign_partners(ranked(), 1, lambda i, j: (i, j) != (0, 1)) == [[2], [0], [1]]
 
 
 @given(st.integers(1, 12), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_no_two_meet_twice_and_rounds_do_not_depend_on_their_number(n: int, count: int, rng: Random) -> None:
     orders = [rng.sample([j for j in range(n) if j != i], n - 1) for i in range(n)]
-    given_ = partners([iter(o) for o in orders], count, lambda i, j: True)
+    given_ = assign_partners([iter(o) for o in orders], count, lambda i, j: True)
     met = [frozenset((i, j)) for i, some in enumerate(given_) for j in some]
     assert len(set(met)) == len(met)
     assert all(len(pair) == 2 for pair in met)
-    fewer = partners([iter(o) for o in orders], 1, lambda i, j: True)
+    fewer = assign_partners([iter(o) for o in orders], 1, lambda i, j: True)
     assert [some[:1] for some in given_] == fewer
 
 
 def how(encoder: Any = None, **params: Any) -> PairingOptions:
     streams = Streams(1, "cassi")
     return PairingOptions(
-        **{"encoder": encoder, "layer": None, "shortlist": None, "punctuation": True, **params},
+        **{"encoder": encoder, "layer": None, "shortlist_size": None, "include_punctuation": True, **params},
         stream=lambda s: streams.stream(s.key, 0),
     )
 
@@ -330,7 +330,7 @@ def test_kinds_of_pairing() -> None:
     pool = list(entaug.read(EXAMPLE / "train.conll"))[:40]
     n = len(pool)
     found = {
-        kind: [list(r) for r in rankings(pool, kind, how(FakeEncoder()))]
+        kind: [list(r) for r in rank_partners(pool, kind, how(FakeEncoder()))]
         for kind in ("bertscore", "embedding", "random", "off-by-one")
     }
     for kind in ("bertscore", "embedding", "random"):
@@ -340,20 +340,20 @@ def test_kinds_of_pairing() -> None:
         assert [float(right[i, j]) for j in row] == sorted((float(right[i, j]) for j in row), reverse=True)
         # The published code takes the sentence itself out of the row, and then counts as if it were still there.
         assert found["off-by-one"][i] == [j if j < i else j - 1 for j in row]
-    assert found["random"] == [list(r) for r in rankings(pool, "random", how())]
+    assert found["random"] == [list(r) for r in rank_partners(pool, "random", how())]
 
 
 def test_a_shortlist_ranks_its_own_exactly() -> None:
     pytest.importorskip("usearch")
     pool = list(entaug.read(EXAMPLE / "train.conll"))[:40]
-    whole = [list(r) for r in rankings(pool, "bertscore", how(FakeEncoder()))]
-    short = [list(r) for r in rankings(pool, "bertscore", how(FakeEncoder(), shortlist=10))]
+    whole = [list(r) for r in rank_partners(pool, "bertscore", how(FakeEncoder()))]
+    short = [list(r) for r in rank_partners(pool, "bertscore", how(FakeEncoder(), shortlist_size=10))]
     for everything, some in zip(whole, short, strict=True):
         assert len(some) == 10
         places = [everything.index(j) for j in some]
         assert places == sorted(places)
-    near = [list(r) for r in rankings(pool, "embedding", how(FakeEncoder(), shortlist=5))]
-    exact = [list(r)[:5] for r in rankings(pool, "embedding", how(FakeEncoder()))]
+    near = [list(r) for r in rank_partners(pool, "embedding", how(FakeEncoder(), shortlist_size=5))]
+    exact = [list(r)[:5] for r in rank_partners(pool, "embedding", how(FakeEncoder()))]
     assert sum(set(a) == set(b) for a, b in zip(near, exact, strict=True)) > 35
 
 
@@ -474,7 +474,7 @@ class TestCase:
                     (1, 1, *[1] * (len(s) - 2)), ("nsubj", "ROOT", *["obj"] * (len(s) - 2)), kinds
                 )
         cassi = CASSI(encoder=FakeEncoder(), masked_lm=FakeMaskedLM(), dependency_parser=trees).fit(self.gold)
-        return " ".join(cassi._casing.words(self.gold[frame], self.gold[donor], out, into))
+        return " ".join(cassi._case.tokens(self.gold[frame], self.gold[donor], out, into))
 
     def test_to_the_beginning(self) -> None:
         assert self.cased(0, (0, 2), 1, (1, 3)) == "My friends"
@@ -575,8 +575,8 @@ def test_adjacent_mentions_of_one_type_stay_apart() -> None:
         "Ada/PROPN/dep/2 Bo/PROPN/nsubj/2 sing/VERB/ROOT/2",
         "Cy/PROPN/dep/1 Di/PROPN/nsubj/2 rest/VERB/ROOT/2 here/ADV/advmod/2",
     )
-    of_one, of_other = map(subtrees, trees.parse([one.tokens, other.tokens]))
-    for candidate in exchanges(one, other, of_one, of_other):
+    of_one, of_other = map(find_subtrees, trees.parse([one.tokens, other.tokens]))
+    for candidate in exchange_candidates(one, other, of_one, of_other):
         tags = candidate.sentence.iob()
         assert [t for t in tags if t != "O"] == ["B-PER"] * len([t for t in tags if t != "O"])
 

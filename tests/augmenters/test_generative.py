@@ -15,20 +15,28 @@ import entaug
 from conftest import EXAMPLE
 from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
 from entaug.augmenters.base import NO_CANDIDATE, Rejection, Request
-from entaug.augmenters.generative.aclm import Template, _masked, keywords_of
+from entaug.augmenters.generative.aclm import Template, _mask_keywords, select_keywords
 from entaug.augmenters.generative.base import COPIED
-from entaug.augmenters.generative.entda import changed, listed
-from entaug.augmenters.generative.linearization import as_text, label_tokens, linearized, read_linearized
-from entaug.augmenters.generative.mention_matching import AMBIGUOUS, MISSING, UNLISTED, Nest, Surfaces, mark, nests
+from entaug.augmenters.generative.entda import apply_operation, format_mention_list
+from entaug.augmenters.generative.linearization import join_parts, label_tokens, parse_wrapped, wrap_tokens
+from entaug.augmenters.generative.mention_matching import (
+    AMBIGUOUS,
+    MISSING,
+    UNLISTED,
+    KnownMentions,
+    MentionGroup,
+    group_mentions,
+    match_mentions,
+)
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
 from strategies import sentences
 
 
-def one(label: str, words: str) -> Nest:
+def one(label: str, words: str) -> MentionGroup:
     tokens = tuple(words.split())
-    return Nest((tokens,), ((label, ((0, len(tokens)),)),))
+    return MentionGroup((tokens,), ((label, ((0, len(tokens)),)),))
 
 
 EU, GERMAN, BRITISH, SPANISH = one("ORG", "EU"), one("MISC", "German"), one("MISC", "British"), one("MISC", "Spanish")
@@ -66,13 +74,13 @@ POOLS = {"ORG": [EU], "MISC": [GERMAN, BRITISH, SPANISH]}
         ("none", (0,), [EU, GERMAN, BRITISH]),
     ],
 )
-def test_operations(operation: str, draws: tuple[int, ...], wanted: list[Nest]) -> None:
-    assert changed(operation, [EU, GERMAN, BRITISH], POOLS, Fixed(*draws)) == wanted
+def test_operations(operation: str, draws: tuple[int, ...], wanted: list[MentionGroup]) -> None:
+    assert apply_operation(operation, [EU, GERMAN, BRITISH], POOLS, Fixed(*draws)) == wanted
 
 
 def test_no_operation_leaves_nothing() -> None:
     for operation in ("delete", "swap"):
-        assert changed(operation, [EU], POOLS, Fixed(0)) == [EU]
+        assert apply_operation(operation, [EU], POOLS, Fixed(0)) == [EU]
 
 
 # ----------------------------------------------------------------------------------------------------------- marking
@@ -88,15 +96,15 @@ SHARED = Sentence(
 
 
 def test_nests_and_how_they_are_listed() -> None:
-    site, factor = nests(NESTED)
-    assert site == Nest((("NF-kappa", "B", "site"),), (("DNA", ((0, 3),)), ("protein", ((0, 2),))))
+    site, factor = group_mentions(NESTED)
+    assert site == MentionGroup((("NF-kappa", "B", "site"),), (("DNA", ((0, 3),)), ("protein", ((0, 2),))))
     assert (site.label, factor) == ("DNA", one("protein", "NF-kappa B"))
-    [pain] = nests(SHARED)
-    assert pain == Nest(
+    [pain] = group_mentions(SHARED)
+    assert pain == MentionGroup(
         (("severe", "pain"), ("shoulder",), ("neck",)), (("ADR", ((0, 2), (3, 4))), ("ADR", ((0, 2), (2, 3))))
     )
-    assert listed([site, factor]) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
-    assert listed([pain]) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
+    assert format_mention_list([site, factor]) == "DNA: NF-kappa B site & protein: NF-kappa B | protein: NF-kappa B"
+    assert format_mention_list([pain]) == "ADR: severe pain ... neck & ADR: severe pain ... shoulder"
 
 
 @pytest.mark.parametrize(
@@ -120,34 +128,34 @@ def test_nests_and_how_they_are_listed() -> None:
         ("He left Neural nets", [one("ALG", "neural nets")], MISSING),
     ],
 )
-def test_flat_marking(text: str, items: list[Nest], wanted: Any) -> None:
-    found = mark(text.split(), items)
+def test_flat_marking(text: str, items: list[MentionGroup], wanted: Any) -> None:
+    found = match_mentions(text.split(), items)
     assert (found if isinstance(found, str) else [(m.label, m.spans) for m in found]) == wanted
 
 
 def test_nested_marking_with_repeated_words() -> None:
-    site, factor = nests(NESTED)
-    found = mark("NF-kappa B sees the NF-kappa B site".split(), [site, factor])
+    site, factor = group_mentions(NESTED)
+    found = match_mentions("NF-kappa B sees the NF-kappa B site".split(), [site, factor])
     assert found == [
         Mention("DNA", [(4, 7)]),
         Mention("protein", [(4, 6)]),
         Mention("protein", [(0, 2)]),
     ]
-    assert mark("the NF-kappa B site".split(), [site, factor]) == MISSING
-    assert mark("NF-kappa B and NF-kappa B site and NF-kappa B".split(), [site, factor]) == AMBIGUOUS
+    assert match_mentions("the NF-kappa B site".split(), [site, factor]) == MISSING
+    assert match_mentions("NF-kappa B and NF-kappa B site and NF-kappa B".split(), [site, factor]) == AMBIGUOUS
 
 
 def test_discontinuous_marking_with_repeated_words() -> None:
-    [pain] = nests(SHARED)
-    found = mark("I had severe pain in shoulder , back and neck".split(), [pain])
+    [pain] = group_mentions(SHARED)
+    found = match_mentions("I had severe pain in shoulder , back and neck".split(), [pain])
     assert found == [Mention("ADR", [(2, 4), (9, 10)]), Mention("ADR", [(2, 4), (5, 6)])]
     # Parts that have come together are one.
-    assert mark("severe pain shoulder and neck".split(), [pain]) == [
+    assert match_mentions("severe pain shoulder and neck".split(), [pain]) == [
         Mention("ADR", [(0, 2), (4, 5)]),
         Mention("ADR", [(0, 3)]),
     ]
-    assert mark("neck and shoulder with severe pain".split(), [pain]) == MISSING, "the order is another"
-    assert mark("severe pain in neck , shoulder and neck".split(), [pain]) == AMBIGUOUS, "which neck?"
+    assert match_mentions("neck and shoulder with severe pain".split(), [pain]) == MISSING, "the order is another"
+    assert match_mentions("severe pain in neck , shoulder and neck".split(), [pain]) == AMBIGUOUS, "which neck?"
 
 
 def test_known_mentions_may_not_stand_unmarked() -> None:
@@ -156,19 +164,19 @@ def test_known_mentions_may_not_stand_unmarked() -> None:
         Sentence("May sang in May".split(), [Mention("PER", [(0, 1)])]),
         Sentence("in May it rains".split()),
     ]
-    known = Surfaces(gold)
-    assert mark("German EU".split(), [GERMAN], known) == UNLISTED
+    known = KnownMentions(gold)
+    assert match_mentions("German EU".split(), [GERMAN], known) == UNLISTED
     # "May" is mostly no mention.
-    assert mark("German May".split(), [GERMAN], known) == [Mention("MISC", [(0, 1)])]
+    assert match_mentions("German May".split(), [GERMAN], known) == [Mention("MISC", [(0, 1)])]
     # They can be labelled, where the corpus is of one mind.
-    assert mark("German EU".split(), [GERMAN], known, label=True) == [
+    assert match_mentions("German EU".split(), [GERMAN], known, label=True) == [
         Mention("ORG", [(1, 2)]),
         Mention("MISC", [(0, 1)]),
     ]
-    both = Surfaces([*gold, Sentence("an EU wine".split(), [Mention("MISC", [(1, 2)])])])
-    assert mark("German EU".split(), [GERMAN], both, label=True) == UNLISTED
+    both = KnownMentions([*gold, Sentence("an EU wine".split(), [Mention("MISC", [(1, 2)])])])
+    assert match_mentions("German EU".split(), [GERMAN], both, label=True) == UNLISTED
     # What stands within a listed mention belongs to it.
-    assert isinstance(mark("the EU wing".split(), [one("ORG", "EU wing")], known), list)
+    assert isinstance(match_mentions("the EU wing".split(), [one("ORG", "EU wing")], known), list)
 
 
 def test_known_mentions_with_a_capital_and_inside_of_others() -> None:
@@ -178,30 +186,38 @@ def test_known_mentions_with_a_capital_and_inside_of_others() -> None:
         Sentence("Boston University".split(), [Mention("ORG", [(0, 2)])]),
         Sentence("at Boston University".split(), [Mention("ORG", [(1, 3)])]),
     ]
-    known = Surfaces(gold)
+    known = KnownMentions(gold)
     assert {"neural networks", "Neural networks", "Boston"} <= set(known.texts())
-    rome = Nest((("Rome",),), (("LOC", ((0, 1),)),))
-    assert mark("Neural networks help Rome".split(), [rome], known) == UNLISTED
-    assert mark("Rome helps . Neural networks too".split(), [rome], known) == UNLISTED
-    assert mark("Rome helps Neural networks".split(), [rome], known) == [Mention("LOC", [(0, 1)])], "another name"
-    assert mark("Rome beats Boston".split(), [rome], known) == UNLISTED, "inside of a longer one it is not outside"
-    labelled = mark("Neural networks help Rome".split(), [rome], known, label=True)
+    rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
+    assert match_mentions("Neural networks help Rome".split(), [rome], known) == UNLISTED
+    assert match_mentions("Rome helps . Neural networks too".split(), [rome], known) == UNLISTED
+    assert match_mentions("Rome helps Neural networks".split(), [rome], known) == [Mention("LOC", [(0, 1)])], (
+        "another name"
+    )
+    assert match_mentions("Rome beats Boston".split(), [rome], known) == UNLISTED, (
+        "inside of a longer one it is not outside"
+    )
+    labelled = match_mentions("Neural networks help Rome".split(), [rome], known, label=True)
     assert not isinstance(labelled, str)
     assert set(labelled) == {Mention("ALG", [(0, 2)]), Mention("LOC", [(3, 4)])}
 
 
 def test_what_could_be_meant_in_two_ways_is_refused() -> None:
     boston, university = (
-        Nest(((*words,),), (("X", ((0, len(words)),)),)) for words in (["Boston"], ["Boston", "University"])
+        MentionGroup(((*words,),), (("X", ((0, len(words)),)),)) for words in (["Boston"], ["Boston", "University"])
     )
-    assert mark("Boston University and Boston University".split(), [boston, university]) == AMBIGUOUS
-    assert isinstance(mark("Boston and Boston University".split(), [boston, university]), list)
-    arm, leg = (Nest((("pain",), (part,)), (("SYM", ((0, 2),)),)) for part in ("arm", "leg"))
+    assert match_mentions("Boston University and Boston University".split(), [boston, university]) == AMBIGUOUS
+    assert isinstance(match_mentions("Boston and Boston University".split(), [boston, university]), list)
+    arm, leg = (MentionGroup((("pain",), (part,)), (("SYM", ((0, 2),)),)) for part in ("arm", "leg"))
     for items in ([arm, leg], [leg, arm]):
-        assert mark("pain in back and pain in leg and arm".split(), items) == AMBIGUOUS
-    apple, firm = (Nest(((word,),), ((label, ((0, 1),)),)) for word, label in (("apple", "FOOD"), ("Apple", "ORG")))
-    assert mark("Apple ate Apple".split(), [apple, firm]) == AMBIGUOUS
-    assert isinstance(mark("Apple ate an apple".split(), [apple, firm]), str), "refused, if not for the same reason"
+        assert match_mentions("pain in back and pain in leg and arm".split(), items) == AMBIGUOUS
+    apple, firm = (
+        MentionGroup(((word,),), ((label, ((0, 1),)),)) for word, label in (("apple", "FOOD"), ("Apple", "ORG"))
+    )
+    assert match_mentions("Apple ate Apple".split(), [apple, firm]) == AMBIGUOUS
+    assert isinstance(match_mentions("Apple ate an apple".split(), [apple, firm]), str), (
+        "refused, if not for the same reason"
+    )
 
 
 def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,14 +233,14 @@ def test_twins_that_are_one_object_have_streams_of_their_own(monkeypatch: pytest
 def test_lists_and_texts_are_spaced_alike() -> None:
     joined = Sentence("NF - kappaB binds".split(), [Mention("P", [(0, 3)])], spaces=("", "", " ", ""))
     method = EnTDA(generator=FakeGenerator()).fit([joined])
-    assert isinstance(method.tuned_, FakeGenerator)
-    [(asked, said)] = method.tuned_.learned
+    assert isinstance(method.trained_, FakeGenerator)
+    [(asked, said)] = method.trained_.learned
     assert said.startswith(asked.removeprefix("P: "))
 
 
 @given(sentences())
 def test_every_sentence_is_marked_from_its_own_list_or_refused(sentence: Sentence) -> None:
-    found = mark(sentence.tokens, nests(sentence))
+    found = match_mentions(sentence.tokens, group_mentions(sentence))
     if not isinstance(found, str):
         # Where words repeat, another occurrence may be meant; the words and labels are those listed.
         assert Counter((m.label, sentence.mention_tokens(m)) for m in found) == Counter(
@@ -235,7 +251,7 @@ def test_every_sentence_is_marked_from_its_own_list_or_refused(sentence: Sentenc
 def test_a_sentence_whose_words_do_not_repeat_is_marked_exactly() -> None:
     for sentence in entaug.read(EXAMPLE / "nested.jsonl"):
         if len(set(sentence.tokens)) == len(sentence.tokens):
-            assert set(mark(sentence.tokens, nests(sentence))) == set(sentence.mentions)
+            assert set(match_mentions(sentence.tokens, group_mentions(sentence))) == set(sentence.mentions)
 
 
 # ------------------------------------------------------------------------------------------------------------- entda
@@ -256,8 +272,8 @@ def test_entda_by_hand() -> None:
             return [texts[text] for text in inputs]
 
     method = EnTDA(operation="replace", generator=Written(), copies=3, max_attempts=1).fit(gold)
-    assert isinstance(method.tuned_, FakeGenerator)
-    assert sorted(method.tuned_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
+    assert isinstance(method.trained_, FakeGenerator)
+    assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
     assert made == [("a/entda-0-1", "Bo sleeps .", ["B-PER", "O", "O"])]
     assert method.statistics_.missing == {"a sentence of the corpus again": 1, UNLISTED: 1}
@@ -298,15 +314,19 @@ def test_presets_differ_by_names_and_numbers() -> None:
 FLAT = Sentence("Ada Byron , of London , sang .".split(), [Mention("PER", [(0, 2)]), Mention("LOC", [(4, 5)])])
 
 
+def linearized(sentence: Sentence) -> list[str]:
+    return [part for parts in wrap_tokens(sentence) for part in parts]
+
+
 def test_linearized_and_back() -> None:
     parts = linearized(FLAT)
-    text = as_text(parts, label_tokens(["PER", "LOC"]))
+    text = join_parts(parts, label_tokens(["PER", "LOC"]))
     assert text == "<B-PER> Ada <B-PER> <I-PER> Byron <I-PER> , of <B-LOC> London <B-LOC> , sang."
-    read = read_linearized(text, ["PER", "LOC"], lambda t: t.replace(".", " .").split())
+    read = parse_wrapped(text, ["PER", "LOC"], lambda t: t.replace(".", " .").split())
     assert read == (FLAT.tokens, FLAT.mentions)
     # Adjacent mentions of one type stay two.
     two = Sentence(["Ada", "Bo"], [Mention("PER", [(0, 1)]), Mention("PER", [(1, 2)])])
-    assert read_linearized(" ".join(linearized(two)), ["PER"], str.split) == (two.tokens, two.mentions)
+    assert parse_wrapped(" ".join(linearized(two)), ["PER"], str.split) == (two.tokens, two.mentions)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +342,7 @@ def test_linearized_and_back() -> None:
     ],
 )
 def test_label_tokens_that_do_not_go_together(text: str) -> None:
-    assert read_linearized(text, ["PER", "LOC"], str.split) is None
+    assert parse_wrapped(text, ["PER", "LOC"], str.split) is None
 
 
 def test_label_tokens_are_in_a_fixed_order_and_start_from_words() -> None:
@@ -345,11 +365,11 @@ def test_keywords_by_hand() -> None:
     weights[4] = [0.0, 0.3, 0.0, 9, 0, 0.2, 0]
     # Sums over the mention: the .9, old .4, band .3, split .4, up 0; "the" and "up" are stop words.
     able = [1, 2, 5]
-    assert keywords_of(sentence, weights.tolist(), 2, able) == (1, 5)
-    assert keywords_of(sentence, weights.tolist(), 3, able) == (1, 2, 5)
+    assert select_keywords(sentence, weights.tolist(), 2, able) == (1, 5)
+    assert select_keywords(sentence, weights.tolist(), 3, able) == (1, 2, 5)
     # Two mentions: the union of what each attends to.
     two = sentence.with_(mentions=(Mention("GRP", [(3, 4)]), Mention("LOC", [(4, 5)])))
-    assert keywords_of(two, weights.tolist(), 1, able) == (1, 2)
+    assert select_keywords(two, weights.tolist(), 1, able) == (1, 2)
 
 
 def test_templates_merge_masks_and_mixner_joins_them() -> None:
@@ -362,7 +382,7 @@ def test_templates_merge_masks_and_mixner_joins_them() -> None:
         def gauss(self, *_: Any) -> float:
             return 1.0
 
-    assert " ".join(_masked([first, second], All(0), 0.5)) == (
+    assert " ".join(_mask_keywords([first, second], All(0), 0.5)) == (
         "<mask> <B-GRP> Suede <B-GRP> <mask> <B-LOC> Rome <B-LOC> <mask>"
     )
 
@@ -371,7 +391,7 @@ def test_dynamic_masking_hides_half_of_the_keywords_give_or_take_one() -> None:
     words = [f"w{i}" for i in range(20)]
     template = Template(Sentence([*words, "X"], [Mention("L", [(20, 21)])]), tuple(range(0, 20, 2)))
     rng = Random(7)
-    shown = [sum(p.startswith("w") for p in _masked([template], rng, 0.5)) for _ in range(4000)]
+    shown = [sum(p.startswith("w") for p in _mask_keywords([template], rng, 0.5)) for _ in range(4000)]
     assert statistics.mean(shown) == pytest.approx(5, abs=0.06)
     # A normal draw of one keyword's spread, rounded: variance 1 + 1/12.
     assert statistics.pstdev(shown) == pytest.approx((13 / 12) ** 0.5, rel=0.05)
@@ -450,7 +470,7 @@ def test_aclm_gives_no_other_sentence_of_the_corpus_and_keeps_odd_tokens() -> No
         method.fit([one, other, odd])
         monkey = FakeGenerator()
         monkey.generate = lambda inputs, *_: [[text]] * len(inputs)  # type: ignore[method-assign]
-        method.tuned_ = monkey
+        method.trained_ = monkey
         [made] = method._rewrite_batch([Request(source, Random(0))])
         return made
 

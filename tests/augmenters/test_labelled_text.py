@@ -12,7 +12,7 @@ import pytest
 
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
 from entaug.augmenters.base import Augmenter, Rejection, Request
-from entaug.augmenters.generative.linearization import label_tokens, read_tagged, tagged
+from entaug.augmenters.generative.linearization import label_tokens, parse_tagged, tag_tokens
 from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
 from entaug.backends.protocols import Gapped
@@ -31,17 +31,17 @@ BO = Sentence("Bo saw Oslo 3 times".split(), [Mention("PER", [(0, 1)]), Mention(
 def test_any_scheme_is_read_back(scheme: str) -> None:
     adjacent = Sentence("a b c d e".split(), [Mention("X", [(0, 2)]), Mention("X", [(2, 3)]), Mention("Y", [(3, 4)])])
     for sentence in (ANA, BO, adjacent, Sentence(["bare"])):
-        parts = tagged(sentence, scheme)
+        parts = tag_tokens(sentence, scheme)
         known = {part for part in parts if part.startswith("<")}
-        assert read_tagged(parts, known, scheme) == (sentence.tokens, sentence.mentions)
+        assert parse_tagged(parts, known, scheme) == (sentence.tokens, sentence.mentions)
 
 
 def test_labels_that_do_not_go_together_are_refused() -> None:
     known = ["<B-X>", "<I-X>", "<I-Y>"]
-    assert read_tagged("<B-X> a <I-Y> b".split(), known) is None
-    assert read_tagged("<I-X> a".split(), known) is None
-    assert read_tagged("a <B-X>".split(), known) is None
-    assert read_tagged("<B-X> <B-X> a".split(), known) is None
+    assert parse_tagged("<B-X> a <I-Y> b".split(), known) is None
+    assert parse_tagged("<I-X> a".split(), known) is None
+    assert parse_tagged("a <B-X>".split(), known) is None
+    assert parse_tagged("<B-X> <B-X> a".split(), known) is None
 
 
 # --------------------------------------------------------------------------------------------------------------- MELM
@@ -65,7 +65,7 @@ class Ranked(FakeMaskedLM):
 def melm(words: Sequence[str] = ("Best", "Kyiv", "Lima", "Cork", "Oulu", "Sixth"), **options: Any) -> MaskedEntityLM:
     method = MaskedEntityLM(masked_lm=FakeMaskedLM(), **options)
     method.fit([ANA, BO])
-    method.learned_ = Ranked(words)
+    method.trained_ = Ranked(words)
     return method
 
 
@@ -84,7 +84,7 @@ def test_melm_takes_ranks_two_to_five_and_no_other() -> None:
 def test_melm_shows_the_labels_around_the_gaps() -> None:
     method = melm(mask_ratio=1.0, mask_std=0.0)
     list(method.augment([ANA]))
-    model = method.learned_
+    model = method.trained_
     assert isinstance(model, Ranked)
     assert model.asked[0] == [
         "<B-PER> ",
@@ -101,8 +101,8 @@ def test_melm_learns_words_of_mentions_others_in_each_epoch() -> None:
     lm = FakeMaskedLM()
     made = MaskedEntityLM(masked_lm=lm, epochs=400, train_mask_ratio=0.7)
     made.fit([ANA])
-    assert isinstance(made.learned_, FakeMaskedLM)
-    texts = made.learned_.learned
+    assert isinstance(made.trained_, FakeMaskedLM)
+    texts = made.trained_.learned
     assert len(texts) == 400
     hidden = [[piece for piece, is_hidden in text if is_hidden] for text in texts]
     assert {piece for some in hidden for piece in some} == {" Ana", " Byron", " Rome"}
@@ -116,22 +116,22 @@ def test_melm_learns_words_of_mentions_others_in_each_epoch() -> None:
 def test_melm_hides_about_half() -> None:
     long = Sentence("a b c d e f g h i j k".split(), [Mention("X", [(0, 10)])])
     method = melm(mask_ratio=0.5, mask_std=1.0)
-    counts = [len(method._places(long, Random(seed))) for seed in range(2000)]
+    counts = [len(method._sample_positions(long, Random(seed))) for seed in range(2000)]
     assert mean(counts) == pytest.approx(5, abs=0.15)
     assert pstdev(counts) == pytest.approx(1.04, abs=0.1), "one word, and rounding"
     single = Sentence(["a", "b"], [Mention("X", [(0, 1)])])
-    assert all(method._places(single, Random(seed)) == [0] for seed in range(50)), "one at least"
+    assert all(method._sample_positions(single, Random(seed)) == [0] for seed in range(50)), "one at least"
 
 
 def test_melm_guards_what_comes_in() -> None:
     # Not what stands there or beside it, no stop word for a name, and no word for a number or a code.
     code = Sentence("p53 binds Ana Byron".split(), [Mention("GENE", [(0, 1)]), Mention("PER", [(2, 4)])])
     method = MaskedEntityLM(masked_lm=FakeMaskedLM(), mask_ratio=1.0, mask_std=0.0).fit([code])
-    method.learned_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
+    method.trained_ = Ranked(["first", "Ana", "binds", "of", "Eve"])
     [made] = method.augment([code])
     assert made.tokens[:3] == ("p53", "binds", "Eve")
     assert made.tokens[3] in {"Ana", "Binds"}, "beside Eve no second one"
-    method.learned_ = Ranked(["first", "Ana", "Byron", "of", "the"])
+    method.trained_ = Ranked(["first", "Ana", "Byron", "of", "the"])
     assert list(method.augment([code])) == []
     assert method.statistics_.missing == {"no other word fits": 1}
     numbers = Sentence(["1", "2"], [Mention("X", [(0, 1)])])
@@ -146,7 +146,7 @@ def test_melm_refusals() -> None:
         def token_log_probs(self, _: Any) -> Any: ...
         def pieces(self, _: Any) -> Any: ...
 
-    with pytest.raises(ParameterError, match=r"deaf cannot learn.*mpnet-mlm"):
+    with pytest.raises(ParameterError, match=r"deaf cannot be trained.*mpnet-mlm"):
         MaskedEntityLM(masked_lm=Deaf()).load()
     odd: list[dict[str, Any]] = [
         {"train_mask_ratio": 0},
@@ -178,7 +178,7 @@ class Written(FakeTokenLM):
 
 
 def judged(method: DAGA, *row: str) -> Sentence | str:
-    method.learned_ = Written(" ".join(row))
+    method.trained_ = Written(" ".join(row))
     [made] = method._rewrite_batch([Request(ANA, Random(1))])
     return made.reason if isinstance(made, Rejection) else made
 
@@ -232,12 +232,12 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
         Sentence("<num> of <unk> marks Ada".split(), [Mention("PER", [(4, 5)])]),
     ]
     method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO, *odd])
-    assert isinstance(method.learned_, FakeTokenLM)
-    assert len(method.learned_._rows) == 2
-    assert method.notes() == ["2 sentences hold what looks like a label token, and are not learned from"]
+    assert isinstance(method.trained_, FakeTokenLM)
+    assert len(method.trained_._rows) == 2
+    assert method.notes() == ["2 sentences contain what looks like a label token and are not used for training"]
     made = MulDA(generator=FakeGenerator()).fit([ANA, BO, *odd])
-    assert isinstance(made.tuned_, FakeGenerator)
-    assert len(made.tuned_.learned) == 2
+    assert isinstance(made.trained_, FakeGenerator)
+    assert len(made.trained_.learned) == 2
     replaced = melm(mask_ratio=1.0, mask_std=0.0)
     [other] = replaced.augment([odd[0]])
     assert other.tokens[:4] == odd[0].tokens[:4], "no label token of the text is taken for one of ours"
@@ -341,12 +341,12 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
     )
     generator = FakeGenerator()
     method = MulDA(generator=generator).fit([ANA, ida])
-    assert isinstance(method.tuned_, FakeGenerator)
-    assert sorted(method.tuned_.learned) == [
+    assert isinstance(method.trained_, FakeGenerator)
+    assert sorted(method.trained_.learned) == [
         ("de", "<B-PER> Ida sieht <B-LOC> Bonn"),
         ("en", "<B-PER> Ana <I-PER> Byron saw 12 men in <B-LOC> Rome."),
     ]
-    assert set(label_tokens(["PER", "LOC"])) == set(method._labels)
+    assert set(label_tokens(["PER", "LOC"])) == set(method._markers)
     inputs: list[str] = []
 
     class Noting(FakeGenerator):
@@ -355,7 +355,7 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
             inputs.extend(texts)
             return [["<B-PER> Eva <I-PER> Byron, sings."]] * len(texts)
 
-    method.tuned_ = Noting()  # type: ignore[assignment]
+    method.trained_ = Noting()  # type: ignore[assignment]
     made = list(method.augment([ANA, ida]))
     assert inputs[:2] == ["en", "de"]
     assert made[0].tokens == ("Eva", "Byron", ",", "sings", ".")
@@ -384,5 +384,5 @@ def test_what_was_kept_is_used_again(method: Augmenter, tmp_path: Path) -> None:
     method.fit([ANA, BO])
     assert (tmp_path / "kept" / "learned").is_dir()
     method.fit([BO, ANA])
-    with pytest.raises(InputError, match="learned from other sentences"):
+    with pytest.raises(InputError, match="trained on other sentences"):
         method.fit([BO])

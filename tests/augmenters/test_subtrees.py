@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entaug import tags
-from entaug.augmenters.cassi.subtrees import Subtrees, exchanges, j_score, kinds, subtrees, without_points
+from entaug.augmenters.cassi.subtrees import (
+    Subtrees,
+    exchange_candidates,
+    find_subtrees,
+    j_score,
+    phrase_types,
+    strip_punctuation,
+)
 from entaug.backends.protocols import Parse
 from entaug.data import Mention, Sentence, Span
 from strategies import sentences
@@ -51,14 +58,14 @@ UD = "Ana/PROPN/nsubj:pass/2 was/AUX/aux:pass/2 seen/VERB/ROOT/2 in/ADP/case/4 Z
     ],
 )
 def test_subtrees(text: str, subjects: tuple[Span, ...], objects: tuple[Span, ...]) -> None:
-    assert subtrees(parse_of(text)[1]) == Subtrees(subjects, objects)
+    assert find_subtrees(parse_of(text)[1]) == Subtrees(subjects, objects)
 
 
 def test_exchanges_by_hand() -> None:
     words, parse = parse_of(ENGLISH)
     one = Sentence(words, [Mention("LOC", [(3, 7)])], id="u")
     other = Sentence("Ada Byron wrote notes".split(), [Mention("PER", [(0, 2)])], id="v")
-    found = list(exchanges(one, other, subtrees(parse), Subtrees(((0, 2), (1, 2)), ((3, 4),))))
+    found = list(exchange_candidates(one, other, find_subtrees(parse), Subtrees(((0, 2), (1, 2)), ((3, 4),))))
     told = [(c.role, c.frame, " ".join(c.sentence.tokens), c.sentence.mentions) for c in found]
     loc, per = "LOC", "PER"
     assert told == [
@@ -72,24 +79,24 @@ def test_exchanges_by_hand() -> None:
         ("object", 0, "The mayor visited the port of notes", (Mention(loc, [(3, 6)]),)),
         ("object", 1, "Ada Byron wrote Oslo", (Mention(per, [(0, 2)]), Mention(loc, [(3, 4)]))),
     ]
-    assert [(c.sentence.id, c.out, c.into) for c in found[:2]] == [("u", (0, 2), (0, 2)), ("v", (0, 2), (0, 2))]
+    assert [(c.sentence.id, c.removed, c.inserted) for c in found[:2]] == [("u", (0, 2), (0, 2)), ("v", (0, 2), (0, 2))]
 
 
 def test_only_subtrees_of_a_kind_are_exchanged() -> None:
     words, parse = parse_of(
         "Ana/PROPN/nsubj/1 wants/VERB/ROOT/1 to/PART/aux/3 see/VERB/xcomp/1 Rome/PROPN/dobj/3 ./PUNCT/punct/1"
     )
-    assert {span: kind for span, kind in kinds(parse).items() if span[1] - span[0] < 6} == {
+    assert {span: kind for span, kind in phrase_types(parse).items() if span[1] - span[0] < 6} == {
         (0, 1): "nominal",
         (2, 3): "aux",
         (2, 5): "xcomp",
         (4, 5): "nominal",
         (5, 6): "punct",
     }
-    one = subtrees(parse)._replace(kinds=kinds(parse))
+    one = find_subtrees(parse)._replace(types=phrase_types(parse))
     others, of_other = parse_of("Bo/PROPN/nsubj/1 likes/VERB/ROOT/1 bread/NOUN/dobj/1")
-    two = subtrees(of_other)._replace(kinds=kinds(of_other))
-    made = [" ".join(c.sentence.tokens) for c in exchanges(Sentence(words), Sentence(others), one, two)]
+    two = find_subtrees(of_other)._replace(types=phrase_types(of_other))
+    made = [" ".join(c.sentence.tokens) for c in exchange_candidates(Sentence(words), Sentence(others), one, two)]
     assert made == [
         "Bo wants to see Rome .",
         "Ana likes bread",
@@ -98,9 +105,9 @@ def test_only_subtrees_of_a_kind_are_exchanged() -> None:
     ]
     # A noun with a copula is a clause (Universal Dependencies).
     _, said = parse_of("I/PRON/nsubj/1 know/VERB/ROOT/1 she/PRON/nsubj/4 is/AUX/cop/4 queen/NOUN/ccomp/1")
-    assert kinds(said)[2, 5] == "ccomp"
+    assert phrase_types(said)[2, 5] == "ccomp"
     # Full stops that stay behind do not change the kind.
-    assert without_points(Subtrees((), ((0, 2),), {(0, 2): "pcomp", (0, 1): "nominal"}), ["so", "."]).kinds == {
+    assert strip_punctuation(Subtrees((), ((0, 2),), {(0, 2): "pcomp", (0, 1): "nominal"}), ["so", "."]).types == {
         (0, 1): "pcomp"
     }
 
@@ -108,13 +115,15 @@ def test_only_subtrees_of_a_kind_are_exchanged() -> None:
 def test_nested_and_discontinuous_mentions_are_never_cut() -> None:
     nested = Sentence("the Oslo port and city hall".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])])
     plain = Sentence("it burns".split())
-    assert not list(exchanges(nested, plain, Subtrees((), ((1, 2),)), Subtrees((), ((0, 1),))))  # would cut FAC
-    [into, out] = exchanges(nested, plain, Subtrees((), ((0, 3),)), Subtrees((), ((0, 1),)))
+    assert not list(
+        exchange_candidates(nested, plain, Subtrees((), ((1, 2),)), Subtrees((), ((0, 1),)))
+    )  # would cut FAC
+    [into, out] = exchange_candidates(nested, plain, Subtrees((), ((0, 3),)), Subtrees((), ((0, 1),)))
     assert (into.sentence.tokens, into.sentence.mentions) == (("it", "and", "city", "hall"), ())
     assert out.sentence.mentions == (Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)]))
     gap = Sentence("left and right arm hurt".split(), [Mention("PART", [(0, 1), (3, 4)])])
-    assert not list(exchanges(gap, plain, Subtrees(((3, 4),), ()), Subtrees(((0, 1),), ())))
-    [within, _] = exchanges(gap, plain, Subtrees(((1, 3),), ()), Subtrees(((0, 1),), ()))
+    assert not list(exchange_candidates(gap, plain, Subtrees(((3, 4),), ()), Subtrees(((0, 1),), ())))
+    [within, _] = exchange_candidates(gap, plain, Subtrees(((1, 3),), ()), Subtrees(((0, 1),), ()))
     assert within.sentence.mentions == (Mention("PART", [(0, 1), (2, 3)]),)  # the gap alone changed
 
 
@@ -122,17 +131,17 @@ def test_a_graft_keeps_the_spacing_it_had() -> None:
     said = "Bo saw John 's ( red ) cat".split()
     one = Sentence(said, spaces=(" ", " ", "", " ", "", "", " ", ""))
     other = Sentence("Ada praised it .".split(), spaces=(" ", " ", "", ""))
-    [into, out] = exchanges(one, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
+    [into, out] = exchange_candidates(one, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
     assert into.sentence.text == "Bo saw it cat"
     assert out.sentence.text == "Ada praised John's (red)."
     plain = Sentence(said)
-    [_, out] = exchanges(plain, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
+    [_, out] = exchange_candidates(plain, other, Subtrees((), ((2, 7),)), Subtrees((), ((2, 3),)))
     assert out.sentence.text == "Ada praised John's (red)."
 
 
 def test_points_stay_where_they_are() -> None:
     words = "today , at 1 pm . he ... :)".split()
-    found = without_points(Subtrees(((0, 2), (0, 1)), ((1, 6), (5, 6), (7, 9))), words)
+    found = strip_punctuation(Subtrees(((0, 2), (0, 1)), ((1, 6), (5, 6), (7, 9))), words)
     assert found == Subtrees(((0, 1),), ((2, 5), (8, 9)))
 
 
@@ -145,9 +154,9 @@ def spans(n: int) -> st.SearchStrategy[tuple[Span, ...]]:
 def test_any_exchange_agrees_with_splicing_tags(data: st.DataObject, one: Sentence, other: Sentence) -> None:
     of_one = Subtrees(data.draw(spans(len(one))), data.draw(spans(len(one))))
     of_other = Subtrees(data.draw(spans(len(other))), data.draw(spans(len(other))))
-    for candidate in exchanges(one, other, of_one, of_other):
+    for candidate in exchange_candidates(one, other, of_one, of_other):
         keeps, gives = (other, one) if candidate.frame else (one, other)
-        (start, end), (a, b) = candidate.out, candidate.into
+        (start, end), (a, b) = candidate.removed, candidate.inserted
         tokens = [*keeps.tokens[:start], *gives.tokens[a:b], *keeps.tokens[end:]]
         assert list(candidate.sentence.tokens) == tokens
         if keeps.is_flat and gives.is_flat:
@@ -165,7 +174,7 @@ def test_any_exchange_agrees_with_splicing_tags(data: st.DataObject, one: Senten
 def test_any_heads_give_subtrees_that_are_runs(data: st.DataObject, n: int) -> None:
     heads = tuple(data.draw(st.integers(0, n - 1)) for _ in range(n))  # not even trees
     relations = tuple(data.draw(st.sampled_from(["nsubj", "dobj", "det"])) for _ in range(n))
-    found = subtrees(Parse(heads, relations, ("VERB",) * n))
+    found = find_subtrees(Parse(heads, relations, ("VERB",) * n))
     for start, end in (*found.subjects, *found.objects):
         assert 0 <= start < end <= n
 

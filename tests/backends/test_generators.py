@@ -17,7 +17,7 @@ import torch
 import tiny
 from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.augmenters.generative.base import COPIED
-from entaug.augmenters.generative.linearization import goes_on, label_tokens, read_tagged
+from entaug.augmenters.generative.linearization import label_tokens, label_transitions, parse_tagged
 from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Decoding, Generator
@@ -285,9 +285,9 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
         assert any("<I-" in text for text in texts)
         # One that ends where its length did may end with a mark.
         parts = [re.sub("(<[BI]-[XY]>)", r" \1 ", re.sub("(<[BI]-[XY]> *)$", "", text)).split() for text in texts]
-        return [read_tagged(some, marks) is not None for some in parts]
+        return [parse_tagged(some, marks) is not None for some in parts]
 
-    assert all(read(goes_on(["X", "Y"])))
+    assert all(read(label_transitions(["X", "Y"])))
     assert not all(read({})), "what has hardly learned does not do so by itself"
 
 
@@ -483,7 +483,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
         again = cls(generator=generator, checkpoint_dir=str(kept), **settings)
         again.progress = lambda *_: pytest.fail("it learned again")
         assert [(s.tokens, s.mentions) for s in again.fit(gold).augment(gold)] == texts
-        with pytest.raises(InputError, match="learned from other sentences"):
+        with pytest.raises(InputError, match="trained on other sentences"):
             cls(generator=generator, checkpoint_dir=str(kept), **settings).fit(gold[1:])
         assert str(kept) not in first.signature
 

@@ -11,8 +11,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +26,15 @@ from conftest import EXAMPLE, ROOT
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingModelError, ParameterError
-from entaug.experiment import _failure, _unheard, run_experiment
-from entaug.experiment.data import prepare
-from entaug.experiment.plan import amounts_by_patience, copies_made, read_plan
-from entaug.experiment.records import Records
-from entaug.experiment.runs import Run, perform
+from entaug.experiment.data import prepare_splits
+from entaug.experiment.plan import copies_for, patience_amounts
+from entaug.experiment.reading import read_plan
+from entaug.experiment.records import RecordStore, RunRecord, read_run_records
+from entaug.experiment.runner import _interrupts_blocked, _run_error, run_experiment
+from entaug.experiment.runs import RunSpec, execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.files.locks import lock
 from entaug.report.markdown import markdown_report
-from entaug.report.records import read_run_records
 from entaug.scoring.span_f1 import MatchCounts, Scores
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
@@ -50,7 +52,7 @@ def write_plan(folder: Path, encoder: Path, top: str = "", corpus: str = "", met
         f"""{top}
 [training]
 epochs = 1
-batch = 8
+batch_size = 8
 learning_rate = 2e-3
 [[taggers]]
 name = "linear"
@@ -74,13 +76,13 @@ test = "{TEST}"
 @pytest.mark.parametrize(
     ("change", "line", "message"),
     [
-        (("seeds = [1]", "seeds = []"), "seeds = []", "seeds is \\[\\]"),
-        (("seeds = [1]", "seeds = [1, 1]"), "seeds", "each once"),
+        (("seeds = [1]", "seeds = []"), "seeds = []", "seeds must be a list of distinct integers"),
+        (("seeds = [1]", "seeds = [1, 1]"), "seeds", "distinct"),
         (("seeds = [1]", "sedes = [1]"), "sedes", "did you mean 'seeds'"),
         (("seeds = [1]", 'seeds = [1]\nleakage = "hide"'), "leakage", "leakage"),
-        (("seeds = [1]", 'seeds = [1]\nbaselines = ["duplicate"]'), "baselines", "lack gold"),
-        (("seeds = [1]", "seeds = [1]\nthreads = 0"), "threads", "threads is 0"),
-        (("seeds = [1]", "seeds = [1]\namounts = [0]"), "amounts", "amounts has 0"),
+        (("seeds = [1]", 'seeds = [1]\nbaselines = ["duplicate"]'), "baselines", "a list with gold"),
+        (("seeds = [1]", "seeds = [1]\nthreads = 0"), "threads", "threads must be an integer of at least 1, not 0"),
+        (("seeds = [1]", "seeds = [1]\namounts = [0]"), "amounts", "amounts must be a list"),
         (("seeds = [1]", 'seeds = [1]\namounts = "patient"'), "amounts", "patience"),
         (("epochs = 1", "epochs = 0"), "epochs", "epochs must be"),
         (("epochs = 1", "epoch = 1"), "epoch", "did you mean 'epochs'"),
@@ -91,28 +93,28 @@ test = "{TEST}"
         (('name = "mr"', 'name = "mr"\np = 7'), "p = 7", "p must"),
         (('name = "mr"', 'name = "mr"\ncopies = 2'), "copies", "use amounts"),
         (('name = "mr"', 'name = "mr"\n[[methods]]\nname = "mr"'), "[[methods]]", "is there already"),
-        (('name = "mr"', 'name = "mr"\nlabel = "gold"'), "[[methods]]", "is there already"),
+        (('name = "mr"', 'name = "mr"\nlabel = "gold"'), "label", "is there already"),
         (("test.conll", "tset.conll"), "test =", "there is no file"),
         (("sizes = [16]", "sizes = [16000]"), "sizes", "larger than toy"),
-        (("sizes = [16]", "sizes = [0.5]"), "sizes", "whole numbers"),
+        (("sizes = [16]", "sizes = [0.5]"), "sizes", "positive integers"),
         (("sizes = [16]", 'sizes = [16]\nsubset = "frist"'), "subset", "did you mean 'first'"),
         (("sizes = [16]", 'sizes = [16]\nmethods = ["sr"]'), "methods", "sr"),
         (("sizes = [16]", "size = [16]"), "size =", "did you mean 'sizes'"),
         (("sizes = [16]", "sizes = [16]\noptions = {tag_colum = 1}"), "options", "options"),
         (("seeds = [1]", "seeds = [99999999999999999999]"), "seeds", "below 2\\^63"),
-        (("seeds = [1]", "seeds = [1]\nname = 3"), "name", "name is 3"),
+        (("seeds = [1]", "seeds = [1]\nname = 3"), "name", "name must be a text"),
         (("seeds = [1]", 'seeds = [1]\noutput = "~nobody-of-this-name/x"'), "output", "no such user"),
-        (("seeds = [1]", "seeds = [1]\namounts = [1, 1.0]"), "amounts", "each once"),
+        (("seeds = [1]", "seeds = [1]\namounts = [1, 1.0]"), "amounts", "distinct"),
         (("seeds = [1]", "seeds = [1]\namounts = [0.01]"), "amounts", "not even one sentence for 16 of toy"),
         (('name = "mr"', 'name = "mr"\namounts = [0.01]'), "amounts", "not even one sentence"),
-        (("learning_rate = 2e-3", "learning_rate = true"), "learning_rate", "rate must be"),
-        (("learning_rate = 2e-3", "warmup = true"), "warmup_ratio", "warmup must be"),
-        (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger lacks its name"),
-        (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear 'labels_'"),
+        (("learning_rate = 2e-3", "learning_rate = true"), "learning_rate", "learning_rate must be"),
+        (("learning_rate = 2e-3", "warmup_ratio = true"), "warmup_ratio", "warmup_ratio must be"),
+        (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger needs the parameter name"),
+        (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear: 'labels_'"),
         (('name = "linear"', 'name = "bilstm-crf"\nhidden = 0'), "hidden", "hidden must be"),
         (('name = "toy"', 'name = "/toy"'), "name", "no slashes"),
         (('name = "toy"', 'name = "../toy"'), "name", "no slashes"),
-        (('name = "toy"', 'name = "a\\u0000b"'), "name", "a short text"),
+        (('name = "toy"', 'name = "a\\u0000b"'), "name", "a text of at most"),
         (('name = "toy"', f'name = "{"x" * 300}"'), "name", "at most 100 bytes"),
         (('name = "mr"', f'name = "mr"\nlabel = "{"é" * 60}"'), "label", "at most 100 bytes"),
         (("sizes = [16]", 'sizes = [1.0]\nsubset = "fraction"'), "sizes", "shares"),
@@ -146,8 +148,8 @@ def test_bad_plans_are_refused_before_any_work(
     [
         (b"training.epochs = 0\n", 1, "epochs must be"),
         (b"seeds = [1]\ntraining = {epochs = 0}\n", 2, "epochs must be"),
-        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "a corpus lacks train"),
-        (b"\xef\xbb\xbfseeds = []\n", 1, "seeds is"),
+        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "a corpus needs the parameter"),
+        (b"\xef\xbb\xbfseeds = []\n", 1, "seeds must be"),
         (b"a = " + b"[" * 3000 + b"]" * 3000, None, "nested too deeply"),
         (b"\xff", None, "not UTF-8"),
         (b"", None, "no .*corpora"),
@@ -191,7 +193,7 @@ def test_a_dev_set_is_asked_for_where_something_is_chosen_by_it(encoder: Path, t
     with pytest.raises(InputError, match="has no dev set, and the amount of mr is chosen by dev"):
         run_experiment(plan)
     plan.write_text(plan.read_text().replace("sizes = [16]", "sizes = [16]\ndev = {rest = 20}"))
-    [cell] = prepare(read_plan(plan))
+    [cell] = prepare_splits(read_plan(plan))
     assert cell.dev is not None
     train = {s.tokens for s in entaug.read(cell.train)}
     assert not train & {s.tokens for s in entaug.read(cell.dev)}
@@ -207,7 +209,7 @@ def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: 
     with pytest.raises(InputError, match=r"test of toy has types that train lacks \(COUNTY\)"):
         run_experiment(plan)
     plan.write_text(text.replace("sizes = [16]", 'sizes = [16]\nmissing_types = "allow"'))
-    assert len(prepare(read_plan(plan))) == 1
+    assert len(prepare_splits(read_plan(plan))) == 1
 
 
 def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder: Path, tmp_path: Path) -> None:
@@ -217,24 +219,24 @@ def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder:
     plan = write_plan(tmp_path, encoder, "seeds = [1]", "LEAK = 1")
     text = plan.read_text().replace(str(TEST), str(leaky)).replace("LEAK = 1", "")
     plan.write_text(text)
-    [cell] = prepare(read_plan(plan))
+    [cell] = prepare_splits(read_plan(plan))
     assert cell.leaks == {"dev": 0, "test": 3}
-    said = run_experiment(plan, check_only=True).leaks
+    said = run_experiment(plan, check_only=True).warnings
     assert said == [f"toy: 3 of the {len(gold)} training sentences stand in test too"]
     assert cell.size == len(gold)
     plan.write_text('leakage = "drop"\n' + text)
-    [cell] = prepare(read_plan(plan))
+    [cell] = prepare_splits(read_plan(plan))
     assert cell.leaks == {"dev": 0, "test": 0}
     assert cell.size == len(gold) - 3
-    plan.write_text('leakage = "refuse"\n' + text)
+    plan.write_text('leakage = "error"\n' + text)
     with pytest.raises(InputError, match="3 sentences of train stand in dev or test too"):
-        prepare(read_plan(plan))
+        prepare_splits(read_plan(plan))
 
 
 def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, encoder, "seeds = [1]", "sizes = [10, 30]")
     plan.write_text(plan.read_text().replace(f'"{TEST}"', "{rest = 30}").replace(f'"{DEV}"', "{rest = 15}"))
-    small, large = prepare(read_plan(plan))
+    small, large = prepare_splits(read_plan(plan))
     assert (small.size, large.size) == (10, 30)
     parts = [{s.tokens for s in entaug.read(path)} for path in (large.train, large.test, large.dev) if path]
     assert [len(part) for part in parts] == [30, 30, 15]
@@ -243,7 +245,7 @@ def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path
     assert small.test == large.test
     plan.write_text(plan.read_text().replace("{rest = 30}", "{rest = 300}"))
     with pytest.raises(InputError, match="test asks for 300 sentences, and 70 are left"):
-        prepare(read_plan(plan))
+        prepare_splits(read_plan(plan))
 
 
 # ---------------------------------------------------------------------------------------------------------------- runs
@@ -251,7 +253,7 @@ def test_test_and_dev_are_drawn_from_what_no_subset_uses(encoder: Path, tmp_path
 
 def schedule_of(folder: Path, encoder: Path, top: str, methods: str | None = None, corpus: str = "") -> Schedule:
     plan = read_plan(write_plan(folder, encoder, top, corpus, methods))
-    return Schedule(plan, prepare(plan))
+    return Schedule(plan, prepare_splits(plan))
 
 
 def test_every_arm_of_an_amount_takes_the_same_steps(encoder: Path, tmp_path: Path) -> None:
@@ -278,19 +280,21 @@ def test_what_is_added_to_gold(encoder: Path, tmp_path: Path) -> None:
     methods = '[[methods]]\nname = "lwtr"\namounts = [0.5, 2]\n'
     runs = schedule_of(tmp_path, encoder, "seeds = [4]", methods).runs
     for run in runs:
-        record, seconds = perform(run)
+        record, seconds = execute_run(run)
         assert seconds > 0
-        assert record["key"] == run.key
-        assert record["steps"] == run.steps
-        assert record["sentences"]["gold"] == 16
+        assert record.key == run.key
+        assert record.steps == run.steps
+        assert record.to_dict()["sentences"]["gold"] == 16
         expected = {"gold": 0, "gold-steps": 0}.get(run.arm, round(16 * run.amount))
-        assert record["sentences"]["new"] == expected, run.arm
-        assert record["test_sentences"] == len(record["test_counts"]["gold"]) == len(entaug.read(TEST))
-        scores = Scores.from_dict(record["test"], record["test_counts"])
+        assert record.new == expected, run.arm
+        line = record.to_dict()
+        assert line["test_sentences"] == len(line["test_counts"]["gold"]) == len(entaug.read(TEST))
+        assert RunRecord.from_dict(json.loads(json.dumps(line))).to_dict() == line
+        scores = record.test
         assert scores.micro == sum(scores.sentences, MatchCounts())
     # Both amounts share one file, which holds what `entaug augment` makes of the subset and nothing else.
     [made] = (tmp_path / "plan" / "augmented").glob("*.jsonl")
-    [train] = {run.cell.train for run in runs}
+    [train] = {run.split.train for run in runs}
     direct = entaug.LabelWiseTokenReplacement(copies=2, seed=4).fit(entaug.read(train))
     assert [s.tokens for s in entaug.read(made)] == [s.tokens for s in direct.augment(entaug.read(train))]
 
@@ -301,7 +305,7 @@ def test_the_same_run_gives_the_same_record(encoder: Path, tmp_path: Path) -> No
     found = []
     for folder in ("a", "b"):
         run = schedule_of(tmp_path / folder, encoder, "seeds = [1]").runs[-1]
-        found.append(json.dumps(perform(run)[0]))
+        found.append(json.dumps(execute_run(run)[0].to_dict()))
     assert found[0] == found[1]
 
 
@@ -321,24 +325,29 @@ def test_keys_follow_what_matters_and_nothing_else(encoder: Path, tmp_path: Path
     assert len({run.key for run in few if run.arm == "gold-steps"}) == 1
 
 
-def test_amounts_by_patience() -> None:
-    assert amounts_by_patience(999) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-    assert amounts_by_patience(1000)[:5] == [0.25, 0.5, 0.75, 1, 2]
-    assert [copies_made(a, "patience") for a in (0.25, 1, 2, 3, 4, 7, 10)] == [1, 1, 3, 3, 6, 10, 10]
-    assert [copies_made(a, (0.5, 2.0)) for a in (0.5, 2)] == [2, 2]
+def test_amounts_of_the_patience_rule() -> None:
+    assert patience_amounts(999) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert patience_amounts(1000)[:5] == [0.25, 0.5, 0.75, 1, 2]
+    assert [copies_for(a, "patience") for a in (0.25, 1, 2, 3, 4, 7, 10)] == [1, 1, 3, 3, 6, 10, 10]
+    assert [copies_for(a, (0.5, 2.0)) for a in (0.5, 2)] == [2, 2]
 
 
-def f1_record(run: Run, f1: float) -> dict[str, Any]:
+def f1_record(run: RunSpec, f1: float) -> RunRecord:
     counts = MatchCounts(round(f1 * 100), 100, 100)
     parts = {"by_mention_length": {"1": counts}, "by_sentence_length": {"1-10": counts}, "by_kind": {"flat": counts}}
-    made = Scores(sentences=(counts,), by_type={"X": counts}, **parts)
-    return {"key": run.key, "dev": made.to_dict(), "test": made.to_dict()}
+    scores = Scores(sentences=(counts,), by_type={"X": counts}, **parts)
+    without_sentences = replace(scores, sentences=())
+    return RunRecord(key=run.key, **run.labels(), steps=run.steps, new=0, test=scores, dev=without_sentences)
+
+
+def labels_of(runs: Sequence[RunSpec]) -> list[tuple[str, dict[str, Any]]]:
+    return [(run.key, run.labels()) for run in runs]
 
 
 def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder: Path, tmp_path: Path) -> None:
     schedule = schedule_of(tmp_path, encoder, 'seeds = [1, 2]\namounts = "patience"')
     by_amount = {1: 0.5, 2: 0.7, 3: 0.6, 4: 0.7, 5: 0.69, 6: 0.9}
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, RunRecord] = {}
     tried: list[float] = []
     while True:
         schedule.advance(records)
@@ -366,30 +375,31 @@ def test_the_patience_rule_stops_after_three_amounts_that_are_no_better(encoder:
 def test_records_survive_half_a_line_and_a_change_of_plan(encoder: Path, tmp_path: Path) -> None:
     schedule = schedule_of(tmp_path, encoder, "seeds = [1, 2]")
     folder = tmp_path / "plan"
-    records = Records(folder)
+    records = RecordStore(folder)
     for run in reversed(schedule.runs):
         records.append(f1_record(run, 0.5), 1.0)
     whole = (folder / "runs.jsonl").read_bytes()
     (folder / "runs.jsonl").write_bytes(whole[:-20])  # killed in the middle of the last record
-    again = Records(folder)
-    assert len(again.found) == len(schedule.runs) - 1
+    again = RecordStore(folder)
+    assert len(again.records) == len(schedule.runs) - 1
     again.append(f1_record(schedule.runs[0], 0.5), 1.0)
-    assert len(Records(folder).found) == len(schedule.runs)
-    again.settle(schedule.runs, set())
+    assert len(RecordStore(folder).records) == len(schedule.runs)
+    again.sort(labels_of(schedule.runs))
     lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().splitlines()]
     assert [line["key"] for line in lines] == [run.key for run in schedule.runs]
     assert lines[0]["arm"] == "gold"
     # Fewer runs in the plan: the others are put aside, and come back with it.
     fewer = [run for run in schedule.runs if run.seed == 1]
-    Records(folder).settle(fewer, set())
+    RecordStore(folder).sort(labels_of(fewer))
     assert len((folder / "runs.jsonl").read_text().splitlines()) == len(fewer)
     assert len((folder / "other-runs.jsonl").read_text().splitlines()) == len(schedule.runs) - len(fewer)
-    assert len(Records(folder).found) == len(schedule.runs)
+    assert len(RecordStore(folder).records) == len(schedule.runs)
 
 
 def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path) -> None:
     runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
-    good = {**f1_record(runs[0], 0.5), "dev": None}
+    record = replace(f1_record(runs[0], 0.5), dev=None)
+    good = record.to_dict()
     bad = [
         b"\xff\xfe",
         b"[1]",
@@ -399,7 +409,7 @@ def test_lines_that_are_no_records_are_passed_over(encoder: Path, tmp_path: Path
         json.dumps({**good, "key": "z", "test": {"by_type": {"X": {}}}}).encode(),
     ]
     (tmp_path / "plan" / "runs.jsonl").write_bytes(b"\n".join([*bad, json.dumps(good).encode(), b""]))
-    assert Records(tmp_path / "plan").found == {good["key"]: good}
+    assert RecordStore(tmp_path / "plan").records == {record.key: record}
 
 
 # ------------------------------------------------------------------------------------------------------------ failures
@@ -427,7 +437,7 @@ def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
 
 def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = schedule_of(tmp_path, encoder, "seeds = [1]").runs
-    records = Records(tmp_path / "plan")
+    records = RecordStore(tmp_path / "plan")
     for run in runs:
         records.append(f1_record(run, 0.5), 1.0)
     with ThreadPoolExecutor(1) as other:
@@ -437,23 +447,23 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
             assert not done.done()
         assert done.result() == 0
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == f"waiting: another process is at {tmp_path / 'plan'}"
+    assert said[0] == f"waiting: another process is running {tmp_path / 'plan'}"
     assert said[-2].startswith("4 runs done, 4 of them earlier")
 
 
 def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
     gold, *_, new = schedule_of(tmp_path, encoder, "seeds = [7]").runs
-    told = _failure(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
+    told = _run_error(new, InputError("nothing to do", path="x", line=3, remedy="use another"))
     assert str(told) == "x:3: nothing to do (in the run toy, 16, linear, mr 1N, seed 7); use another"
-    told = _failure(gold, ValueError("one\ntwo"))
-    assert str(told).startswith("the run toy, 16, linear, gold, seed 7 failed (ValueError: one two); mend it")
-    assert "perhaps for lack of memory" in str(_failure(gold, BrokenProcessPool()))
+    told = _run_error(gold, ValueError("one\ntwo"))
+    assert str(told).startswith("the run toy, 16, linear, gold, seed 7 failed (ValueError: one two); correct it")
+    assert "perhaps for lack of memory" in str(_run_error(gold, BrokenProcessPool()))
 
 
 def test_processes_for_runs_never_hear_ctrl_c() -> None:
     ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    with _unheard():
+    with _interrupts_blocked():
         assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout == b"True\n"
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 

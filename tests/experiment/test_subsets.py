@@ -18,7 +18,7 @@ from conftest import EXAMPLE
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.experiment.subsets import DRAWS, draw, first, fraction, progressive, rest, stratified
+from entaug.experiment.subsets import STRATEGIES, draw, first, fraction, progressive, rest, stratified
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -34,7 +34,7 @@ def made(n: int, seed: int = 0, labels: str = "abbbccccccc") -> list[Sentence]:
 
 
 @given(
-    st.sampled_from(sorted(DRAWS)),
+    st.sampled_from(sorted(STRATEGIES)),
     st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.integers(1, n), min_size=1, max_size=4))),
     st.integers(0, 5),
 )
@@ -96,14 +96,14 @@ def test_stratified_subsets_are_nearer_to_the_whole_than_random_ones() -> None:
 
 def test_sizes_that_cannot_be_are_refused() -> None:
     corpus = made(5)
-    for how in DRAWS:
-        with pytest.raises(InputError, match="6 sentences are asked for, there are 5"):
+    for how in STRATEGIES:
+        with pytest.raises(InputError, match="6 sentences is larger than the corpus of 5"):
             draw(how, corpus, [2, 6])
         with pytest.raises(ParameterError, match="at least 1, not 0"):
             draw(how, corpus, [0])
-        with pytest.raises(ParameterError, match="no size"):
+        with pytest.raises(ParameterError, match="no sizes"):
             draw(how, corpus, [])
-    with pytest.raises(ParameterError, match="goes with fraction alone"):
+    with pytest.raises(ParameterError, match="fraction for shares"):
         draw("first", corpus, [0.5])
     with pytest.raises(ParameterError, match="share must be"):
         fraction(corpus, 1.5)
@@ -163,7 +163,12 @@ def test_subset_of_nested_and_gzipped(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(
     ("sizes", "said"),
-    [("5,x", "'x' is no number"), ("0", "at least 1"), ("100000", "are asked for, there are"), ("", "'' is no number")],
+    [
+        ("5,x", "'x' is no number"),
+        ("0", "at least 1"),
+        ("100000", "is larger than the corpus"),
+        ("", "there are no sizes"),
+    ],
 )
 def test_subset_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str], sizes: str, said: str) -> None:
     assert main(["subset", str(TRAIN), "--sizes", sizes, "-o", str(tmp_path / "new")]) == 2

@@ -22,7 +22,8 @@ from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.brat.format import KEPT, Brat, BratDialect
+from entaug.formats.brat.documents import KEPT
+from entaug.formats.brat.format import Brat, BratDialect
 from entaug.workflows.augment import augment_file, run_key
 from entaug.workflows.check import check_file
 from entaug.workflows.convert import convert_file
@@ -616,7 +617,7 @@ def test_words_for_what_is_lost() -> None:
         columns={"pos": ("V",)},
         **split_fields({"a": 1, ENTITY_FIELDS: [{"n": 1}]}),
     )
-    assert Brat().lost(sentence, Brat().dialect(ids=True, language="en")) == [
+    assert Brat().lost(sentence, Brat().dialect(language="en")) == [
         "column 'pos'",
         "field 'a'",
         "fields of mentions",

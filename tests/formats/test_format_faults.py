@@ -233,7 +233,7 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
     for name in ("-", str(tmp_path / "two.conll")):
         assert main(["augment", str(path), "-m", "mr", "-o", name, "--to", "conll"]) == 0
         said = capsys.readouterr().err
-        assert "note: left out, as the output has no place for it: field 'source' (2 times)" in said
+        assert "note: dropped, because the output format cannot store it: field 'source' (2 times)" in said
     assert not augment_file(path, tmp_path / "out.jsonl", create_augmenter("mr", copies=1)).lost
     assert not subset_file(path, tmp_path / "s", [1]).lost
     pytest.importorskip("spacy")
@@ -241,7 +241,7 @@ def test_augment_and_subset_say_what_the_output_has_no_place_for(
     text = put(tmp_path / "d.jsonl", {"text": "Ada sang.", "label": [[0, 3, "PER"]], "tokens": 3})
     assert subset_file(text, tmp_path / "s", [1], with_rest=True).lost == {"field 'tokens'": 1}
     assert main(["subset", str(text), "--sizes", "1", "-o", str(tmp_path / "t")]) == 0
-    assert "note: left out, as the output has no place for it: field 'tokens' (once)" in capsys.readouterr().err
+    assert "note: dropped, because the output format cannot store it: field 'tokens' (once)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["doccano", "prodigy", "label-studio", "spacy-json", "brat", "jsonl"])

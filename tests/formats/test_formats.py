@@ -164,7 +164,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b"\n".join(map(orjson.dumps, sources)))
     for separator in ("tab", "space"):
         out = tmp_path / f"{separator}.conll"
-        with pytest.raises(LossError, match=r"no place for text \(once\); pass --lose text"):
+        with pytest.raises(LossError, match=r"cannot store text \(once\); pass --lose text"):
             entaug.convert_file(path, out, write_options={"separator": separator})
         assert not out.exists()
         summary = entaug.convert_file(path, out, write_options={"separator": separator}, lose=["text"])
@@ -459,9 +459,9 @@ def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
 
 def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
-    with pytest.raises(ParameterError, match="nothing of the kind 'quux' can be lost; there are: id, text"):
+    with pytest.raises(ParameterError, match="no content is of the kind 'quux'; there are: id, text"):
         entaug.convert_file(path, tmp_path / "b.conll", lose=["quux"])
-    with pytest.raises(LossError, match=r"no place for field 'source' \(once\); pass --lose field to leave"):
+    with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --lose field to drop"):
         entaug.convert_file(path, tmp_path / "b.conll")
     (tmp_path / "in").mkdir()
     folder = tmp_path / "brat"

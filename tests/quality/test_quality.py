@@ -337,7 +337,8 @@ def test_tables_show_shares_in_percent_and_what_is_missing_as_a_dash() -> None:
     text = quality_markdown(found)
     assert "|  | gold | a\\|b |" in text
     assert "- a|b: odd" in text
-    assert "- New words (`new_words`): Words that do not occur in the source. Higher: further from the source." in text
+    definition = "Share of words that do not occur in the source, mean over sentences. Higher: further from the source."
+    assert f"- New words (`new_words`): {definition}" in text
 
 
 def test_a_result_is_plain_json() -> None:

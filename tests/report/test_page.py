@@ -21,13 +21,13 @@ from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, MissingExtraError, OutputError
+from entaug.experiment.records import read_run_records
 from entaug.quality import Quality
 from entaug.report.html import assembly, plots
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.changes import find_changes
 from entaug.report.html.data import report_data
 from entaug.report.markdown import report_parts
-from entaug.report.records import read_run_records
 from entaug.workflows.report import classify_inputs, write_html_report
 
 
@@ -246,7 +246,10 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
         Quality("mr", 1, {"perplexity": 1234.5, "new_words": 0.25}, {"new_words": [0.25]}, ("one was too long",)),
     ]
     text = render_html_report(made, qualities=qualities)
-    row = r"New words, %</button>.*>Words that do not occur in the source\. Higher: further from the source\.<"
+    definition = (
+        r"Share of words that do not occur in the source, mean over sentences\. Higher: further from the source\."
+    )
+    row = rf"New words, %</button>.*>{definition}<"
     assert re.search(row + r".*>-</td><td class=\"figure\">25.0</td>", text)
     assert re.search(r">Perplexity</button>.*>50</td><td class=\"figure\">1,234</td>", text)
     assert "Self-BERTScore" not in text  # a measure that nobody has a figure for
@@ -351,10 +354,10 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment, and sentences are for a page" in error
+    assert "new.jsonl: holds no records of an experiment, and sentences are shown in HTML only" in error
     assert error.endswith("let the output end in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is for a page" in capsys.readouterr().err
+    assert "--title is for HTML only" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours

@@ -13,8 +13,8 @@ import pytest
 
 from entaug.cli.main import main
 from entaug.errors import InputError
+from entaug.experiment.records import read_run_records
 from entaug.report.markdown import markdown_report
-from entaug.report.records import read_run_records
 
 SENTENCES = 8
 
@@ -198,13 +198,13 @@ def test_torn_lines_are_left_out_and_faulty_ones_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"seed": "1"}, "seed is no int"),
-        ({"seed": True}, "seed is no int"),
-        ({"key": None}, "key is no str"),
-        ({"sentences": {"gold": 1}}, "sentences has no number for new"),
-        ({"leaks": {"dev": "2"}}, "leaks must hold numbers"),
-        ({"test": {}}, "test: scores need by_type"),
-        ({"test_counts": {"correct": [1], "predicted": [1], "gold": [1]}}, "test: the counts .* do not add up"),
+        ({"seed": "1"}, "seed must be an integer"),
+        ({"seed": True}, "seed must be an integer"),
+        ({"key": None}, "key must be a string"),
+        ({"sentences": {"gold": 1}}, "a record must be a JSON object with sentences"),
+        ({"leaks": {"dev": "2"}}, "leaks must be integers by name"),
+        ({"test": {}}, "scores need by_type"),
+        ({"test_counts": {"correct": [1], "predicted": [1], "gold": [1]}}, "the counts .* do not add up"),
     ],
 )
 def test_faulty_records_are_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -218,7 +218,7 @@ def test_no_records_missing_fields_and_other_test_sets(tmp_path: Path) -> None:
         read_run_records([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="holds no record"):
         read_run_records([written(tmp_path / "runs", [])])
-    with pytest.raises(InputError, match="steps is missing"):
+    with pytest.raises(InputError, match="a record needs the parameter steps"):
         told(tmp_path, [{k: v for k, v in CELL[0].items() if k != "steps"}])
     with pytest.raises(InputError, match=r"runs\.jsonl:2: has another test set than .*runs\.jsonl:1 "):
         told(tmp_path, [CELL[0], record("lwtr", 2, 1, [1, 0])])

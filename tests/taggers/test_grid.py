@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import entaug
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.taggers.grid import MOST, NNW, THW, GridHead, decode, relations
+from entaug.taggers.grid import MAX_MENTIONS, NNW, THW, GridHead, decode, relations
 from strategies import LABELS, sentences
 
 Relation = tuple[int, int, str]
@@ -37,7 +37,7 @@ def read_back(found: Iterable[Relation], paths: int = 100) -> tuple[Mention, ...
     found = sorted(found)
     nnw = [(row, column) for row, column, name in found if name == NNW]
     thw = [(row, column, name.removeprefix(THW)) for row, column, name in found if name != NNW]
-    return decode(nnw, thw, paths=paths)
+    return decode(nnw, thw, max_paths=paths)
 
 
 def small_head(labels: Iterable[str] = ("A", "B"), size: int = 12, seed: int = 0, hidden: int = 8) -> GridHead:
@@ -149,13 +149,13 @@ def test_paths_are_few_words_first_then_leftmost() -> None:
     nnw = [(0, 1), (1, 4), (0, 2), (2, 4), (2, 3), (3, 4), (0, 4)]
     shortest = [(0, 4), (0, 1, 4), (0, 2, 4), (0, 2, 3, 4)]
     for most in range(6):
-        assert {m.positions() for m in decode(nnw, [(4, 0, "A")], paths=most)} == set(shortest[:most])
+        assert {m.positions() for m in decode(nnw, [(4, 0, "A")], max_paths=most)} == set(shortest[:most])
 
 
 def test_the_likeliest_cells_come_first_where_there_are_too_many() -> None:
-    found = decode([], [(3, 3, "A"), (0, 0, "A"), (2, 2, "A")], most=2)
+    found = decode([], [(3, 3, "A"), (0, 0, "A"), (2, 2, "A")], max_mentions=2)
     assert [m.positions() for m in found] == [(0,), (3,)]
-    assert decode([(0, 1)], [(1, 0, "A")], paths=0) == ()
+    assert decode([(0, 1)], [(1, 0, "A")], max_paths=0) == ()
 
 
 def test_a_hostile_grid_does_not_hang() -> None:
@@ -163,10 +163,10 @@ def test_a_hostile_grid_does_not_hang() -> None:
     nnw = list(itertools.combinations(range(n), 2))
     thw = [(tail, head, label) for tail in range(n) for head in range(tail + 1) for label in "ABC"]
     begun = time.process_time()
-    assert len(decode(nnw, reversed(thw))) == MOST
+    assert len(decode(nnw, reversed(thw))) == MAX_MENTIONS
     # Two steps from each word: the shortest paths are long, and there are very many.
     ladder = [(i, j) for i, j in nnw if j - i <= 2]
-    assert len(decode(ladder, reversed(thw))) == MOST
+    assert len(decode(ladder, reversed(thw))) == MAX_MENTIONS
     # Two ways that never meet the tail.
     assert decode([pair for pair in nnw if pair[1] < n - 1], [(n - 1, 0, "A")]) == ()
     assert time.process_time() - begun < 10
@@ -183,7 +183,7 @@ def test_what_cannot_be_is_refused() -> None:
     for tail, head in [(0, 1), (0, -1)]:
         with pytest.raises(ParameterError, match="cannot begin"):
             decode([], [(tail, head, "A")])
-    with pytest.raises(ParameterError, match="each given once"):
+    with pytest.raises(ParameterError, match="given twice"):
         GridHead(4, ["A", "A"])
     for name, value in {
         "size": 0,

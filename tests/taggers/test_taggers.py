@@ -35,7 +35,7 @@ from entaug.errors import (
     UnknownNameError,
 )
 from entaug.scoring.span_f1 import score
-from entaug.taggers.base import TAGGERS, Training, create_tagger, load_tagger
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger
 from entaug.taggers.bodies import EncoderBody, StaticBody
 from entaug.taggers.heads import CRFHead, LinearHead
 from entaug.workflows.evaluate import evaluate_files
@@ -96,7 +96,7 @@ def made(name: str, bert: Path, vectors: Path, **params: Any) -> Any:
     return create_tagger(name, **own, device="cpu", precision="fp32", **params)
 
 
-QUICK = Training(epochs=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
+QUICK = TaggerTrainingConfig(epochs=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
 
 
 # ------------------------------------------------------------------------------------------------------------- learning
@@ -106,7 +106,7 @@ QUICK = Training(epochs=40, batch_size=8, learning_rate=2e-3, head_learning_rate
 def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
     # A linear layer alone has to make do with random vectors of two layers.
     training = replace(QUICK, epochs=150) if name == "linear" else QUICK
-    tagger = made(name, bert, vectors).fit(GOLD, training=training)
+    tagger = made(name, bert, vectors).fit(GOLD, config=training)
     found = tagger.predict(GOLD)
     assert [s.tokens for s in found] == [s.tokens for s in GOLD]
     assert score(GOLD, found).micro.f1 > 0.9
@@ -121,7 +121,7 @@ def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, t
 def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) -> None:
     gold = [*MIXED, *GOLD[:12]]
     tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
-    tagger.fit(gold, training=Training(epochs=100, batch_size=8, learning_rate=1e-3, head_learning_rate=3e-3))
+    tagger.fit(gold, config=TaggerTrainingConfig(epochs=100, batch_size=8, learning_rate=1e-3, head_learning_rate=3e-3))
     found = score(gold, tagger.predict(gold))
     assert found.micro.f1 == 1.0
     assert found.by_kind["discontinuous"].f1 == found.by_kind["inner"].f1 == 1.0
@@ -134,7 +134,7 @@ def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, v
         Sentence("we saw Bo Diddley".split(), [Mention("PER", [(2, 4)])]),
     ]
     tagger = made(name, bert, vectors).fit(
-        gold, training=Training(epochs=10, learning_rate=2e-3, head_learning_rate=5e-3)
+        gold, config=TaggerTrainingConfig(epochs=10, learning_rate=2e-3, head_learning_rate=5e-3)
     )
     words = gold[0].tokens[:3]
     # Every sequence of O, B-PER and I-PER is some tagging of three words; their probabilities make one. Those in which
@@ -153,15 +153,15 @@ def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, v
 
 def test_a_grid_has_no_confidences(bert: Path) -> None:
     tagger = create_tagger("w2ner", encoder=str(bert), device="cpu", precision="fp32")
-    with pytest.raises(ParameterError, match="has learned nothing"):
+    with pytest.raises(ParameterError, match="is not trained"):
         tagger.confidences(GOLD)
-    tagger.fit(MIXED, training=Training(steps=1))
+    tagger.fit(MIXED, config=TaggerTrainingConfig(steps=1))
     with pytest.raises(ParameterError, match="gives no probabilities"):
         tagger.confidences(GOLD)
 
 
 def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vectors: Path, tmp_path: Path) -> None:
-    tagger = made("linear", bert, vectors).fit(GOLD, training=Training(steps=5, learning_rate=1e-3))
+    tagger = made("linear", bert, vectors).fit(GOLD, config=TaggerTrainingConfig(steps=5, learning_rate=1e-3))
     words = [s.tokens for s in GOLD[:6]]
     found = tagger.attentions(words, 2)
     tagger.save(tmp_path / "tagger")
@@ -182,12 +182,12 @@ def test_attentions_are_those_of_the_encoder_as_it_has_learned(bert: Path, vecto
 def test_the_same_seed_gives_the_same_tagger_and_leaves_global_chance_alone(
     name: str, bert: Path, vectors: Path, tmp_path: Path
 ) -> None:
-    few = Training(steps=5, batch_size=8, learning_rate=1e-3, seed=3)
+    few = TaggerTrainingConfig(steps=5, batch_size=8, learning_rate=1e-3, seed=3)
     torch.manual_seed(11)
     before = torch.random.get_rng_state()
     for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
         training = replace(few, seed=seed)
-        made(name, bert, vectors).fit(GOLD, training=training).save(tmp_path / folder)
+        made(name, bert, vectors).fit(GOLD, config=training).save(tmp_path / folder)
         torch.rand(3)
         torch.random.set_rng_state(before)
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -201,28 +201,30 @@ def test_steps_are_taken_as_told_and_progress_is_told(bert: Path) -> None:
     seen: list[tuple[int, int]] = []
     tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
     tagger.fit(
-        GOLD, training=Training(steps=7, batch_size=10), progress=lambda done, total, loss: seen.append((done, total))
+        GOLD,
+        config=TaggerTrainingConfig(steps=7, batch_size=10),
+        progress=lambda done, total, loss: seen.append((done, total)),
     )
     assert seen == [(i, 7) for i in range(1, 8)]
-    assert tagger.fitted_.steps == 7
-    assert len(tagger.fitted_.losses) == 3  # two epochs of three steps, and one step more
+    assert tagger.history_.steps == 7
+    assert len(tagger.history_.losses) == 3  # two epochs of three steps, and one step more
 
 
 def test_the_best_epoch_on_dev_is_kept(bert: Path) -> None:
     tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
-    tagger.fit(GOLD, DEV, Training(epochs=12, batch_size=8, learning_rate=2e-3, checkpoint="best"))
-    by_epoch = tagger.fitted_.dev
+    tagger.fit(GOLD, DEV, TaggerTrainingConfig(epochs=12, batch_size=8, learning_rate=2e-3, checkpoint="best"))
+    by_epoch = tagger.history_.dev_f1
     assert len(by_epoch) == 12
-    assert tagger.fitted_.kept == 1 + by_epoch.index(max(by_epoch))
+    assert tagger.history_.best_epoch == 1 + by_epoch.index(max(by_epoch))
     assert score(DEV, tagger.predict(DEV)).micro.f1 == max(by_epoch)
 
 
 def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    training = Training(steps=6, batch_size=8, learning_rate=1e-3, weight_decay=0)
+    training = TaggerTrainingConfig(steps=6, batch_size=8, learning_rate=1e-3, weight_decay=0)
 
     def learned() -> Any:
         tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
-        return tagger.fit(GOLD, training=training)
+        return tagger.fit(GOLD, config=training)
 
     small = learned()
     shape = small._body.model.get_input_embeddings().weight.shape
@@ -236,7 +238,7 @@ def test_embeddings_left_out_while_learning_change_nothing(bert: Path, monkeypat
 @pytest.mark.parametrize("name", TAGGERS)
 def test_predictions_do_not_depend_on_company(name: str, bert: Path, vectors: Path) -> None:
     tagger = made(name, bert, vectors).fit(
-        GOLD, training=Training(steps=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
+        GOLD, config=TaggerTrainingConfig(steps=40, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
     )
     together = tagger.predict([*GOLD, *DEV])
     alone = [tagger.predict([sentence])[0] for sentence in [*GOLD, *DEV]]
@@ -273,7 +275,7 @@ def test_words_have_the_vector_of_their_first_sub_word(encoder: Path) -> None:
                 assert torch.allclose(vectors[word], states[owners.index(word)], atol=1e-4)
             assert not vectors[len(tokens) :].any()
     for tokens, pieces in zip(sentences, prepared, strict=True):
-        assert sorted({owner for owner in pieces.owners[0] if owner >= 0}) == list(range(len(tokens)))
+        assert sorted({owner for owner in pieces.word_indices[0] if owner >= 0}) == list(range(len(tokens)))
 
 
 def test_words_have_the_highest_of_their_sub_words(encoder: Path) -> None:
@@ -294,8 +296,8 @@ def test_long_sentences_are_cut_between_words(encoder: Path) -> None:
     tokens = [token for s in GOLD for token in s.tokens][:150]
     pieces = body.prepare(tokens)
     assert len(pieces.rows) > 2
-    assert max(map(len, pieces.rows)) <= body.limit
-    held = [{owner for owner in owners if owner >= 0} for owners in pieces.owners]
+    assert max(map(len, pieces.rows)) <= body.max_length
+    held = [{owner for owner in owners if owner >= 0} for owners in pieces.word_indices]
     assert sorted(owner for one in held for owner in one) == list(range(150))  # each word in one row alone
     with torch.no_grad():
         assert body([pieces, body.prepare(["Kent"])]).shape == (2, 150, 32)
@@ -304,8 +306,8 @@ def test_long_sentences_are_cut_between_words(encoder: Path) -> None:
 def test_a_word_longer_than_the_model_is_cut(bert: Path) -> None:
     body = EncoderBody(str(bert))
     pieces = body.prepare(["a", "xq" * 200, "b"])
-    assert max(map(len, pieces.rows)) <= body.limit
-    assert {owner for owners in pieces.owners for owner in owners} == {-1, 0, 1, 2}
+    assert max(map(len, pieces.rows)) <= body.max_length
+    assert {owner for owners in pieces.word_indices for owner in owners} == {-1, 0, 1, 2}
 
 
 @pytest.mark.parametrize("odd", ["\u200b", "\u00ad", "\x7f", "\ufeff"])
@@ -367,8 +369,8 @@ def test_a_new_crf_never_goes_on_with_what_was_not_opened() -> None:
 @pytest.mark.parametrize("name", [name for name in TAGGERS if name != "w2ner"])
 def test_mentions_that_tags_cannot_carry_are_refused_or_left_out(name: str, bert: Path, vectors: Path) -> None:
     with pytest.raises(LossError, match="--overlap"):
-        made(name, bert, vectors).fit(MIXED, training=Training(steps=1))
-    outer = made(name, bert, vectors, overlap="outermost").fit(MIXED, training=Training(steps=1))
+        made(name, bert, vectors).fit(MIXED, config=TaggerTrainingConfig(steps=1))
+    outer = made(name, bert, vectors, overlap="outermost").fit(MIXED, config=TaggerTrainingConfig(steps=1))
     assert outer.labels_ == ["ADR", "PART"]
 
 
@@ -380,10 +382,10 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
         {"learning_rate": 0},
         {"head_learning_rate": float("nan")},
         {"warmup_ratio": 2},
-        {"keep": "first"},
+        {"checkpoint": "first"},
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
-            Training(**wrong)
+            TaggerTrainingConfig(**wrong)
     with pytest.raises(UnknownNameError, match="linear"):
         create_tagger("lineal")
     with pytest.raises(UnknownNameError, match="encoder"):
@@ -391,12 +393,12 @@ def test_what_cannot_be_is_refused(bert: Path, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="dropout"):
         create_tagger("linear", dropout=1.0)
     tagger = create_tagger("linear", encoder=str(bert), device="cpu")
-    with pytest.raises(ParameterError, match="learned nothing"):
+    with pytest.raises(ParameterError, match="not trained"):
         tagger.predict(GOLD)
     with pytest.raises(InputError, match="no mentions"):
         tagger.fit([Sentence(["a"])])
     with pytest.raises(InputError, match="no dev"):
-        tagger.fit(GOLD, training=Training(checkpoint="best"))
+        tagger.fit(GOLD, config=TaggerTrainingConfig(checkpoint="best"))
     with pytest.raises(InputError, match="no tagger"):
         load_tagger(tmp_path)
 
@@ -412,7 +414,7 @@ def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.Mon
 
 def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    create_tagger("linear", encoder=str(bert), device="cpu").fit(GOLD, training=Training(steps=1)).save(whole)
+    create_tagger("linear", encoder=str(bert), device="cpu").fit(GOLD, config=TaggerTrainingConfig(steps=1)).save(whole)
     for number, (name, content) in enumerate(
         [("tagger.json", b"{}"), ("tagger.json", b'{"tagger": "linear", "params": {}}'), ("tagger.safetensors", b"xx")]
     ):
@@ -446,21 +448,21 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
 )
 def test_training_takes_no_odd_numbers(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
-        Training(**wrong)
+        TaggerTrainingConfig(**wrong)
 
 
 def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Path) -> None:
     for name in TAGGERS:
-        made(name, bert, vectors).check()
+        made(name, bert, vectors).check_requirements()
         with pytest.raises(ParameterError, match="no device 'cude'"):
-            replace(made(name, bert, vectors), device="cude").check()
+            replace(made(name, bert, vectors), device="cude").check_requirements()
     with pytest.raises(MissingModelError, match="neither a folder nor a name"):
-        create_tagger("linear", encoder=str(tmp_path / "none")).check()
+        create_tagger("linear", encoder=str(tmp_path / "none")).check_requirements()
     with pytest.raises(ParameterError, match="encoder must be"):
         create_tagger("w2ner", encoder="")
     with pytest.raises(UnknownNameError, match="labels_") as caught:
         create_tagger("linear", labels_=[])
-    assert "fitted_" not in str(caught.value)
+    assert "history_" not in str(caught.value)
     for hidden in (0, True, 1.5, "9"):
         with pytest.raises(ParameterError, match="hidden must be"):
             create_tagger("static-bilstm-crf", hidden=hidden)
@@ -474,7 +476,7 @@ def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_
             EXAMPLE / "train.conll",
             tmp_path / "file" / "tagger",
             create_tagger("linear", encoder=str(bert), device="cpu"),
-            training=Training(steps=2),
+            config=TaggerTrainingConfig(steps=2),
             progress=lambda done, *_: steps.append(done),
         )
     assert not steps
@@ -486,7 +488,18 @@ def test_a_place_that_cannot_be_written_is_told_before_training(bert: Path, tmp_
 def test_train_and_evaluate(bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "tagger"
     train = ["train", str(EXAMPLE / "train.conll"), "-o", str(folder), "--dev", str(EXAMPLE / "dev.conll")]
-    train += ["--encoder", str(bert), "--epochs", "3", "--learning_rate", "0.002", "--device", "cpu", "--keep", "best"]
+    train += [
+        "--encoder",
+        str(bert),
+        "--epochs",
+        "3",
+        "--learning-rate",
+        "0.002",
+        "--device",
+        "cpu",
+        "--checkpoint",
+        "best",
+    ]
     assert main([*train, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["steps"] == 3 * 7

@@ -46,8 +46,9 @@ class Backtranslation(Augmenter):
             several of them with commas between, or a `RoundTrip`, or a list of these. One is drawn for each run.
         min_tokens: the minimum number of tokens of a candidate.
         do_sample: draw translations at random instead of taking the best, where the translator can.
-        whole_sentence: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p` and
-            `min_tokens` then have no effect, and a sentence whose placeholders do not come back in order is given up.
+        whole_sentence: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p`
+            and `min_tokens` then have no effect, and a sentence whose placeholders do not come back in order is given
+            up.
 
     Example:
         >>> from entaug import Mention

@@ -51,7 +51,8 @@ class MethodInfo:
         draws: the result differs from seed to seed, and in online augmentation from epoch to epoch.
         needs_fit: must see the training corpus first.
         needs_mentions: can do nothing on a corpus without mentions.
-        unconditioned: writes without a source; the source of a sentence is only the one whose place in the output it takes.
+        unconditioned: writes without a source; the source of a sentence is only the one whose place in the output it
+            takes.
         needs: the kinds of backend that it uses.
         may_need: the kinds of backend that it uses with some parameters only.
         cost: what it costs, in words.

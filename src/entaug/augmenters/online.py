@@ -1,4 +1,4 @@
-"""Augmentation while training: sentences drawn anew in each epoch, as Dai and Adel (2020) do for LwTR, SR, MR and SiS."""
+"""Online augmentation: sentences drawn anew in each epoch, as Dai and Adel (2020) do for LwTR, SR, MR and SiS."""
 
 from __future__ import annotations
 

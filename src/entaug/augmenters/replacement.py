@@ -190,8 +190,8 @@ class SynonymReplacement(Augmenter):
     """Replace tokens by synonyms from a lexicon.
 
     A synonym of several words makes the mention around it longer. The reference code takes any sense of any part of
-    speech; what a lexicon offers here is its own matter (see `entaug.backends.lexicon.wordnet`). Words that look like names are
-    left alone: in English, those with a capital letter inside a mention or within the sentence.
+    speech; what a lexicon offers here is its own matter (see `entaug.backends.lexicon.wordnet`). Words that look like
+    names are left alone: in English, those with a capital letter inside a mention or within the sentence.
 
     Args:
         p: the probability of each token that has a synonym to be replaced; one at least always is.

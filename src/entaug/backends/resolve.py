@@ -51,7 +51,7 @@ BACKENDS: dict[str, Kind] = {
     "token_lm": Kind(protocols.TokenLM, {"lstm": ("entaug.backends.transformers.lstm:LstmLM", None)}),
     "tagger": Kind(
         protocols.Tagger,
-        {"linear": ("entaug.taggers.neural:LinearTagger", None), "w2ner": ("entaug.taggers.neural:GridTagger", None)},
+        {"linear": ("entaug.taggers.architectures:LinearTagger", None), "w2ner": ("entaug.taggers.architectures:W2NERTagger", None)},
     ),
     "encoder": Kind(protocols.Encoder, {"minilm": (_ENCODER, "minilm"), "mpnet": (_ENCODER, "mpnet-mlm")}, _ENCODER),
     "translator": Kind(

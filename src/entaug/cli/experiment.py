@@ -13,7 +13,7 @@ from entaug.cli.command import Command
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
-    from entaug.experiment import State
+    from entaug.experiment.runner import ExperimentProgress
 
 __all__ = ["COMMAND"]
 
@@ -27,8 +27,8 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.experiment import run_experiment
-    from entaug.experiment.plan import read_plan
+    from entaug.experiment.reading import read_plan
+    from entaug.experiment.runner import run_experiment
 
     if args.jobs is not None and args.jobs < 1:
         raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
@@ -41,25 +41,27 @@ def _run(args: argparse.Namespace) -> int:
         return output.ExitCode.OK
     with _live_table() as watch:
         message = f"waiting: another process is running {plan.output}"
-        state = run_experiment(plan, jobs=args.jobs, watch=watch, waiting=lambda: output.print_message(message))
+        state = run_experiment(plan, jobs=args.jobs, progress=watch, on_wait=lambda: output.print_message(message))
     _print_leaks(state)
-    output.print_message(f"{output.quantity(state.done, 'run')} done, {state.earlier:,} of them earlier: {plan.output}")
+    output.print_message(
+        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them earlier: {plan.output}"
+    )
     output.print_message(f"see: entaug report {plan.output}")
     return output.ExitCode.OK
 
 
-def _print_leaks(state: State) -> None:
-    for leak in state.leaks:
-        output.print_message(f"leak: {leak}")
+def _print_leaks(state: ExperimentProgress) -> None:
+    for warning in state.warnings:
+        output.print_message(f"leak: {warning}")
 
 
 @contextlib.contextmanager
-def _live_table() -> Iterator[Callable[[State], None]]:
+def _live_table() -> Iterator[Callable[[ExperimentProgress], None]]:
     """A live table on a terminal; a line for each finished run in a pipe."""
     if not sys.stderr.isatty():
         finished = 0
 
-        def print_line(state: State) -> None:
+        def print_line(state: ExperimentProgress) -> None:
             nonlocal finished
             if state.done > finished:
                 finished = state.done
@@ -74,22 +76,22 @@ def _live_table() -> Iterator[Callable[[State], None]]:
         yield lambda state: live.update(_table(state))
 
 
-def _remaining(state: State) -> str:
+def _remaining(state: ExperimentProgress) -> str:
     if state.seconds_left is None or state.done == state.total:
         return ""
     minutes, seconds = divmod(round(state.seconds_left), 60)
     return f", about {minutes // 60}:{minutes % 60:02}:{seconds:02} left"
 
 
-def _table(state: State) -> Any:
+def _table(state: ExperimentProgress) -> Any:
     from rich.table import Table
 
     caption = f"{state.done} of {state.total} runs{_remaining(state)}"
     table = Table("corpus", "size", "tagger", "runs", "gold F1", caption=caption)
-    for (corpus, size, tagger), row in state.rows.items():
-        means = {arm: sum(scores) / len(scores) for arm, scores in row["arms"].items()}
+    for (corpus, size, tagger), row in state.settings.items():
+        means = {arm: sum(scores) / len(scores) for arm, scores in row.test_f1.items()}
         gold = next((f"{100 * mean:.1f}" for (arm, _), mean in means.items() if arm == "gold"), "")
-        table.add_row(corpus, f"{size:,}", tagger, f"{row['done']} of {row['total']}", gold)
+        table.add_row(corpus, f"{size:,}", tagger, f"{row.done} of {row.total}", gold)
     return table
 
 

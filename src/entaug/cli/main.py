@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), _interrupt)
     try:
-        args = build_parser(argv).parse_args(argv)
+        args = _parse(argv)
         with use_compute_settings(**compute_options(args)):
             code: int = args.run(args)
         sys.stdout.flush()
@@ -104,6 +104,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
         return _fail(OutputError(f"{what} ({error.strerror})"))
     return code
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments; inputs may stand before and after options where a command takes several."""
+    parser = build_parser(argv)
+    args, others = parser.parse_known_args(argv)
+    inputs = getattr(args, "several_inputs", None)
+    if others and (inputs is None or any(other.startswith("-") for other in others)):
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    if others:
+        getattr(args, inputs or "").extend(others)
+    return args
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -115,8 +115,9 @@ def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> N
         cls: a dataclass with parameters.
         without: parameters that get no option.
     """
+    computing = {parameter.name for parameter in parameters(ComputeSettings)}  # options of their own
     for parameter in parameters(cls):
-        if parameter.name in without:
+        if parameter.name in computing or parameter.name in without:
             continue
         option = "--" + parameter.name.replace("_", "-")
         text = parameter_help(parameter).replace("%", "%%")

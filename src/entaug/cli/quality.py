@@ -19,6 +19,7 @@ _MODELS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     del argv
     parser.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
+    parser.set_defaults(several_inputs="files")
     parser.add_argument(
         "--gold",
         action=options.Once,
@@ -70,7 +71,7 @@ def _run(args: argparse.Namespace) -> int:
             args.output,
             gold=args.gold,
             measures=args.measures,
-            **models,
+            models=models,
             as_json=args.json,
             force=args.force,
             progress=progress,

@@ -21,6 +21,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         metavar="INPUT",
         help="folders of experiments or their runs.jsonl; for HTML also augmented files",
     )
+    parser.set_defaults(several_inputs="inputs")
     options.add_output_options(parser)
     parser.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
     parser.add_argument(

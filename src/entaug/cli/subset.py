@@ -32,7 +32,7 @@ def _run(args: argparse.Namespace) -> int:
         summary = subset_file(
             args.input,
             args.output,
-            [_size(text) for text in options.split_names(args.sizes)],
+            [_size(text.strip()) for text in args.sizes.split(",")],
             how=args.how,
             seed=args.seed,
             with_rest=args.rest,

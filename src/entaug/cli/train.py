@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _DEFAULT = "linear"
+_COMPUTE = ("device", "precision")  # the options of computing set them for all models
 
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    from entaug.registry import import_object
-    from entaug.taggers.base import TAGGERS, Training
+    from entaug.taggers.base import TAGGERS, TaggerTrainingConfig
 
     parser.add_argument("input", help="the training sentences, gold or gold and augmented")
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a folder that is new or empty")
@@ -28,31 +28,33 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     options.add_json_option(parser)
     name = options.option_in_advance(argv, "--tagger")
     if argv and (name or not {"-h", "--help"} & {*argv}):
-        cls = import_object(TAGGERS[name or _DEFAULT])
-        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls)
+        cls = TAGGERS[name or _DEFAULT]
+        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls, without=_COMPUTE)
         parser.set_defaults(tagger_class=cls)
         title = "training"
     else:
         title = "training; parameters of a tagger: entaug train --tagger NAME --help"
-    options.add_parameters(parser.add_argument_group(title), Training)
+    options.add_parameters(parser.add_argument_group(title), TaggerTrainingConfig)
     options.add_read_options(parser)
     options.add_compute_options(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
     from entaug.params import construct
-    from entaug.taggers.base import Training
+    from entaug.taggers.base import TaggerTrainingConfig
     from entaug.workflows.train import train_file
 
-    tagger = construct(args.tagger_class, args.tagger, options.given_parameters(args, args.tagger_class))
-    training = Training(**options.given_parameters(args, Training))
+    given = options.given_parameters(args, args.tagger_class)
+    params = {name: value for name, value in given.items() if name not in _COMPUTE}
+    tagger = construct(args.tagger_class, args.tagger, params)
+    config = TaggerTrainingConfig(**options.given_parameters(args, TaggerTrainingConfig))
     with output.show_training_progress() as progress:
         summary = train_file(
             args.input,
             args.output,
             tagger,
             dev=args.dev,
-            training=training,
+            config=config,
             **options.read_options(args),
             progress=progress,
         )
@@ -64,13 +66,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print_summary(name: str, summary: TrainSummary) -> None:
-    fitted = summary.fitted
+    history = summary.history
     output.print_message(
         f"{name}: {output.quantity(summary.sentences, 'sentence')}, {output.quantity(len(summary.labels), 'type')}, "
-        f"{output.quantity(fitted.steps, 'step')} ({summary.seconds:.1f} s), loss {fitted.losses[-1]:.3f}"
+        f"{output.quantity(history.steps, 'step')} ({summary.seconds:.1f} s), loss {history.losses[-1]:.3f}"
     )
-    if fitted.kept:
-        output.print_message(f"kept epoch {fitted.kept} of {len(fitted.dev)}, the best on dev")
+    if history.best_epoch:
+        output.print_message(f"kept epoch {history.best_epoch} of {len(history.dev_f1)}, the best on dev")
     if summary.dev:
         counts = summary.dev.micro
         output.print_message(

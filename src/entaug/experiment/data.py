@@ -1,11 +1,11 @@
-"""The data of an experiment: corpora read and checked, subsets drawn, all written as files that runs read."""
+"""The data of an experiment: corpora are read and checked, subsets drawn, and all written to files for the runs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -14,27 +14,27 @@ from typing import Any
 from entaug.corpus import Corpus
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.experiment.plan import PATIENCE, CorpusPlan, Part, Plan
+from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.experiment.subsets import draw, rest
 from entaug.files.atomic import output_error
 from entaug.formats import read, write
 
-__all__ = ["Cell", "digest", "hash_of", "prepare", "shared"]
+__all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash"]
 
 _DIGESTS: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A subset of a corpus with what taggers are tested on, as files of the experiment.
+class DataSplit:
+    """A subset of a corpus with its test and development set, as files of the experiment.
 
     Args:
-        corpus: its plan.
-        size: sentences of the subset.
+        corpus: the corpus in the plan.
+        size: number of sentences of the subset.
         train: the subset.
-        test: what is tested on.
-        dev: what is chosen by, if anything.
-        leaks: how many training sentences stand in dev and in test too.
+        test: the test set.
+        dev: the development set, if there is one.
+        leaks: number of training sentences that are in dev and in test too.
     """
 
     corpus: CorpusPlan
@@ -42,171 +42,182 @@ class Cell:
     train: Path
     test: Path
     dev: Path | None
-    leaks: dict[str, int]
+    leaks: Mapping[str, int]
 
 
-def prepare(plan: Plan) -> list[Cell]:
-    """Read the corpora, draw the subsets, and write all that the runs read.
+def prepare_splits(plan: Plan) -> list[DataSplit]:
+    """Read the corpora, draw the subsets, and write the files of the runs.
+
+    Args:
+        plan: the plan.
+
+    Returns:
+        One split per corpus and size.
 
     Raises:
-        InputError: a corpus does not do for the plan; it names the line of the plan, or the faulty line of the corpus.
+        InputError: a corpus does not fit the plan; the error names the line of the plan, or of the corpus.
+        OutputError: a file cannot be written.
     """
-    cells = []
-    for number, corpus in enumerate(plan.corpora):
-        cells += list(_Preparation(plan, number, corpus).cells())
-    return cells
+    return [split for i, corpus in enumerate(plan.corpora) for split in _CorpusSplitter(plan, i, corpus).splits()]
 
 
-class _Preparation:
+class _CorpusSplitter:
+    """Prepares the data of one corpus."""
+
     def __init__(self, plan: Plan, number: int, corpus: CorpusPlan) -> None:
         self.plan = plan
         self.number = number
         self.corpus = corpus
         self.folder = plan.output / "data"
 
-    def cells(self) -> Iterator[Cell]:
+    def splits(self) -> Iterator[DataSplit]:
         corpus = self.corpus
         train = list(self.read(corpus.train))
-        given = {"test": self.given(corpus.test), "dev": self.given(corpus.dev)}
+        given = {
+            name: list(self.read(part))
+            for name, part in (("test", corpus.test), ("dev", corpus.dev))
+            if isinstance(part, Path)
+        }
         train = self.without_leaks(train, given)
         sizes = corpus.sizes or (len(train),)
         if max(sizes) > len(train):
-            raise self.fault(
-                "sizes", f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
-            )
-        # Shares become numbers of sentences here: files and tables name those.
+            message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
+            raise self.error("sizes", message)
         try:
             subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
         except EntaugError as error:
-            raise self.fault("sizes", error.message, error.remedy or "correct the plan") from None
+            raise self.error("sizes", error.message, error.remedy) from None
         self.check_amounts(min(subsets))
-        parts = self.drawn(rest(train, *subsets.values()), given)
+        parts = {**given, **self.draw_parts(rest(train, *subsets.values()))}
         for name, sentences in parts.items():
-            if sentences is not None and not any(sentence.mentions for sentence in sentences):
-                raise self.fault(name, f"{name} of {corpus.name} has no mentions")
-        files = {name: self.write(f"{corpus.name}.{name}", part) for name, part in parts.items() if part is not None}
+            if not any(sentence.mentions for sentence in sentences):
+                raise self.error(name, f"{name} of {corpus.name} has no mentions")
+        files = {name: self.write(f"{corpus.name}.{name}", sentences) for name, sentences in parts.items()}
         self.check_types(train, parts)
-        self.check_shapes(train)
+        self.check_nesting(train)
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
-                raise self.fault("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
-            yield Cell(
+                raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
+            yield DataSplit(
                 corpus=corpus,
                 size=size,
                 train=self.write(f"{corpus.name}.{size}.train", subset),
                 test=files["test"],
                 dev=files.get("dev"),
-                leaks={name: shared(subset, part) for name, part in sorted(parts.items()) if part is not None},
+                leaks={name: count_shared(subset, sentences) for name, sentences in sorted(parts.items())},
             )
 
     def read(self, path: Path) -> Corpus:
         try:
             return read(path, **dict(self.corpus.options))
         except (ParameterError, UnknownNameError, TypeError) as error:
-            raise self.fault("options", f"these options cannot be used ({error})") from None
+            raise self.error("options", f"these options cannot be used ({error})") from None
 
-    def given(self, part: Part | None) -> list[Sentence] | None:
-        return None if part is None or part.path is None else list(self.read(part.path))
-
-    def without_leaks(self, train: list[Sentence], given: dict[str, list[Sentence] | None]) -> list[Sentence]:
-        tokens = {sentence.tokens for part in given.values() for sentence in part or ()}
+    def without_leaks(self, train: list[Sentence], given: Mapping[str, list[Sentence]]) -> list[Sentence]:
+        tokens = {sentence.tokens for part in given.values() for sentence in part}
         leaking = [sentence for sentence in train if sentence.tokens in tokens]
-        if leaking and self.plan.leakage == "refuse":
-            shown = " ".join(leaking[0].tokens)[:60]
-            raise self.fault("train", f"{len(leaking)} sentences of train stand in dev or test too, one is {shown!r}")
+        if leaking and self.plan.leakage == "error":
+            example = " ".join(leaking[0].tokens)[:60]
+            message = f"{len(leaking)} sentences of train stand in dev or test too, one is {example!r}"
+            raise self.error("train", message, 'remove them, or set leakage = "drop"')
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
-    def drawn(
-        self, unused: list[Sentence], given: dict[str, list[Sentence] | None]
-    ) -> dict[str, list[Sentence] | None]:
-        """Dev and test, with those drawn from what no subset uses: test first, so that it stays when dev is added."""
-        rng = Random(f"rest {self.corpus.subset_seed}")
+    def draw_parts(self, unused: list[Sentence]) -> dict[str, list[Sentence]]:
+        """Draw test and dev where the plan says so: test first, so that it stays the same when dev is added."""
         order = list(range(len(unused)))
-        rng.shuffle(order)
-        parts = dict(given)
-        for name in ("test", "dev"):
-            part: Part | None = getattr(self.corpus, name)
-            if part is None or part.rest is None:
+        Random(f"rest {self.corpus.subset_seed}").shuffle(order)
+        parts = {}
+        for name, part in (("test", self.corpus.test), ("dev", self.corpus.dev)):
+            if not isinstance(part, DrawnPart):
                 continue
             if part.rest > len(order):
-                raise self.fault(name, f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused")
-            chosen, order = sorted(order[: part.rest]), order[part.rest :]
-            parts[name] = [unused[i] for i in chosen]
+                message = f"{name} asks for {part.rest:,} sentences, and {len(order):,} are left unused"
+                raise self.error(name, message)
+            parts[name] = [unused[i] for i in sorted(order[: part.rest])]
+            order = order[part.rest :]
         return parts
 
-    def check_types(self, train: list[Sentence], parts: dict[str, list[Sentence] | None]) -> None:
-        if self.corpus.missing_types == "allow":
-            return
+    def check_types(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
         known = {mention.label for sentence in train for mention in sentence.mentions}
-        for name, part in parts.items():
-            unknown = {m.label for sentence in part or () for m in sentence.mentions} - known
-            if unknown:
-                shown = ", ".join(sorted(unknown)[:5])
-                raise self.fault(
-                    name,
-                    f"{name} of {self.corpus.name} has types that train lacks ({shown})",
-                    'make the types agree, or set missing_types = "allow"',
-                )
+        for name, sentences in parts.items():
+            unknown = {m.label for sentence in sentences for m in sentence.mentions} - known
+            if unknown and self.corpus.missing_types == "error":
+                message = f"{name} of {self.corpus.name} has types that train lacks ({', '.join(sorted(unknown)[:5])})"
+                raise self.error(name, message, 'make the types agree, or set missing_types = "allow"')
 
     def check_amounts(self, size: int) -> None:
-        for number, method in enumerate(self.plan.methods):
-            if not self.corpus.takes(method) or method.amounts == PATIENCE or round(float(method.amounts[0]) * size):
+        for i, method in enumerate(self.plan.methods):
+            if not self.corpus.includes(method) or method.amounts == PATIENCE or round(min(method.amounts) * size):
                 continue
-            own = self.plan.lines.of("methods", number, "amounts") != self.plan.lines.of("methods", number, "")
-            raise self.plan.fault(
-                ("methods", number, "amounts") if own else ("", 0, "amounts"),
-                f"an amount of {method.amounts[0]} is not even one sentence for {size} of {self.corpus.name}",
+            is_own = self.plan.lines.line_of("methods", i, "amounts") != self.plan.lines.line_of("methods", i, "")
+            raise self.plan.error(
+                ("methods", i, "amounts") if is_own else ("", 0, "amounts"),
+                f"an amount of {min(method.amounts)} is not even one sentence for {size} of {self.corpus.name}",
                 "give a larger amount, or larger sizes",
             )
 
-    def check_shapes(self, train: list[Sentence]) -> None:
+    def check_nesting(self, train: list[Sentence]) -> None:
         if self.corpus.overlap is not None or all(sentence.is_flat for sentence in train):
             return
         for tagger in self.plan.taggers:
-            flat_only = tagger.name != "w2ner" and tagger.params.get("overlap", "error") == "error"
-            if flat_only and self.corpus.takes(tagger):
-                raise self.fault(
+            if tagger.is_flat_only and self.corpus.includes(tagger):
+                raise self.error(
                     "train",
                     f"{self.corpus.name} has nested or discontinuous mentions, which {tagger.label} cannot learn",
                     'set overlap = "outermost" for the corpus, or its taggers to one that can, such as w2ner',
                 )
 
     def write(self, name: str, sentences: Sequence[Sentence]) -> Path:
-        """Write a part; a file that says the same already stays, so that nothing is disturbed that reads it."""
+        """Write a part, unless a file with the same content exists, which running processes may read."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise output_error(self.folder, error) from None
         path = self.folder / f"{name}.jsonl"
-        beside = self.folder / f".{name}.{os.getpid()}.jsonl"
+        temporary = self.folder / f".{name}.{os.getpid()}.jsonl"
         try:
-            write(sentences, beside)
-            if path.exists() and path.read_bytes() == beside.read_bytes():
+            write(sentences, temporary)
+            if path.exists() and path.read_bytes() == temporary.read_bytes():
                 return path
-            beside.replace(path)
+            temporary.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         _DIGESTS.pop(path, None)
         return path
 
-    def fault(self, key: str, message: str, remedy: str = "correct the plan") -> InputError:
-        return self.plan.fault(("corpora", self.number, key), message, remedy)
+    def error(self, key: str, message: str, remedy: str | None = None) -> InputError:
+        return self.plan.error(("corpora", self.number, key), message, remedy or "correct the plan")
 
 
-def shared(train: Iterable[Sentence], other: Iterable[Sentence]) -> int:
-    """How many sentences have the tokens of one of the others."""
-    tokens = {sentence.tokens for sentence in other}
-    return sum(sentence.tokens in tokens for sentence in train)
+def count_shared(sentences: Iterable[Sentence], others: Iterable[Sentence]) -> int:
+    """Count the sentences that have the same tokens as one of the others.
+
+    Args:
+        sentences: the sentences to count.
+        others: the sentences to compare them with.
+
+    Returns:
+        Their number.
+    """
+    tokens = {sentence.tokens for sentence in others}
+    return sum(sentence.tokens in tokens for sentence in sentences)
 
 
-def digest(path: Path) -> str:
-    """What a file holds, in short."""
-    found = _DIGESTS.get(path)
-    if found is None:
-        found = _DIGESTS[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return found
+def file_digest(path: Path) -> str:
+    """The hash of the content of a file, computed once per process.
+
+    Args:
+        path: the file.
+    """
+    if path not in _DIGESTS:
+        _DIGESTS[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return _DIGESTS[path]
 
 
-def hash_of(config: Any) -> str:
-    """A short name of a configuration."""
-    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
+def short_hash(value: Any) -> str:
+    """The hash of a JSON value.
+
+    Args:
+        value: the value.
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,100 +1,264 @@
-"""The records of an experiment on disk, whatever moment it is killed at."""
+"""Records of runs: the schema of a line of ``runs.jsonl``, reading, and the records of an experiment on disk.
+
+A record is one tagger trained on one arm with one seed, and its scores. Arms are ``gold`` (the epochs of the plan on
+the gold sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arms of the same amount),
+``duplicate`` (gold repeated) and the labels of methods.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from entaug.errors import EntaugError
-from entaug.experiment.runs import Run
+import orjson
+
+from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_file
+from entaug.params import Check, construct, parameters, validate
 from entaug.scoring.span_f1 import Scores
 
-__all__ = ["RECORDS", "Records"]
+__all__ = ["RECORDS_FILE", "RecordStore", "RunRecord", "is_run_record", "read_run_records"]
 
-RECORDS = "runs.jsonl"
-OTHERS = "other-runs.jsonl"
-TIMES = "times.jsonl"
+RECORDS_FILE = "runs.jsonl"
+_OTHERS_FILE = "other-runs.jsonl"
+_TIMES_FILE = "times.jsonl"
+_REMEDY = "delete the line; the experiment repeats the run"
+
+LeakCounts = Annotated[
+    Mapping[str, int], Check(lambda counts: all(type(n) is int for n in counts.values()), "integers by name")
+]
 
 
-class Records:
-    """The records of an experiment on disk: appended one by one, put in order at the end.
+@dataclass(frozen=True)
+class RunRecord:
+    """Result of one run.
 
     Args:
-        folder: of the experiment.
+        key: identifier of the configuration.
+        corpus: name of the corpus.
+        size: number of gold sentences in the subset.
+        tagger: label of the tagger.
+        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"`` or the label of a method.
+        amount: number of new sentences per gold sentence.
+        seed: seed of the run.
+        steps: number of optimizer steps.
+        new: number of new sentences.
+        test: scores on the test set, with counts by sentence.
+        leaks: number of training sentences that are in ``dev`` and in ``test``.
+        search: ``"patience"`` where the amount is chosen on dev, else ``"list"``.
+        chosen: whether this amount was chosen.
+        environment: versions and device of the computation.
+        dev: scores on the development set, if there is one.
+        new_in_test: number of new sentences that are in the test set.
+        config: everything that the result depends on.
+        path: the file of the record.
+        line: the line in the file.
+    """
+
+    key: str
+    corpus: str
+    size: int
+    tagger: str
+    arm: str
+    amount: float
+    seed: int
+    steps: int
+    new: int
+    test: Scores
+    leaks: LeakCounts = field(default_factory=dict)
+    search: str = "list"
+    chosen: bool = False
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    dev: Scores | None = None
+    new_in_test: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
+    path: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values for JSON.
+
+        Returns:
+            The line of ``runs.jsonl``.
+        """
+        amount = int(self.amount) if self.amount == int(self.amount) else self.amount
+        return {
+            **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
+            "amount": amount,
+            "seed": self.seed,
+            "leaks": dict(self.leaks),
+            "steps": self.steps,
+            "sentences": {"gold": self.size, "new": self.new},
+            "test_sentences": len(self.test.sentences),
+            "dev": self.dev.to_dict() if self.dev else None,
+            "test": self.test.to_dict(),
+            "test_counts": self.test.sentence_counts(),
+            "search": self.search,
+            "new_in_test": self.new_in_test,
+            "config": dict(self.config),
+            "environment": dict(self.environment),
+            **({"chosen": True} if self.chosen else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, value: Any, path: str | None = None, line: int | None = None) -> RunRecord:
+        """Rebuild a record from the output of `to_dict`.
+
+        Args:
+            value: the parsed line of JSON.
+            path: the file of the record.
+            line: its line.
+
+        Returns:
+            The record.
+
+        Raises:
+            InputError: a field is missing or invalid.
+        """
+        try:
+            values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
+            values |= {"new": value["sentences"]["new"], "path": path, "line": line}
+            values["test"] = Scores.from_dict(value["test"], value["test_counts"])
+            if values.get("dev") is not None:
+                values["dev"] = Scores.from_dict(value["dev"])
+            return construct(cls, "a record", values)
+        except (LookupError, TypeError):
+            message = "a record must be a JSON object with sentences (with a number for new), test and test_counts"
+        except (ParameterError, InputError) as error:
+            message = error.message
+        raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
+
+
+def is_run_record(value: object) -> bool:
+    """Whether a JSON value is meant as the record of a run, valid or not.
+
+    Args:
+        value: a parsed line of JSON.
+    """
+    return isinstance(value, dict) and {"arm", "tagger", "key"} <= value.keys()
+
+
+def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
+    """Read the records of one or more experiments.
+
+    Args:
+        paths: folders with a ``runs.jsonl``, or such files.
+
+    Returns:
+        The records; of several with the same key and labels the last. An incomplete last line, left by a killed run,
+        is ignored.
+
+    Raises:
+        InputError: a file is missing or has no record, or a record is faulty.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "runs.jsonl")
+        >>> _ = file.write_text("")
+        >>> read_run_records([file])
+        Traceback (most recent call last):
+        ...
+        entaug.errors.InputError: ...runs.jsonl: holds no record of a run; let the experiment make some first
+    """
+    records: dict[Any, RunRecord] = {}
+    for path in paths:
+        file = Path(path, RECORDS_FILE) if Path(path).is_dir() else Path(path)
+        try:
+            lines = file.read_bytes().split(b"\n")
+        except OSError as error:
+            remedy = "name the output folder of an experiment"
+            raise InputError(f"cannot be read ({error.strerror})", path=str(file), remedy=remedy) from None
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                if number == len(lines):  # incomplete: it does not end in a line feed
+                    continue
+                raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
+            record = RunRecord.from_dict(value, str(file), number)
+            # Arms, methods and corpora may share a run, each under its own labels.
+            labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.amount, record.seed)
+            records.pop(labels, None)
+            records[labels] = record
+        if not any(record.path == str(file) for record in records.values()):
+            raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
+    return list(records.values())
+
+
+class RecordStore:
+    """The records of an experiment on disk: appended one by one, sorted at the end.
+
+    Faulty lines are ignored, so that their runs are repeated.
+
+    Args:
+        folder: the output folder of the experiment.
+
+    Attributes:
+        records: the records by key.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.found: dict[str, dict[str, Any]] = {}
-        for name in (OTHERS, RECORDS):
-            for record in _lines(folder / name):
-                self.found[record["key"]] = record
-        self._torn = _torn(folder / RECORDS)
+        self.records: dict[str, RunRecord] = {}
+        for name in (_OTHERS_FILE, RECORDS_FILE):
+            self.records.update((record.key, record) for record in _valid_records(folder / name))
+        self._is_torn = _ends_in_a_torn_line(folder / RECORDS_FILE)
 
-    def append(self, record: dict[str, Any], seconds: float) -> None:
-        """Keep a record, for good once this returns."""
-        self.found[record["key"]] = record
-        for name, line in ((TIMES, {"key": record["key"], "seconds": round(seconds, 2)}), (RECORDS, record)):
+    def append(self, record: RunRecord, seconds: float) -> None:
+        """Write a record; it is on disk when this returns.
+
+        Args:
+            record: the record.
+            seconds: the duration of the run.
+        """
+        self.records[record.key] = record
+        time = {"key": record.key, "seconds": round(seconds, 2)}
+        for name, value in ((_TIMES_FILE, time), (RECORDS_FILE, record.to_dict())):
             with (self.folder / name).open("ab") as stream:
-                if name == RECORDS and self._torn:  # a killed run left half a line
+                if name == RECORDS_FILE and self._is_torn:  # a killed run left half a line
                     stream.write(b"\n")
-                    self._torn = False
-                stream.write(_line(line))
+                    self._is_torn = False
+                stream.write(_to_line(value))
                 stream.flush()
                 os.fsync(stream.fileno())
 
-    def settle(self, runs: Sequence[Run], chosen: set[str]) -> None:
-        """Put the records of these runs in their order under their labels, and those of other plans aside."""
-        keys = {run.key for run in runs}
-        ordered = []
-        for run in runs:
-            record = self.found.get(run.key)
-            if record is not None:
-                renamed = {**record, **run.labels()}
-                renamed.pop("chosen", None)
-                if run.key in chosen:
-                    renamed["chosen"] = True
-                ordered.append(renamed)
-        others = [record for key, record in sorted(self.found.items()) if key not in keys]
-        for name, records in ((OTHERS, others), (RECORDS, ordered)):
+    def sort(self, labels: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Write the records of an experiment in its order and under its labels; move all others to another file.
+
+        Args:
+            labels: key and labels (fields of `RunRecord`) of each run, in order; runs without a record are skipped.
+        """
+        ordered = [replace(self.records[key], **fields) for key, fields in labels if key in self.records]
+        keys = {key for key, _ in labels}
+        others = [record for key, record in sorted(self.records.items()) if key not in keys]
+        for name, records in ((_OTHERS_FILE, others), (RECORDS_FILE, ordered)):
             if records or (self.folder / name).exists():
                 with atomic_file(self.folder / name) as stream:
-                    stream.writelines(map(_line, records))
-        self._torn = False
+                    stream.writelines(_to_line(record.to_dict()) for record in records)
+        self._is_torn = False
 
 
-def _line(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+def _to_line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole records of a file; half a line, which a kill can leave, and what is no record are passed over."""
-    if not path.exists():
-        return
-    for line in path.read_bytes().splitlines():
-        with contextlib.suppress(ValueError, RecursionError):
-            record = json.loads(line)
-            if isinstance(record, dict) and isinstance(record.get("key"), str) and _scored(record):
-                yield record
+def _valid_records(path: Path) -> Iterator[RunRecord]:
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            yield RunRecord.from_dict(orjson.loads(line))
+        except (ValueError, InputError):
+            continue
 
 
-def _scored(record: dict[str, Any]) -> bool:
-    """Whether a record has its scores; one that has lost them counts for nothing, and its run is made again."""
-    try:
-        Scores.from_dict(record["test"])
-        return record["dev"] is None or bool(Scores.from_dict(record["dev"]))
-    except (EntaugError, KeyError):
-        return False
-
-
-def _torn(path: Path) -> bool:
-    if not path.exists() or not path.stat().st_size:
-        return False
-    with path.open("rb") as stream:
-        stream.seek(-1, os.SEEK_END)
-        return stream.read(1) != b"\n"
+def _ends_in_a_torn_line(path: Path) -> bool:
+    content = path.read_bytes() if path.exists() else b""
+    return bool(content) and not content.endswith(b"\n")

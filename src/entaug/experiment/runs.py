@@ -1,8 +1,7 @@
-"""One run: a tagger trained on a subset and what an arm adds to it. A function of files and numbers alone."""
+"""One run: a tagger trained on a subset and the new sentences of an arm; it depends on files and numbers only."""
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from dataclasses import asdict, dataclass, replace
@@ -12,33 +11,35 @@ from random import Random
 from typing import Any
 
 from entaug._version import __version__
+from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
-from entaug.experiment.data import Cell, digest, hash_of, shared
-from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_made
+from entaug.experiment.data import DataSplit, count_shared, file_digest, short_hash
+from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_for
+from entaug.experiment.records import RunRecord
 from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.scoring.span_f1 import score
 from entaug.workflows.augment import augment_file
 
-__all__ = ["Run", "perform"]
+__all__ = ["RunSpec", "execute_run"]
 
 
 @dataclass(frozen=True)
-class Run:
-    """One training of one tagger, and all that it depends on.
+class RunSpec:
+    """Specification of a run: everything that its result depends on.
 
     Args:
-        cell: the data.
+        split: the data.
         tagger: the tagger.
         arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"``, or the label of a method.
-        amount: of new sentences in multiples of the gold ones; 0 for gold.
-        seed: of training and method.
-        method: the method, where there is one.
-        threads: of the computation.
-        folder: of the experiment, for what runs share.
+        amount: number of new sentences per gold sentence; 0 for gold.
+        seed: seed of the training and of the method.
+        method: the method, if the arm is one.
+        threads: number of threads.
+        folder: folder of the experiment, for files that runs share.
     """
 
-    cell: Cell
+    split: DataSplit
     tagger: TaggerPlan
     arm: str
     amount: float
@@ -49,134 +50,128 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """Optimiser steps: the plan's epochs over as many sentences as the amount comes to.
+        """Number of optimizer steps: the epochs of the plan over as many sentences as the amount stands for.
 
-        They follow from the amount and not from how many sentences a method really made, so all arms of an amount take
-        the same.
+        It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
         """
-        return self.tagger.training.total(self.cell.size + round(self.amount * self.cell.size))
+        return self.tagger.training.total_steps(self.split.size + round(self.amount * self.split.size))
 
     def config(self) -> dict[str, Any]:
-        """All that the outcome depends on; labels do not count."""
-        cell, tagger, method = self.cell, self.tagger, self.method
-        training = asdict(tagger.training)
-        for name in ("seed", "steps", "epochs"):
-            del training[name]
+        """The configuration that the result depends on, without labels."""
+        split, tagger, method, compute = self.split, self.tagger, self.method, compute_settings()
+        training = {k: v for k, v in asdict(tagger.training).items() if k not in ("seed", "steps", "epochs")}
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
         if method is not None:
-            copies = copies_made(self.amount, method.amounts)
+            copies = copies_for(self.amount, method.amounts)
             arm = {"method": method.name, "params": dict(method.params), "copies": copies}
         return {
             "arm": arm,
-            # Gold trained for more steps is the same whatever amount the steps come from.
+            # Gold trained for more steps is the same run, whichever amount the steps come from.
             "amount": self.amount if arm != "gold" else 0,
             "steps": self.steps,
             "seed": self.seed,
-            "train": digest(cell.train),
-            "dev": digest(cell.dev) if cell.dev else None,
-            "test": digest(cell.test),
-            "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": cell.corpus.overlap},
+            "train": file_digest(split.train),
+            "dev": file_digest(split.dev) if split.dev else None,
+            "test": file_digest(split.test),
+            "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
             "training": training,
             "threads": self.threads,
-            "computed": {k: os.environ.get(f"ENTAUG_{k.upper()}") for k in ("device", "precision")},
+            "computed": {"device": compute.device, "precision": compute.precision},
             "entaug": __version__,
         }
 
     @cached_property
     def key(self) -> str:
-        """Names the record."""
-        return hash_of(self.config())
+        """Identifier of the configuration."""
+        return short_hash(self.config())
 
     def labels(self) -> dict[str, Any]:
-        """What the record is called in tables."""
+        """The fields of the record that say where the run belongs in the plan."""
         return {
-            "corpus": self.cell.corpus.name,
-            "size": self.cell.size,
+            "corpus": self.split.corpus.name,
+            "size": self.split.size,
             "tagger": self.tagger.label,
             "arm": self.arm,
-            "amount": int(self.amount) if self.amount == int(self.amount) else self.amount,
+            "amount": self.amount,
             "seed": self.seed,
-            "leaks": self.cell.leaks,
+            "leaks": self.split.leaks,
         }
 
 
-def perform(run: Run) -> tuple[dict[str, Any], float]:
-    """Do one run.
+def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
+    """Train and evaluate a tagger.
+
+    Args:
+        run: the run.
 
     Returns:
-        Its record, and the seconds it took.
+        Its record, and its duration in seconds.
     """
-    begun = time.monotonic()
-    gold = list(read(run.cell.train))
-    test = list(read(run.cell.test))
-    dev = list(read(run.cell.dev)) if run.cell.dev else None
-    new = _new(run, gold)
-    training = replace(run.tagger.training, steps=run.steps, seed=run.seed)
-    tagger = run.tagger.make(run.cell.corpus.overlap)
-    tagger.fit([*gold, *new], dev, training)
-    found = score(test, tagger.predict(test))
-    record = {
-        "key": run.key,
+    start = time.monotonic()
+    gold = list(read(run.split.train))
+    test = list(read(run.split.test))
+    dev = list(read(run.split.dev)) if run.split.dev else None
+    new = _new_sentences(run, gold)
+    tagger = run.tagger.create(run.split.corpus.overlap)
+    tagger.fit([*gold, *new], dev, replace(run.tagger.training, steps=run.steps, seed=run.seed))
+    record = RunRecord(
+        key=run.key,
         **run.labels(),
-        "steps": run.steps,
-        "sentences": {"gold": len(gold), "new": len(new)},
-        "test_sentences": len(test),
-        "dev": score(dev, tagger.predict(dev)).to_dict() if dev else None,
-        "test": found.to_dict(),
-        "test_counts": found.sentence_counts(),
-        "search": run.method.amounts if run.method and run.method.amounts == PATIENCE else "list",
-        "new_in_test": shared(new, test) if run.method else 0,
-        "config": run.config(),
-        "environment": environment(),
-    }
-    return record, time.monotonic() - begun
+        steps=run.steps,
+        new=len(new),
+        test=score(test, tagger.predict(test)),
+        dev=score(dev, tagger.predict(dev)) if dev else None,
+        search=PATIENCE if run.method and run.method.amounts == PATIENCE else "list",
+        new_in_test=count_shared(new, test) if run.method else 0,
+        config=run.config(),
+        environment=_environment(),
+    )
+    return record, time.monotonic() - start
 
 
-def _new(run: Run, gold: list[Sentence]) -> list[Sentence]:
-    """What is added to gold."""
+def _new_sentences(run: RunSpec, gold: list[Sentence]) -> list[Sentence]:
+    """The sentences that the arm adds to the gold ones."""
     if run.arm in ("gold", "gold-steps"):
         return []
-    whole, part = int(run.amount), run.amount - int(run.amount)
+    whole = int(run.amount)
+    fraction = run.amount - whole
     rng = Random(f"part {run.seed} {run.amount}")
     if run.method is None:
-        return [*gold * whole, *_some(gold, round(part * len(gold)), rng)]
-    file = augmented(run)
-    made = list(read(file)) if file.stat().st_size else []  # a method may find nothing to do
-    copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in made]
-    new = [sentence for sentence, copy in zip(made, copies, strict=True) if copy <= whole]
-    if part:
-        last = [sentence for sentence, copy in zip(made, copies, strict=True) if copy == whole + 1]
-        new += _some(last, round(part * len(last)), rng)
+        return [*gold * whole, *_sample(gold, round(fraction * len(gold)), rng)]
+    file = _augmented_file(run)
+    augmented = list(read(file)) if file.stat().st_size else []  # a method may return nothing
+    copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in augmented]
+    new = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy <= whole]
+    if fraction:
+        last = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy == whole + 1]
+        new += _sample(last, round(fraction * len(last)), rng)
     return new
 
 
-def _some(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
+def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
     return [sentences[i] for i in sorted(rng.sample(range(len(sentences)), n))]
 
 
-def augmented(run: Run) -> Path:
-    """The file with what a method makes of a subset; made once for all runs that use it.
-
-    A method is given this subset and nothing else: dev and test never reach it.
-    """
+def _augmented_file(run: RunSpec) -> Path:
+    """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
     assert run.method is not None
-    copies = copies_made(run.amount, run.method.amounts)
-    augmenter = run.method.augmenter(copies, run.seed)
-    name = hash_of([augmenter.signature, digest(run.cell.train), __version__])
+    augmenter = run.method.create(copies_for(run.amount, run.method.amounts), run.seed)
+    name = short_hash([augmenter.signature, file_digest(run.split.train), __version__])
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)
-    label = "".join(c if c.isalnum() or c in "-.," else "_" for c in f"{run.cell.train.stem}.{run.method.label}")
-    label = label.encode()[:120].decode(errors="ignore")  # file systems take no names above 255 bytes
+    label = f"{run.split.train.stem}.{run.method.label}"
+    label = "".join(c if c.isalnum() or c in "-.," else "_" for c in label)
+    label = label.encode()[:120].decode(errors="ignore")  # file names have at most 255 bytes
     target = folder / f"{label}.{name}.jsonl"
     with lock(target):
         if not target.exists():
-            # What a killed run left is gone on with: the result is the same, byte for byte.
-            augment_file(run.cell.train, target, augmenter, only_new=True)
+            # An interrupted augmentation is resumed, with the same result.
+            augment_file(run.split.train, target, augmenter, only_new=True)
     return target
 
 
-def environment() -> dict[str, Any]:
-    """Where a run was done."""
+def _environment() -> dict[str, Any]:
+    """Versions and device of the computation."""
     import torch
     import transformers
 

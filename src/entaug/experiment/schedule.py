@@ -1,103 +1,120 @@
-"""Which runs there are, and which the patience rule adds."""
+"""The runs of a plan, and those that the patience rule adds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from entaug.experiment.data import Cell
-from entaug.experiment.plan import PATIENCE, MethodPlan, Plan, TaggerPlan, amounts_by_patience
-from entaug.experiment.runs import Run
-from entaug.scoring.span_f1 import Scores
+from entaug.experiment.data import DataSplit
+from entaug.experiment.plan import PATIENCE, MethodPlan, Plan, TaggerPlan, patience_amounts
+from entaug.experiment.records import RunRecord
+from entaug.experiment.runs import RunSpec
 
-__all__ = ["Schedule", "f1_of"]
+__all__ = ["Schedule"]
 
-_PATIENCE = 3  # amounts without a better mean on dev, after which the rule stops
+_PATIENCE = 3  # amounts without a better mean F1 on dev after which the patience rule stops
+
+
+@dataclass
+class _Search:
+    """A search for the best amount by the patience rule."""
+
+    split: DataSplit
+    tagger: TaggerPlan
+    method: MethodPlan
+    untried: list[float]
+    tried: list[float]
 
 
 class Schedule:
-    """The runs of a plan: those known from the first, and those that the patience rule adds."""
+    """The runs of a plan: those known from the start, and those that the patience rule adds.
 
-    def __init__(self, plan: Plan, cells: Sequence[Cell]) -> None:
+    Args:
+        plan: the plan.
+        splits: its data.
+
+    Attributes:
+        runs: the runs so far, in the order of the records.
+        chosen: keys of the runs of amounts that the patience rule has chosen.
+        warnings: messages about training sentences that are in dev or test too.
+    """
+
+    def __init__(self, plan: Plan, splits: Sequence[DataSplit]) -> None:
         self.plan = plan
-        self.runs: list[Run] = []
-        self.leaks = [
-            f"{cell.corpus.name}: {n:,} of the {cell.size:,} training sentences stand in {part} too"
-            for cell in cells
-            for part, n in cell.leaks.items()
-            if n
-        ]
+        self.runs: list[RunSpec] = []
         self.chosen: set[str] = set()
-        self._asked: set[tuple[Any, ...]] = set()
-        # Each: the cell and tagger, the method, the amounts not tried yet, and those tried.
-        self._patient: list[tuple[Cell, TaggerPlan, MethodPlan, list[float], list[float]]] = []
-        for cell in cells:
+        self.warnings = [
+            f"{split.corpus.name}: {count:,} of the {split.size:,} training sentences stand in {part} too"
+            for split in splits
+            for part, count in split.leaks.items()
+            if count
+        ]
+        self._known: set[tuple[object, ...]] = set()
+        self._searches: list[_Search] = []
+        for split in splits:
             for tagger in plan.taggers:
-                if cell.corpus.takes(tagger):
-                    self._begin(cell, tagger)
+                if split.corpus.includes(tagger):
+                    self._add_arms(split, tagger)
 
-    def _begin(self, cell: Cell, tagger: TaggerPlan) -> None:
-        self.add(cell, tagger, "gold", 0)
-        for method in self.plan.methods:
-            if not cell.corpus.takes(method):
+    def advance(self, records: Mapping[str, RunRecord]) -> None:
+        """Apply the patience rule to the finished runs, and add the runs that follow.
+
+        Args:
+            records: the records so far, by key.
+        """
+        searches, self._searches = self._searches, []
+        for search in searches:
+            means = [self._mean_dev_f1(search, amount, records) for amount in search.tried]
+            if means[-1] is None:
+                self._searches.append(search)
                 continue
-            if method.amounts == PATIENCE:
-                first, *others = amounts_by_patience(cell.size)
-                self._patient.append((cell, tagger, method, others, [first]))
-                self.add(cell, tagger, method.label, first, method)
-            else:
-                for amount in method.amounts:
-                    self.add_with_baselines(cell, tagger, method, float(amount))
+            finished = [mean for mean in means if mean is not None]
+            best = finished.index(max(finished))
+            if not search.untried or len(search.tried) - 1 - best >= _PATIENCE:
+                amount = search.tried[best]
+                self.chosen |= {run.key for run in self._runs_of(search, amount)}
+                self._add_with_baselines(search.split, search.tagger, search.method, amount)
+                continue
+            search.tried.append(search.untried.pop(0))
+            self._add(search.split, search.tagger, search.method.label, search.tried[-1], search.method)
+            self._searches.append(search)
 
-    def add_with_baselines(self, cell: Cell, tagger: TaggerPlan, method: MethodPlan, amount: float) -> None:
-        """The runs of a method at an amount, and those of the baselines that it is told against."""
+    def _add_arms(self, split: DataSplit, tagger: TaggerPlan) -> None:
+        self._add(split, tagger, "gold", 0)
+        for method in filter(split.corpus.includes, self.plan.methods):
+            if method.amounts == PATIENCE:
+                first, *others = patience_amounts(split.size)
+                self._searches.append(_Search(split, tagger, method, others, [first]))
+                self._add(split, tagger, method.label, first, method)
+            else:
+                for amount in sorted(method.amounts):
+                    self._add_with_baselines(split, tagger, method, float(amount))
+
+    def _add_with_baselines(self, split: DataSplit, tagger: TaggerPlan, method: MethodPlan, amount: float) -> None:
         for baseline in ("gold-steps", "duplicate"):
             if baseline in self.plan.baselines:
-                self.add(cell, tagger, baseline, amount)
-        self.add(cell, tagger, method.label, amount, method)
+                self._add(split, tagger, baseline, amount)
+        self._add(split, tagger, method.label, amount, method)
 
-    def add(self, cell: Cell, tagger: TaggerPlan, arm: str, amount: float, method: MethodPlan | None = None) -> None:
-        """The runs of an arm, one a seed; what is there already is not added again."""
+    def _add(
+        self, split: DataSplit, tagger: TaggerPlan, arm: str, amount: float, method: MethodPlan | None = None
+    ) -> None:
+        """Add one run per seed, unless it is there."""
         for seed in self.plan.seeds:
-            place = (cell.train, tagger.label, arm, amount, seed)
-            if place not in self._asked:
-                self._asked.add(place)
-                run = Run(cell, tagger, arm, amount, seed, method, self.plan.threads, self.plan.output)
-                self.runs.append(run)
+            identity = (split.train, tagger.label, arm, amount, seed)
+            if identity not in self._known:
+                self._known.add(identity)
+                self.runs.append(RunSpec(split, tagger, arm, amount, seed, method, self.plan.threads, self.plan.output))
 
-    def advance(self, records: dict[str, dict[str, Any]]) -> None:
-        """Let the patience rule look at what is finished, and add what it asks for."""
-        waiting = self._patient
-        self._patient = []
-        for cell, tagger, method, untried, tried in waiting:
-            means = [self._mean_on_dev(cell, tagger, method, amount, records) for amount in tried]
-            if means[-1] is None:
-                self._patient.append((cell, tagger, method, untried, tried))
-                continue
-            known = [mean for mean in means if mean is not None]
-            best = max(range(len(known)), key=lambda i: (known[i], -i))
-            if not untried or len(tried) - 1 - best >= _PATIENCE:
-                self.chosen |= {run.key for run in self._of(cell, tagger, method, tried[best])}
-                self.add_with_baselines(cell, tagger, method, tried[best])
-                continue
-            tried.append(untried.pop(0))
-            self.add(cell, tagger, method.label, tried[-1], method)
-            self._patient.append((cell, tagger, method, untried, tried))
+    def _runs_of(self, search: _Search, amount: float) -> list[RunSpec]:
+        wanted = (search.split, search.tagger, search.method.label, amount)
+        return [run for run in self.runs if (run.split, run.tagger, run.arm, run.amount) == wanted]
 
-    def _of(self, cell: Cell, tagger: TaggerPlan, method: MethodPlan, amount: float) -> list[Run]:
-        wanted = (cell, tagger, method.label, amount)
-        return [run for run in self.runs if (run.cell, run.tagger, run.arm, run.amount) == wanted]
-
-    def _mean_on_dev(
-        self, cell: Cell, tagger: TaggerPlan, method: MethodPlan, amount: float, records: dict[str, dict[str, Any]]
-    ) -> float | None:
-        found = [records.get(run.key) for run in self._of(cell, tagger, method, amount)]
-        if any(record is None for record in found):
+    def _mean_dev_f1(self, search: _Search, amount: float, records: Mapping[str, RunRecord]) -> float | None:
+        """The mean over seeds; None until all runs are finished."""
+        runs = self._runs_of(search, amount)
+        scores = [records[run.key].dev for run in runs if run.key in records]
+        if len(scores) < len(runs):
             return None
-        return math.fsum(f1_of(record["dev"]) for record in found if record) / len(found)
-
-
-def f1_of(scores: dict[str, Any]) -> float:
-    """The micro-F1 of a record's scores."""
-    return Scores.from_dict(scores).micro.f1
+        return math.fsum(dev.micro.f1 for dev in scores if dev) / len(runs)

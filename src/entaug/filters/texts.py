@@ -243,8 +243,8 @@ class Leakage(Filter):
         held_out: the sentences of dev and test; their mentions are not used.
         threshold: sentences of this similarity or more are near-duplicates (see `entaug.scoring.near_duplicates`); none
             where only equal ones count.
-        ngram_size: reject sentences that share this many tokens in a row with a held-out one, unless a training sentence
-            has them too; none to allow any number.
+        ngram_size: reject sentences that share this many tokens in a row with a held-out one, unless a training
+            sentence has them too; none to allow any number.
 
     Example:
         >>> test = [Sentence("Ada left Rome .".split())]

@@ -55,7 +55,7 @@ def read_records(
     parse: Callable[[int, T], Iterable[Sentence]],
     reading: Reading,
     *,
-    unit: str = "",
+    unit: str | None = "",
     is_whole: bool = True,
 ) -> Iterator[Sentence]:
     """Convert records to sentences, and locate the faults of each.
@@ -67,7 +67,8 @@ def read_records(
         records: the records, each with its number: that of its line, or its position from 1.
         parse: returns the sentences of a record, given its number and the record.
         reading: how to read.
-        unit: what a record is called in messages, for example ``"task"``; empty where a record is a line.
+        unit: what a record is called in messages, for example ``"task"``; empty where a record is a line; None where
+            faults say themselves where they are.
         is_whole: whether the records are a whole file, which must hold a sentence.
 
     Yields:
@@ -82,12 +83,12 @@ def read_records(
         try:
             for sentence in parse(number, record):
                 is_empty = False
-                reading.line = number
+                reading.line = 0 if unit is None else number
                 is_repeated = sentence.id is not None and reading.repeats(sentence.id, number, lines_of_ids)
                 yield sentence.with_(id=None) if is_repeated else sentence
         except InputError as error:
             is_empty = False
-            error.locate(str(path or ""), None if unit else number, f"{unit} {number}" if unit else "")
+            error.locate(str(path or ""), number if unit == "" else None, f"{unit} {number}" if unit else "")
             reading.fault(error)
     if is_empty and is_whole:
         raise no_sentences(path, reading)

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
-from entaug.errors import MissingExtraError, MissingModelError, ParameterError, UnknownNameError
+from entaug.errors import MissingExtraError, MissingModelError, ParameterError
 from entaug.progress import Progress, no_progress
 from entaug.quality.base import MeasureInputs, ModelScores, UndefinedError
 from entaug.quality.registry import MEASURES
@@ -60,13 +60,7 @@ class Quality:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as values that JSON can represent."""
-        return {
-            "name": self.name,
-            "sentences": self.sentences,
-            "values": dict(self.values),
-            "by_sentence": {name: list(values) for name, values in self.by_sentence.items()},
-            "notes": list(self.notes),
-        }
+        return asdict(self)
 
 
 def measure_quality(
@@ -110,20 +104,18 @@ def measure_quality(
         >>> measure_quality([AugmentedPair(Sentence("Bo left .".split()), gold[0])], gold, measures=["length"]).values
         {'length': 3.0}
     """
-    chosen, models, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
+    chosen, scores, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
     unpaired = iter(pair_with_sources([pair for pair in pairs if isinstance(pair, Sentence)], gold))
     known = [pair if isinstance(pair, AugmentedPair) else next(unpaired) or AugmentedPair(pair) for pair in pairs]
-    return _measure(name, known, gold, chosen, models, notes)
+    return _measure(name, known, gold, chosen, scores, notes)
 
 
 def measure_corpus(
     corpus: AugmentedCorpus,
     *,
     measures: Sequence[str] | None = None,
-    causal_lm: CausalLM | str | None = DEFAULT_MODELS["causal_lm"],
-    masked_lm: MaskedLM | str | None = DEFAULT_MODELS["masked_lm"],
-    encoder: Encoder | str | None = DEFAULT_MODELS["encoder"],
     progress: Progress = no_progress,
+    **models: Any,
 ) -> list[Quality]:
     """Measure the gold sentences and each method of a corpus; see `measure_quality`.
 
@@ -132,22 +124,20 @@ def measure_corpus(
     Args:
         corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
         measures: names of the measures; None for all whose models are available.
-        causal_lm: a causal language model, or its name, or None.
-        masked_lm: a masked language model, or its name, or None.
-        encoder: an encoder, or its name, or None.
         progress: called with the stage, the number of finished texts and their total.
+        models: `causal_lm`, `masked_lm` and `encoder` as in `measure_quality`.
 
     Returns:
         The quality of the gold sentences, named ``"gold"``, and of each method. The first also has the notes on all.
     """
-    chosen, models, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
+    chosen, scores, notes = _prepare(measures, progress, **models)
     # All texts are scored first, so that there is one progress with one total.
     everything = [*corpus.gold, *(p.augmented for pairs in corpus.methods.values() for p in pairs if not p.rejection)]
     needs = {MEASURES[name].needs for name in chosen}
     if "causal_lm" in needs:
-        models.causal_likelihoods(everything)
+        scores.causal_likelihoods(everything)
     if "masked_lm" in needs:
-        models.masked_likelihoods(everything)
+        scores.masked_likelihoods(everything)
     groups: list[tuple[str, list[AugmentedPair], list[Sentence]]] = []
     if corpus.gold:
         groups.append((GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
@@ -157,37 +147,32 @@ def measure_corpus(
     if {"distinct_1", "distinct_2"} & {*chosen} and len(sizes) > 1:
         notes.append("distinct-1 and distinct-2 decrease with the number of sentences: compare columns of equal size")
     return [
-        _measure(name, pairs, gold, chosen, models, () if number else notes)
+        _measure(name, pairs, gold, chosen, scores, () if number else notes)
         for number, (name, pairs, gold) in enumerate(groups)
     ]
 
 
 def _prepare(
-    measures: Sequence[str] | None, progress: Progress, **backends: CausalLM | MaskedLM | Encoder | str | None
+    measures: Sequence[str] | None, progress: Progress, **models: Any
 ) -> tuple[list[str], ModelScores, list[str]]:
     """The measures to compute, the models for them, and notes on measures left out."""
-    chosen = list(dict.fromkeys(MEASURES if measures is None else measures))
-    for name in chosen:
-        if name not in MEASURES:
-            raise UnknownNameError("measure", name, MEASURES)
-    models, notes = ModelScores(progress=progress), []
-    for kind, backend in backends.items():
+    chosen = list(dict.fromkeys(MEASURES if measures is None else map(MEASURES.canonical, measures)))
+    scores, notes = ModelScores(progress=progress), []
+    for kind, model in {**DEFAULT_MODELS, **models}.items():
         concerned = [name for name in chosen if MEASURES[name].needs == kind]
-        if not concerned:
-            continue
-        if backend is not None:
+        if concerned and model is not None:
             try:
-                setattr(models, kind, resolve(kind, backend))
+                setattr(scores, kind, resolve(kind, model))
                 continue
             except (MissingModelError, MissingExtraError) as error:
-                if measures is not None or backend != DEFAULT_MODELS[kind]:
+                if measures is not None or model != DEFAULT_MODELS[kind]:
                     raise
                 notes.append(f"not measured: {', '.join(concerned)} ({error})")
-        elif measures is not None:
+        elif concerned and measures is not None:
             remedy = f"set {kind} (on the command line --{kind.replace('_', '-')})"
             raise ParameterError(f"{', '.join(concerned)}: {kind} is None, but they need a model", remedy=remedy)
         chosen = [name for name in chosen if name not in concerned]
-    return chosen, models, notes
+    return chosen, scores, notes
 
 
 def _measure(
@@ -195,7 +180,7 @@ def _measure(
     pairs: Sequence[AugmentedPair],
     gold: Sequence[Sentence],
     measures: Sequence[str],
-    models: ModelScores,
+    scores: ModelScores,
     notes: Sequence[str],
 ) -> Quality:
     notes = list(notes)
@@ -206,7 +191,7 @@ def _measure(
     unknown = sources.count(None)
     if 0 < unknown < len(accepted):
         notes.append(f"the source of {unknown:,} of {len(accepted):,} sentences is unknown")
-    inputs = MeasureInputs([pair.augmented for pair in accepted], sources, gold, models)
+    inputs = MeasureInputs([pair.augmented for pair in accepted], sources, gold, scores)
     values: dict[str, float | None] = dict.fromkeys(measures)
     by_sentence: dict[str, Sequence[float | None]] = {}
     undefined: dict[str, list[str]] = defaultdict(list)

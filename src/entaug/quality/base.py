@@ -53,12 +53,11 @@ class MeasureValue(NamedTuple):
 
 @dataclass(eq=False)
 class Measure:
-    """A measure of quality with its description.
+    """A measure of quality; its description is the first line of the docstring of its function.
 
     Args:
         function: computes the measure; raises `UndefinedError` where it has no value.
         title: the title of its row in tables.
-        description: what it measures, in one line.
         unit: ``"share"`` (from 0 to 1, shown in percent), ``"score"``, ``"nats"``, ``"tokens"`` or empty.
         higher: what a higher value means, or ``"neutral"``.
         needs: the kind of backend that it needs, for example ``"causal_lm"``, or None.
@@ -66,7 +65,6 @@ class Measure:
 
     function: Callable[[MeasureInputs], MeasureValue]
     title: str
-    description: str
     unit: str = ""
     higher: str = "neutral"
     needs: str | None = None
@@ -83,20 +81,23 @@ class Measure:
         return self.function(inputs)
 
     @property
+    def description(self) -> str:
+        """What it measures, a sentence."""
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+    @property
     def explanation(self) -> str:
-        """The description and what a higher value means, as sentences."""
-        description = f"{self.description[:1].upper()}{self.description[1:]}."
-        return description if self.higher == "neutral" else f"{description} Higher: {self.higher}."
+        """The description and what a higher value means."""
+        return self.description if self.higher == "neutral" else f"{self.description} Higher: {self.higher}."
 
 
 def measure(
-    title: str, description: str, *, unit: str = "", higher: str = "neutral", needs: str | None = None
+    title: str, *, unit: str = "", higher: str = "neutral", needs: str | None = None
 ) -> Callable[[Callable[[MeasureInputs], MeasureValue]], Measure]:
-    """Make a `Measure` of the decorated function; the arguments are those of `Measure`.
+    """Make a `Measure` of the decorated function, which is described by the first line of its docstring.
 
     Args:
         title: the title of its row in tables.
-        description: what it measures, in one line.
         unit: ``"share"``, ``"score"``, ``"nats"``, ``"tokens"`` or empty.
         higher: what a higher value means, or ``"neutral"``.
         needs: the kind of backend that it needs, or None.
@@ -105,15 +106,16 @@ def measure(
         The decorator.
 
     Example:
-        >>> @measure("Sentences", "number of sentences")
+        >>> @measure("Sentences")
         ... def sentences(inputs):
+        ...     "Number of sentences."
         ...     return MeasureValue(len(inputs.sentences))
-        >>> sentences(MeasureInputs([], [], [], ModelScores())).value
-        0
+        >>> sentences.description, sentences(MeasureInputs([], [], [], ModelScores())).value
+        ('Number of sentences.', 0)
     """
 
     def decorate(function: Callable[[MeasureInputs], MeasureValue]) -> Measure:
-        decorated = Measure(function, title, description, unit, higher, needs)
+        decorated = Measure(function, title, unit, higher, needs)
         functools.update_wrapper(decorated, function)
         return decorated
 

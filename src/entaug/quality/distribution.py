@@ -12,25 +12,15 @@ from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mea
 __all__ = ["jensen_shannon", "label_distance", "label_variation", "length", "mentions", "total_variation"]
 
 
-@measure(
-    "Label shift",
-    "Jensen-Shannon distance (base 2) of the label distribution from that of gold",
-    unit="score",
-    higher="further from gold",
-)
+@measure("Label shift", unit="score", higher="further from gold")
 def label_distance(inputs: MeasureInputs) -> MeasureValue:
-    """Jensen-Shannon distance of the distribution of mention labels from that of gold."""
+    """Jensen-Shannon distance (base 2) of the distribution of labels from that of gold."""
     return MeasureValue(jensen_shannon(*_label_distributions(inputs)))
 
 
-@measure(
-    "Labels elsewhere",
-    "mentions that would need another label for gold's label distribution (total variation)",
-    unit="share",
-    higher="further from gold",
-)
+@measure("Labels elsewhere", unit="share", higher="further from gold")
 def label_variation(inputs: MeasureInputs) -> MeasureValue:
-    """Total variation distance of the distribution of mention labels from that of gold."""
+    """Share of mentions that would need another label for gold's distribution of labels (total variation)."""
     return MeasureValue(total_variation(*_label_distributions(inputs)))
 
 
@@ -86,13 +76,13 @@ def total_variation(p: Mapping[str, float], q: Mapping[str, float]) -> float:
     return math.fsum(abs(p.get(label, 0) - q.get(label, 0)) for label in {*p, *q}) / 2
 
 
-@measure("Mentions", "mentions per sentence")
+@measure("Mentions")
 def mentions(inputs: MeasureInputs) -> MeasureValue:
     """Number of mentions, mean over sentences."""
     return mean_over_sentences([float(len(sentence.mentions)) for sentence in inputs.sentences])
 
 
-@measure("Length", "tokens per sentence", unit="tokens")
+@measure("Length", unit="tokens")
 def length(inputs: MeasureInputs) -> MeasureValue:
     """Number of tokens, mean over sentences."""
     return mean_over_sentences([float(len(sentence)) for sentence in inputs.sentences])

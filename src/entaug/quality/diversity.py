@@ -19,9 +19,9 @@ MAX_SENTENCES = 300
 _SEED = 0
 
 
-@measure("Type-token ratio", "distinct words per word of a sentence (EnTDA)", unit="share", higher="more varied words")
+@measure("Type-token ratio", unit="share", higher="more varied words")
 def type_token_ratio(inputs: MeasureInputs) -> MeasureValue:
-    """EnTDA's type-token ratio: distinct words divided by all words of a sentence, mean over sentences.
+    """Distinct words divided by all words of a sentence, mean over sentences (EnTDA).
 
     The paper says "for each original text", which could mean all sentences made from one source; its values (81 to
     86 %) are those of single sentences.
@@ -30,27 +30,20 @@ def type_token_ratio(inputs: MeasureInputs) -> MeasureValue:
     return mean_over_sentences([len(set(row)) / len(row) if row else None for row in rows], "no sentence has a word")
 
 
-@measure(
-    "Distinct-1", "distinct words per word; compare only sets of equal size", unit="share", higher="more varied words"
-)
+@measure("Distinct-1", unit="share", higher="more varied words")
 def distinct_1(inputs: MeasureInputs) -> MeasureValue:
-    """Distinct words divided by all words of all sentences (Li et al. 2016).
+    """Distinct words divided by all words; only for sets of equal size.
 
-    It decreases with the number of sentences: compare only sets of equal size.
+    See Li et al. (2016). It decreases with the number of sentences: compare only sets of equal size.
     """
     return _distinct_ngrams(inputs, 1)
 
 
-@measure(
-    "Distinct-2",
-    "distinct word bigrams per bigram; compare only sets of equal size",
-    unit="share",
-    higher="more varied words",
-)
+@measure("Distinct-2", unit="share", higher="more varied words")
 def distinct_2(inputs: MeasureInputs) -> MeasureValue:
-    """Distinct bigrams of words divided by all bigrams of all sentences (Li et al. 2016, who divide by words).
+    """Distinct bigrams of words divided by all bigrams; only for sets of equal size.
 
-    It decreases with the number of sentences: compare only sets of equal size.
+    Li et al. (2016) divide by words. It decreases with the number of sentences: compare only sets of equal size.
     """
     return _distinct_ngrams(inputs, 2)
 
@@ -65,15 +58,9 @@ def _distinct_ngrams(inputs: MeasureInputs, n: int) -> MeasureValue:
     return MeasureValue(len(ngrams) / ngrams.total())
 
 
-@measure(
-    "Self-BERTScore",
-    "mean BERTScore of all pairs of sentences (CASSI)",
-    unit="score",
-    higher="less varied",
-    needs="encoder",
-)
+@measure("Self-BERTScore", unit="score", higher="less varied", needs="encoder")
 def self_bertscore(inputs: MeasureInputs) -> MeasureValue:
-    """CASSI's Self-BERTScore: the mean BERTScore F1 of all pairs of sentences.
+    """Mean BERTScore F1 of all pairs of sentences (CASSI).
 
     The paper measures gold and augmented sentences together, here each set is measured alone. It calls the measure
     "similar to Self-BLEU", which takes the best match among all other sentences; its values (0.59 for gold, 0.60 with

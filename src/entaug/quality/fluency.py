@@ -9,31 +9,19 @@ import math
 from collections.abc import Iterable, Sequence
 
 from entaug.data import Sentence
-from entaug.quality.base import (
-    Likelihood,
-    MeasureInputs,
-    MeasureValue,
-    UndefinedError,
-    mean_over_sentences,
-    measure,
-)
+from entaug.quality.base import Likelihood, MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure
 from entaug.scoring.texts import count_words
 
 __all__ = ["lm_score", "masked_lm_score", "perplexity", "source_lm_difference"]
 
 
-@measure(
-    "Perplexity",
-    "perplexity of a causal language model over all sub-words",
-    higher="less fluent",
-    needs="causal_lm",
-)
+@measure("Perplexity", higher="less fluent", needs="causal_lm")
 def perplexity(inputs: MeasureInputs) -> MeasureValue:
-    """Perplexity: the exponential of the mean negative log-probability of the sub-words of all sentences.
+    """Exponential of the mean negative log-probability of a sub-word under a causal language model.
 
-    ACLM and EnTDA report it for GPT-2. Neither says whether the mean is over sub-words or over sentences, nor how
-    tokens are joined to text. The mean of the perplexities of single sentences is higher and dominated by few
-    sentences; these perplexities are the values by sentence.
+    The mean is over the sub-words of all sentences. ACLM and EnTDA report it for GPT-2, and do not say whether their
+    mean is over sub-words or over sentences, nor how tokens are joined to text. The mean of the perplexities of single
+    sentences, which are the values by sentence, is higher and dominated by few sentences.
     """
     likelihoods = inputs.models.causal_likelihoods(inputs.sentences)
     pieces = sum(likelihood.pieces for likelihood in likelihoods)
@@ -47,30 +35,18 @@ def _exp(value: float) -> float:
     return math.exp(min(value, 700.0))
 
 
-@measure(
-    "LM score",
-    "log-likelihood per word under a causal language model",
-    unit="nats",
-    higher="more fluent",
-    needs="causal_lm",
-)
+@measure("LM score", unit="nats", higher="more fluent", needs="causal_lm")
 def lm_score(inputs: MeasureInputs) -> MeasureValue:
-    """CASSI's score under a causal language model: log-likelihood divided by words, mean over sentences.
+    """Log-likelihood per word under a causal language model, mean over sentences.
 
     Punctuation does not count as words. CASSI itself uses the pseudo-log-likelihood: `masked_lm_score`.
     """
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.causal_likelihoods(inputs.sentences)))
 
 
-@measure(
-    "LM score, masked",
-    "pseudo-log-likelihood per word under a masked language model (CASSI)",
-    unit="nats",
-    higher="more fluent",
-    needs="masked_lm",
-)
+@measure("LM score, masked", unit="nats", higher="more fluent", needs="masked_lm")
 def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
-    """CASSI's score (table 8): pseudo-log-likelihood divided by words, mean over sentences.
+    """Pseudo-log-likelihood per word under a masked language model, mean over sentences (CASSI, table 8).
 
     Punctuation does not count as words. The paper measures with mBERT, another model than the one it selects with;
     scores of two models cannot be compared.
@@ -78,15 +54,9 @@ def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.masked_likelihoods(inputs.sentences)))
 
 
-@measure(
-    "LM score - source's",
-    "LM score minus that of the source",
-    unit="nats",
-    higher="more fluent than the source",
-    needs="causal_lm",
-)
+@measure("LM score - source's", unit="nats", higher="more fluent than the source", needs="causal_lm")
 def source_lm_difference(inputs: MeasureInputs) -> MeasureValue:
-    """Difference of the `lm_score` of a sentence and that of its source, mean over sentences."""
+    """Log-likelihood per word minus that of the source, mean over sentences."""
     models = inputs.models
     scores = _per_word(inputs.sentences, models.causal_likelihoods(inputs.sentences))
     known = [source for source in inputs.sources if source is not None]
@@ -99,7 +69,5 @@ def source_lm_difference(inputs: MeasureInputs) -> MeasureValue:
 
 
 def _per_word(sentences: Sequence[Sentence], likelihoods: Iterable[Likelihood]) -> list[float]:
-    return [
-        likelihood.total / count_words(sentence.tokens)
-        for sentence, likelihood in zip(sentences, likelihoods, strict=True)
-    ]
+    both = zip(sentences, likelihoods, strict=True)
+    return [likelihood.total / count_words(sentence.tokens) for sentence, likelihood in both]

@@ -46,25 +46,18 @@ def _share_of_new(these: Sequence[str], known: Iterable[str]) -> float | None:
     return sum(word not in known for word in these) / len(these) if these else None
 
 
-@measure("New words", "words that do not occur in the source", unit="share", higher="further from the source")
+@measure("New words", unit="share", higher="further from the source")
 def new_words(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the words of a sentence that do not occur in its source, mean over sentences.
+    """Share of words that do not occur in the source, mean over sentences.
 
     For methods that combine sentences, words from the other sentences are new.
     """
-    return inputs.mean_over_sources(
-        lambda sentence, source: _share_of_new(words(sentence.tokens), words(source.tokens))
-    )
+    return inputs.mean_over_sources(lambda *both: _share_of_new(*(words(sentence.tokens) for sentence in both)))
 
 
-@measure(
-    "Diversity-E",
-    "words of mentions that occur in no mention of the source (ACLM)",
-    unit="share",
-    higher="newer mentions",
-)
+@measure("Diversity-E", unit="share", higher="newer mentions")
 def diversity_e(inputs: MeasureInputs) -> MeasureValue:
-    """ACLM's Diversity-E: share of the words of mentions that are in no mention of the source.
+    """Share of the words of mentions that are in no mention of the source, mean over sentences (ACLM).
 
     The paper defines "the average percentage of new NE words". It does not say whether words or distinct words are
     counted, nor how sentences of several rounds are combined; here all words count, and the mean is over the sentences
@@ -73,14 +66,9 @@ def diversity_e(inputs: MeasureInputs) -> MeasureValue:
     return _new_words_of_kind(inputs, in_mentions=True)
 
 
-@measure(
-    "Diversity-N",
-    "words outside mentions that do not occur outside mentions in the source (ACLM)",
-    unit="share",
-    higher="newer contexts",
-)
+@measure("Diversity-N", unit="share", higher="newer contexts")
 def diversity_n(inputs: MeasureInputs) -> MeasureValue:
-    """ACLM's Diversity-N: share of the words outside mentions that are not outside mentions in the source.
+    """Share of the words outside mentions that are not outside mentions in the source, mean over sentences (ACLM).
 
     See `diversity_e`. A word that moves out of a mention is new.
     """
@@ -91,76 +79,51 @@ def _new_words_of_kind(inputs: MeasureInputs, *, in_mentions: bool) -> MeasureVa
     """The share of new words among those inside or outside mentions."""
 
     def select(sentence: Sentence) -> list[str]:
-        outside = sentence.outside_mask()
-        return words(
-            token for token, is_outside in zip(sentence.tokens, outside, strict=True) if is_outside is not in_mentions
-        )
+        masked = zip(sentence.tokens, sentence.outside_mask(), strict=True)
+        return words(token for token, is_outside in masked if is_outside is not in_mentions)
 
     return inputs.mean_over_sources(lambda sentence, source: _share_of_new(select(sentence), select(source)))
 
 
-@measure(
-    "Diversity-L", "absolute difference in length from the source (ACLM)", unit="tokens", higher="more varied lengths"
-)
+@measure("Diversity-L", unit="tokens", higher="more varied lengths")
 def diversity_l(inputs: MeasureInputs) -> MeasureValue:
-    """ACLM's Diversity-L: absolute difference in tokens from the source, mean over sentences."""
+    """Absolute difference in length from the source, mean over sentences (ACLM)."""
     return inputs.mean_over_sources(lambda sentence, source: float(abs(len(sentence) - len(source))))
 
 
-@measure(
-    "Length - source's", "number of tokens minus that of the source", unit="tokens", higher="longer than the source"
-)
+@measure("Length - source's", unit="tokens", higher="longer than the source")
 def length_difference(inputs: MeasureInputs) -> MeasureValue:
-    """Difference in tokens from the source, mean over sentences."""
+    """Number of tokens minus that of the source, mean over sentences."""
     return inputs.mean_over_sources(lambda sentence, source: float(len(sentence) - len(source)))
 
 
-@measure(
-    "Similarity to source",
-    "tokens shared with the source in the same order",
-    unit="share",
-    higher="closer to the source",
-)
+@measure("Similarity to source", unit="share", higher="closer to the source")
 def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
-    """`entaug.scoring.near_duplicates.similarity` to the source, mean over sentences."""
+    """Share of tokens that are also in the source, in the same order, mean over sentences.
+
+    See `entaug.scoring.near_duplicates.similarity`.
+    """
     return inputs.mean_over_sources(similarity)
 
 
-@measure(
-    "Near its source",
-    f"sentences with a similarity of at least {NEAR_DUPLICATE} to their source",
-    unit="share",
-    higher="more near-duplicates",
-)
+@measure("Near its source", unit="share", higher="more near-duplicates")
 def near_source(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the sentences with a source that are near-duplicates of it."""
-    return inputs.mean_over_sources(
-        lambda sentence, source: float(similarity(sentence, source) >= NEAR_DUPLICATE - 1e-9)
-    )
+    """Share of sentences with a similarity of at least 0.9 to their source."""
+    return inputs.mean_over_sources(lambda *both: float(similarity(*both) >= NEAR_DUPLICATE - 1e-9))
 
 
 # --------------------------------------------------------------------------------------------------------- against gold
 
 
-@measure(
-    "Near gold",
-    f"sentences with a similarity of at least {NEAR_DUPLICATE} to any gold sentence",
-    unit="share",
-    higher="more near-duplicates",
-)
+@measure("Near gold", unit="share", higher="more near-duplicates")
 def near_gold(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the sentences that are near-duplicates of any gold sentence."""
+    """Share of sentences with a similarity of at least 0.9 to any gold sentence."""
     return _share_of_near_duplicates(inputs, inputs.require_gold())
 
 
-@measure(
-    "Near one another",
-    f"sentences with a similarity of at least {NEAR_DUPLICATE} to an earlier sentence of the same method",
-    unit="share",
-    higher="more near-duplicates",
-)
+@measure("Near one another", unit="share", higher="more near-duplicates")
 def near_others(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the sentences that are near-duplicates of an earlier one."""
+    """Share of sentences with a similarity of at least 0.9 to an earlier one of the same method."""
     return _share_of_near_duplicates(inputs, None)
 
 
@@ -172,37 +135,30 @@ def _share_of_near_duplicates(inputs: MeasureInputs, others: Sequence[Sentence] 
     return mean_over_sentences([float(duplicate is not None) for duplicate in found])
 
 
-@measure(
-    "Unseen mentions", "mentions whose words and label are in no gold mention", unit="share", higher="newer mentions"
-)
+@measure("Unseen mentions", unit="share", higher="newer mentions")
 def unseen_mentions(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the mentions whose words no gold mention of the same label has."""
+    """Share of mentions whose words no gold mention of the same label has."""
     return _share_of_unseen(inputs, _mention_items)
 
 
-@measure("Unseen mentions, distinct", "the same over distinct mentions", unit="share", higher="newer mentions")
+@measure("Unseen mentions, distinct", unit="share", higher="newer mentions")
 def unseen_mentions_distinct(inputs: MeasureInputs) -> MeasureValue:
-    """`unseen_mentions` over distinct mentions."""
+    """Share of distinct mentions whose words no gold mention of the same label has."""
     return _share_of_unseen(inputs, _mention_items, distinct=True)
 
 
-@measure(
-    "Unseen contexts",
-    "mentions whose neighbours (two on each side) no gold mention of that label has",
-    unit="share",
-    higher="newer contexts",
-)
+@measure("Unseen contexts", unit="share", higher="newer contexts")
 def unseen_contexts(inputs: MeasureInputs) -> MeasureValue:
-    """Share of the mentions in a `context` that no gold mention of the same label has.
+    """Share of mentions whose neighbours (two on each side) no gold mention of the same label has.
 
     CASSI motivates itself with context diversity (after Lin et al. 2020) without measuring it. The window is ours.
     """
     return _share_of_unseen(inputs, _context_items)
 
 
-@measure("Unseen contexts, distinct", "the same over distinct contexts", unit="share", higher="newer contexts")
+@measure("Unseen contexts, distinct", unit="share", higher="newer contexts")
 def unseen_contexts_distinct(inputs: MeasureInputs) -> MeasureValue:
-    """`unseen_contexts` over distinct contexts."""
+    """Share of distinct mentions in context whose neighbours no gold mention of the same label has."""
     return _share_of_unseen(inputs, _context_items, distinct=True)
 
 

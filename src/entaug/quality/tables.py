@@ -91,8 +91,8 @@ def list_measures() -> str:
     """The names of all measures with their descriptions, two lines each.
 
     Example:
-        >>> print(list_measures().splitlines()[0])
-        perplexity                Perplexity: perplexity of a causal language model over all sub-words
+        >>> print(list_measures().splitlines()[-4])
+        length                    Length: Number of tokens, mean over sentences.
     """
     lines = []
     for name, measure in MEASURES.items():

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from entaug.errors import InputError
-from entaug.report.records import RunRecord
+from entaug.experiment.records import RunRecord
 from entaug.scoring.significance import Difference, paired_bootstrap
 
 __all__ = ["BASELINES", "GOLD", "GOLD_STEPS", "Arm", "ArmResult", "Setting", "compare_arms"]

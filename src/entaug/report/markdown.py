@@ -10,9 +10,9 @@ from statistics import fmean, stdev
 import orjson
 
 from entaug.errors import InputError
+from entaug.experiment.records import RunRecord
 from entaug.quality.tables import markdown_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
-from entaug.report.records import RunRecord
 from entaug.scoring.significance import Difference
 
 __all__ = ["ReportParts", "markdown_report", "report_parts"]

@@ -53,7 +53,7 @@ class Selection(NamedTuple):
     """Result of a selection.
 
     Args:
-        chosen: index of the most preferred among the best candidates, the first of equals; without preferences the best.
+        chosen: index of the most preferred of the best candidates, the first of equals; without preferences the best.
         score: its log-likelihood divided by its number of words.
         best: indices of the best candidates as far as known, best first.
     """

@@ -1,1 +1,1 @@
-"""Sequence and span taggers."""
+"""Taggers: networks that learn to find mentions, to measure what augmentation is worth."""

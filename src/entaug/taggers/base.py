@@ -1,136 +1,112 @@
-"""What a tagger is, how one is trained, and names to instances; no heavy import."""
+"""The protocol of taggers, the configuration of their training, and the registry of taggers."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from importlib import import_module
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from entaug.backends.config import BaseTrainingConfig, TrainingProgress
 from entaug.data import Sentence
-from entaug.errors import EntaugError, InputError, MissingExtraError, OutputError, ParameterError, UnknownNameError
+from entaug.errors import InputError, ParameterError, UnknownNameError
+from entaug.params import PositiveFloat, PositiveInt, construct
+from entaug.registry import Registry
 
-__all__ = ["TAGGERS", "Fitted", "Progress", "Tagger", "Training", "create_tagger", "load_tagger"]
+__all__ = ["TAGGERS", "TaggerTrainingConfig", "TrainableTagger", "TrainingHistory", "create_tagger", "load_tagger"]
 
-TAGGERS = {
-    "linear": "entaug.taggers.neural:LinearTagger",
-    "bilstm-crf": "entaug.taggers.neural:BiLSTMCRFTagger",
-    "static-bilstm-crf": "entaug.taggers.neural:StaticBiLSTMCRFTagger",
-    "w2ner": "entaug.taggers.neural:GridTagger",
-}
-"""A new tagger is one line here."""
+TAGGERS: Registry[Any] = Registry(
+    "tagger",
+    {
+        "linear": "entaug.taggers.architectures:LinearTagger",
+        "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
+        "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
+        "w2ner": "entaug.taggers.architectures:W2NERTagger",
+    },
+    group="entaug.taggers",
+)
+"""Classes of taggers by name; third-party packages add theirs through the entry point group ``entaug.taggers``."""
 
-CONFIG = "tagger.json"
-
-Progress = Callable[[int, int, float], None]
-"""Told of each step: how many are done, of how many, and the loss."""
+CONFIG_FILE = "tagger.json"
 
 
-@dataclass(frozen=True)
-class Training:
-    """How a tagger is trained.
+@dataclass(frozen=True, kw_only=True)
+class TaggerTrainingConfig(BaseTrainingConfig):
+    """Hyperparameters of training a tagger.
 
     Args:
-        epochs: passes over the training sentences. Ignored where `steps` is given.
-        steps: optimiser steps, whatever the number of sentences: what makes runs comparable.
-        batch_size: sentences of a step.
-        learning_rate: learning rate of the encoder, at its highest.
-        head_learning_rate: learning rate of all that is new.
-        warmup_ratio: share of the steps in which the rates rise; then they fall to nothing.
-        weight_decay: weight decay.
-        max_grad_norm: largest norm of the gradient.
-        checkpoint: ``"last"`` keeps the weights after the last step; ``"best"`` those of the epoch that did best on dev.
-        seed: of everything random in the training.
+        epochs: number of passes over the training sentences; ignored if `steps` is given.
+        steps: number of optimizer steps, whatever the number of sentences; None to train for `epochs`.
+        batch_size: sentences of an optimizer step.
+        learning_rate: peak learning rate of the pretrained encoder.
+        head_learning_rate: peak learning rate of all new weights.
+        checkpoint: the weights to keep: ``"last"``, those after the last step, or ``"best"``, those of the epoch with
+            the highest F1 on the development sentences.
 
     Example:
-        >>> Training(epochs=10, batch_size=16).total(100)
+        >>> TaggerTrainingConfig(epochs=10, batch_size=16).total_steps(100)
         70
-        >>> Training(steps=200).total(100)
+        >>> TaggerTrainingConfig(steps=200).total_steps(100)
         200
     """
 
-    epochs: int = 30
-    steps: int | None = None
-    batch_size: int = 16
-    learning_rate: float = 2e-4
-    head_learning_rate: float = 1e-3
-    warmup_ratio: float = 0.1
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    checkpoint: str = "last"
-    seed: int = 0
+    epochs: PositiveInt = 30
+    steps: PositiveInt | None = None
+    batch_size: PositiveInt = 16
+    learning_rate: PositiveFloat = 2e-4
+    head_learning_rate: PositiveFloat = 1e-3
+    checkpoint: Literal["last", "best"] = "last"
 
-    def __post_init__(self) -> None:
-        for name, least in {"epochs": 1, "batch_size": 1}.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.steps is not None and (type(self.steps) is not int or self.steps < 1):
-            raise ParameterError(f"steps must be a whole number of at least 1, not {self.steps!r}")
-        if type(self.seed) is not int or abs(self.seed) >= 2**63:
-            raise ParameterError(f"seed must be a whole number below 2^63, not {self.seed!r}")
-        for name in ("learning_rate", "head_learning_rate", "max_grad_norm"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
-                raise ParameterError(f"{name} must be a number above 0, not {value!r}")
-        for name in ("warmup_ratio", "weight_decay"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not (0 <= value <= 1):
-                raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}")
-        if self.checkpoint not in ("last", "best"):
-            raise ParameterError(f'checkpoint must be "last" or "best", not {self.checkpoint!r}')
-
-    def per_epoch(self, sentences: int) -> int:
-        """Steps of one pass over so many sentences."""
-        return math.ceil(sentences / self.batch_size)
-
-    def total(self, sentences: int) -> int:
-        """Steps in all, for so many training sentences."""
-        return self.steps or self.epochs * self.per_epoch(sentences)
+    def total_steps(self, num_examples: int) -> int:
+        """See `entaug.backends.config.BaseTrainingConfig.total_steps`."""
+        return self.steps or super().total_steps(num_examples)
 
 
 @dataclass
-class Fitted:
-    """What a training came to.
+class TrainingHistory:
+    """Course of a training.
 
     Args:
-        steps: optimiser steps taken.
-        losses: mean loss of each epoch.
-        dev: micro-F1 on dev after each epoch, where it was asked for.
-        kept: the epoch whose weights were kept, from 1; None for the last.
+        steps: number of optimizer steps.
+        losses: mean training loss of each epoch.
+        dev_f1: micro-F1 on the development sentences after each epoch, if it was computed.
+        best_epoch: number of the epoch whose weights were kept, from 1; None for the last weights.
     """
 
     steps: int = 0
     losses: list[float] = field(default_factory=list)
-    dev: list[float] = field(default_factory=list)
-    kept: int | None = None
+    dev_f1: list[float] = field(default_factory=list)
+    best_epoch: int | None = None
 
 
 @runtime_checkable
-class Tagger(Protocol):
-    """Finds mentions in sentences."""
+class TrainableTagger(Protocol):
+    """A tagger that can be trained, evaluated, saved and loaded; its class is a dataclass of its parameters."""
 
-    def check(self) -> None:
-        """Look for what learning needs, and raise what is missing: a model, a device."""
+    def check_requirements(self) -> None:
+        """Check that everything that training needs is available.
+
+        Raises:
+            MissingModelError: a model is missing.
+            ParameterError: the device does not exist.
+        """
         ...
 
     def fit(
         self,
         train: Iterable[Sentence],
         dev: Iterable[Sentence] | None = None,
-        training: Training | None = None,
-        progress: Progress | None = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: TrainingProgress | None = None,
     ) -> Self:
-        """Learn from scratch.
+        """Train from scratch.
 
         Args:
             train: sentences with gold mentions.
-            dev: sentences to choose the best epoch by; needed where `Training.checkpoint` is ``"best"``, else unused.
-            training: how; by default `Training()`.
-            progress: told of each step.
+            dev: development sentences, needed to select the best epoch.
+            config: the hyperparameters; None for the defaults.
+            progress: called after each step.
 
         Returns:
             The tagger itself.
@@ -138,87 +114,98 @@ class Tagger(Protocol):
         ...
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """The sentences with the mentions that the tagger finds in place of those they had."""
+        """Predict the mentions of sentences.
+
+        Args:
+            sentences: the sentences; their mentions are ignored.
+
+        Returns:
+            The sentences with the predicted mentions.
+        """
         ...
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """How likely it holds the mentions that sentences have.
+        """Compute the confidence of the tagger in the mentions that sentences have.
 
-        From 0 to 1: the geometric mean, over the words of a sentence, of the probability of their tags together.
+        Args:
+            sentences: sentences with mentions.
+
+        Returns:
+            For each sentence the geometric mean, over its words, of the probability of its tags; from 0 to 1.
         """
         ...
 
     def save(self, folder: str | Path) -> None:
-        """Write all that `load_tagger` needs into a folder that is not there yet or is empty."""
+        """Save the tagger.
+
+        Args:
+            folder: a folder that is new or empty.
+        """
         ...
 
     def restore(self, folder: Path) -> Self:
-        """Read back what `save` wrote, into a tagger of the same parameters; see `load_tagger`."""
+        """Load the weights that `save` wrote into a tagger of the same parameters; see `load_tagger`.
+
+        Args:
+            folder: the folder of the saved tagger.
+
+        Returns:
+            The tagger itself.
+        """
         ...
 
 
-def create_tagger(name: str, **params: Any) -> Tagger:
-    """A tagger by name.
+def create_tagger(name: str, **params: Any) -> TrainableTagger:
+    """Create a tagger by name.
 
     Args:
-        name: a key of `TAGGERS`.
+        name: a name in `TAGGERS`.
         params: its parameters.
 
+    Returns:
+        The tagger.
+
     Raises:
-        UnknownNameError: there is no such tagger.
-        ParameterError: a parameter it does not have, or a value that cannot be.
-        MissingExtraError: a library it needs is not installed.
+        UnknownNameError: there is no such tagger or parameter.
+        ParameterError: a parameter has an invalid value.
+        MissingExtraError: a library that it needs is not installed.
     """
-    if name not in TAGGERS:
-        raise UnknownNameError("tagger", name, list(TAGGERS))
-    module, _, cls = TAGGERS[name].partition(":")
-    try:
-        made = getattr(import_module(module), cls)
-    except ImportError as error:
-        raise error if isinstance(error, EntaugError) else MissingExtraError(error.name or "torch", "taggers") from None
-    known = [f.name for f in fields(made) if f.init]
-    for param in params:
-        if param not in known:
-            raise UnknownNameError(f"parameter of {name}", param, known)
-    tagger: Tagger = made(**params)
+    tagger: TrainableTagger = construct(TAGGERS[name], name, params)
     return tagger
 
 
-def load_tagger(folder: str | Path) -> Tagger:
-    """A tagger that was saved.
+def load_tagger(folder: str | Path) -> TrainableTagger:
+    """Load a saved tagger.
 
     Args:
-        folder: what was given to `Tagger.save`.
+        folder: the folder that was given to `TrainableTagger.save`.
+
+    Returns:
+        The tagger.
 
     Raises:
         InputError: there is no tagger in the folder, or it is damaged.
     """
     folder = Path(folder)
-    remedy = "name a folder that `entaug train` or `Tagger.save` wrote"
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         name, params = str(config["tagger"]), {**config["params"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"holds no tagger (no readable {CONFIG})", path=str(folder), remedy=remedy) from None
+        remedy = "name a folder that `entaug train` or `TrainableTagger.save` wrote"
+        raise InputError(f"holds no tagger (no readable {CONFIG_FILE})", path=str(folder), remedy=remedy) from None
     try:
-        made = create_tagger(name, **params)
+        tagger = create_tagger(name, **params)
     except (UnknownNameError, ParameterError) as error:
-        raise InputError(
-            f"holds a damaged tagger ({error})", path=str(folder), remedy="train the tagger again"
-        ) from None
-    return made.restore(folder)
+        raise damaged_tagger(folder, error) from None
+    return tagger.restore(folder)
 
 
-def check_new(folder: Path) -> None:
-    """Refuse a folder for a tagger that holds something already.
+def damaged_tagger(folder: Path, reason: object) -> InputError:
+    """The error for a damaged tagger.
 
-    Raises:
-        OutputError: it does, or is a file.
+    Args:
+        folder: the folder of the tagger.
+        reason: what is wrong with it.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
-
-
-def labels_of(sentences: Sequence[Sentence]) -> list[str]:
-    """The labels of the mentions, sorted."""
-    return sorted({mention.label for sentence in sentences for mention in sentence.mentions})
+    text = " ".join(str(reason).split())[:200]
+    return InputError(f"holds a damaged tagger ({text})", path=str(folder), remedy="train the tagger again")

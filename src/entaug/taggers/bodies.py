@@ -1,10 +1,10 @@
-"""Bodies of taggers: what turns the words of sentences into vectors, and learns with the head."""
+"""Bodies of taggers: trainable networks that compute a vector for each word of a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,180 +18,206 @@ from entaug.models import catalogue as models
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 
+_MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
-class Pieces(NamedTuple):
-    """A sentence as an encoder takes it.
+
+class EncoderInput(NamedTuple):
+    """Sub-words of a sentence.
 
     Args:
-        rows: its sub-words with special ones; more than one row where the model cannot take them at once.
-        owners: for each row the word of each sub-word, or -1.
+        rows: token ids with special tokens; several rows if the sentence is too long for the model.
+        word_indices: for each row the index of the word of each sub-word, -1 for special tokens.
     """
 
     rows: list[list[int]]
-    owners: list[list[int]]
+    word_indices: list[list[int]]
+
+
+StaticInput = tuple[torch.Tensor, list[list[int]]]
+"""Fixed features of words (words, features), and the ids of the characters of each word."""
 
 
 class EncoderBody(torch.nn.Module):
-    """A pretrained encoder of transformers, learning with the head.
+    """A pretrained encoder, fine-tuned with the head.
 
-    While it learns, the embeddings hold the rows of sub-words that occur and no others: the rest of the table, most of
-    a small model, would have gradients of nothing but zeros. Afterwards the rows are put back.
+    During training the embedding table is reduced to the sub-words that occur (`shrink`): the other rows, most of a
+    small model, would only have gradients of 0. Afterwards the rows are put back.
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
-        pool: how sub-words make a word: ``"first"``, or ``"max"`` of all.
+        pooling: how the vectors of sub-words become that of a word: ``"first"`` or ``"max"``.
+
+    Raises:
+        MissingModelError: the encoder is missing, or has no fast tokenizer.
     """
 
-    def __init__(self, encoder: str, pool: str = "first") -> None:
+    def __init__(self, encoder: str, pooling: str = "first") -> None:
         super().__init__()
         folder = encoder_folder(encoder)
         self.name = content_name(folder)
-        self.pool = pool
+        self.pooling = pooling
         self.tokenizer = load(transformers.AutoTokenizer, folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
-                "has no fast tokenizer, so its sub-words cannot be told to words",
+                "has no fast tokenizer, which assigns sub-words to words",
                 path=str(folder),
-                remedy="use another",
+                remedy="use another encoder",
             )
         self.model = load(transformers.AutoModel, folder, dtype=torch.float32)
         self.size = int(self.model.config.hidden_size)
-        self.limit = max_length(self.model.config, self.tokenizer)
-        self._unknown = self.tokenizer.unk_token_id or 0
-        self._before, self._after = self._around()
-        self._whole: torch.nn.Embedding | None = None
-        self._place: torch.Tensor | None = None
+        self.max_length = max_length(self.model.config, self.tokenizer)
+        self._pad_id = int(self.tokenizer.pad_token_id or 0)
+        ids, words = by_word(self.tokenizer, ["a"])
+        inner = [i for i, word in enumerate(words) if word >= 0]
+        self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
+        self._full_table: torch.nn.Embedding | None = None
+        self._row_of: torch.Tensor | None = None
 
-    def prepare(self, tokens: Sequence[str]) -> Pieces:
-        """Cut a sentence into sub-words, and into rows where it is longer than the model takes."""
-        ids, owners = by_word(self.tokenizer, tokens)
-        inner = [(i, owner) for i, owner in zip(ids, owners, strict=True) if owner >= 0]
-        if len({owner for _, owner in inner}) < len(tokens):
-            inner = self._with_unknown(inner, len(tokens))
-        before, after = self._before, self._after
-        most = self.limit - len(before) - len(after)
-        rows, whose, start = [], [], 0
-        while start < len(inner):
-            end = min(start + most, len(inner))
-            # A word goes whole into one row where it fits into one at all.
-            while start < end < len(inner) and inner[end][1] == inner[end - 1][1] and inner[end][1] != inner[start][1]:
+    def prepare(self, tokens: Sequence[str]) -> EncoderInput:
+        """Split a sentence into sub-words, and into rows if it is longer than the model allows.
+
+        Args:
+            tokens: the words of the sentence.
+
+        Returns:
+            The input of `forward`.
+        """
+        pairs = [pair for pair in zip(*by_word(self.tokenizer, tokens), strict=True) if pair[1] >= 0]
+        # Words without sub-words, such as zero-width characters, become the unknown sub-word.
+        present = {word for _, word in pairs}
+        unknown = self.tokenizer.unk_token_id or 0
+        pairs += [(unknown, word) for word in range(len(tokens)) if word not in present]
+        pairs.sort(key=lambda pair: pair[1])
+        size = self.max_length - len(self._prefix) - len(self._suffix)
+        rows, word_indices, start = [], [], 0
+        while start < len(pairs):
+            end = min(start + size, len(pairs))
+            # A word is not divided unless it is longer than a row.
+            while start < end < len(pairs) and pairs[end][1] == pairs[end - 1][1] != pairs[start][1]:
                 end -= 1
-            part = inner[start:end]
-            rows.append([*before, *(i for i, _ in part), *after])
-            whose.append([*(-1 for _ in before), *(owner for _, owner in part), *(-1 for _ in after)])
+            part = pairs[start:end]
+            rows.append([*self._prefix, *(i for i, _ in part), *self._suffix])
+            word_indices.append([*(-1 for _ in self._prefix), *(word for _, word in part), *(-1 for _ in self._suffix)])
             start = end
-        return Pieces(rows, whose)
+        return EncoderInput(rows, word_indices)
 
-    def _with_unknown(self, inner: list[tuple[int, int]], words: int) -> list[tuple[int, int]]:
-        """Words that the tokenizer makes nothing of, such as zero-width characters, become one unknown sub-word."""
-        there = {owner for _, owner in inner}
-        missing = [(self._unknown, word) for word in range(words) if word not in there]
-        return sorted([*inner, *missing], key=lambda pair: pair[1])
+    def length(self, prepared: EncoderInput) -> int:
+        """The number of sub-words of the longest row of a sentence.
 
-    def _around(self) -> tuple[list[int], list[int]]:
-        """The special ids before and after a sentence."""
-        ids, owners = by_word(self.tokenizer, ["a"])
-        inner = [i for i, owner in enumerate(owners) if owner >= 0]
-        return ids[: inner[0]], ids[inner[-1] + 1 :]
-
-    def lengths(self, prepared: Pieces) -> int:
-        """Sub-words of a sentence, by which it is put with others."""
+        Args:
+            prepared: result of `prepare`.
+        """
         return max(map(len, prepared.rows))
 
-    def forward(self, batch: Sequence[Pieces]) -> torch.Tensor:
-        """Vectors of words: (sentences, words, size), zeros where a sentence is shorter."""
-        rows = [row for pieces in batch for row in pieces.rows]
-        ids, mask = padded(rows, max(map(len, rows)), self._pad())
-        if self._place is not None:
-            ids = self._place[ids]
+    def forward(self, batch: Sequence[EncoderInput]) -> torch.Tensor:
+        """Compute word vectors.
+
+        Args:
+            batch: results of `prepare`.
+
+        Returns:
+            Word vectors (sentences, words, size), 0 for padding.
+        """
+        rows = [row for sentence in batch for row in sentence.rows]
+        ids, mask = padded(rows, max(map(len, rows)), self._pad_id)
+        if self._row_of is not None:
+            ids = self._row_of[ids]
         device = self.model.device
         states = self.model(input_ids=ids.to(device), attention_mask=mask.to(device))[0]
-        words = max(max(map(max, pieces.owners)) for pieces in batch) + 1
-        return self._first(states, batch, words) if self.pool == "first" else self._max(states, batch, words)
+        num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
+        pool = self._first if self.pooling == "first" else self._max
+        return pool(states, batch, num_words)
 
-    def _first(self, states: torch.Tensor, batch: Sequence[Pieces], words: int) -> torch.Tensor:
-        width = states.shape[1]
-        # One more place than there are sub-words: zeros, for words that a sentence does not have.
-        nowhere = states.shape[0] * width
-        index = [nowhere] * (len(batch) * words)
-        for word, piece in _places(batch, words, width):
+    def _first(self, states: torch.Tensor, batch: Sequence[EncoderInput], num_words: int) -> torch.Tensor:
+        # Padding words refer to an additional vector of zeros behind the sub-words.
+        padding = states.shape[0] * states.shape[1]
+        index = [padding] * (len(batch) * num_words)
+        for word, piece in _word_pieces(batch, num_words, states.shape[1]):
             index[word] = min(index[word], piece)
         flat = torch.cat([states.flatten(0, 1), states.new_zeros(1, states.shape[2])])
-        return flat[torch.tensor(index, device=states.device).view(len(batch), words)]
+        return flat[torch.tensor(index, device=states.device).view(len(batch), num_words)]
 
-    def _max(self, states: torch.Tensor, batch: Sequence[Pieces], words: int) -> torch.Tensor:
-        target, source = zip(*_places(batch, words, states.shape[1]), strict=True)
-        taken = states.flatten(0, 1)[torch.tensor(source, device=states.device)]
-        place = torch.tensor(target, device=states.device)[:, None].expand_as(taken)
-        empty = states.new_zeros(len(batch) * words, states.shape[2])
-        return empty.scatter_reduce(0, place, taken, "amax", include_self=False).view(len(batch), words, -1)
+    def _max(self, states: torch.Tensor, batch: Sequence[EncoderInput], num_words: int) -> torch.Tensor:
+        words, pieces = zip(*_word_pieces(batch, num_words, states.shape[1]), strict=True)
+        vectors = states.flatten(0, 1)[torch.tensor(pieces, device=states.device)]
+        index = torch.tensor(words, device=states.device)[:, None].expand_as(vectors)
+        zeros = states.new_zeros(len(batch) * num_words, states.shape[2])
+        return zeros.scatter_reduce(0, index, vectors, "amax", include_self=False).view(len(batch), num_words, -1)
 
-    def _pad(self) -> int:
-        return int(self.tokenizer.pad_token_id or 0)
+    def shrink(self, prepared: Iterable[EncoderInput]) -> None:
+        """Reduce the embedding table to the sub-words of some sentences.
 
-    def shrink(self, prepared: Iterable[Pieces]) -> None:
-        """Keep the embeddings of these sentences' sub-words alone."""
+        Args:
+            prepared: results of `prepare` for all sentences until `unshrink`.
+        """
         try:
             table = self.model.get_input_embeddings()
         except NotImplementedError:
             return
         if type(table) is not torch.nn.Embedding:
             return
-        # Some models tell positions by where the padding id is, so that one and those before it keep their number.
-        ids = {i for pieces in prepared for row in pieces.rows for i in row} | set(range(self._pad() + 1))
+        # Some models derive positions from the padding id, so it and the ids before it keep their numbers.
+        ids = {i for sentence in prepared for row in sentence.rows for i in row} | set(range(self._pad_id + 1))
         kept = torch.tensor(sorted(ids))
         rows = table.weight.detach()[kept.to(table.weight.device)].clone()
-        # Given its rows it draws none, so what is random afterwards is the same as with the whole table.
+        # With given weights the module draws no random numbers, so later draws equal those with the full table.
         small = torch.nn.Embedding(
             len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=False
         )
-        self._place = torch.full((table.num_embeddings,), -1)
-        self._place[kept] = torch.arange(len(kept))
-        self._whole = table
+        self._row_of = torch.full((table.num_embeddings,), -1)
+        self._row_of[kept] = torch.arange(len(kept))
+        self._full_table = table
         self.model.set_input_embeddings(small)
 
     def unshrink(self) -> None:
-        """Put the embeddings back among those that were left out."""
-        if self._whole is None or self._place is None:
+        """Restore the embedding table, with the trained rows."""
+        if self._full_table is None or self._row_of is None:
             return
         small = self.model.get_input_embeddings()
-        kept = torch.nonzero(self._place >= 0)[:, 0]
+        kept = torch.nonzero(self._row_of >= 0)[:, 0]
+        device = self._full_table.weight.device
         with torch.no_grad():
-            self._whole.weight[kept.to(self._whole.weight.device)] = small.weight.to(self._whole.weight.device)
-        self.model.set_input_embeddings(self._whole.to(small.weight.device))
-        self._whole = self._place = None
+            self._full_table.weight[kept.to(device)] = small.weight.to(device)
+        self.model.set_input_embeddings(self._full_table.to(small.weight.device))
+        self._full_table = self._row_of = None
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
-        """What learns at the lower rate."""
+        """The pretrained parameters, which have a learning rate of their own."""
         parameters: Iterable[torch.nn.Parameter] = self.model.parameters()
         return parameters
 
     def save(self, folder: Path) -> None:
-        """Write the encoder as transformers does, so that any encoder backend reads it."""
+        """Save the encoder in the format of transformers.
+
+        Args:
+            folder: the folder of the tagger.
+        """
         with quiet():
             self.model.save_pretrained(folder / "encoder")
             self.tokenizer.save_pretrained(folder / "encoder")
 
 
-def _places(batch: Sequence[Pieces], words: int, width: int) -> Iterator[tuple[int, int]]:
-    """For each sub-word of a word, in order: the number of its word and its own, sentences and rows laid end to end."""
+def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int) -> Iterator[tuple[int, int]]:
+    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated."""
     row = 0
-    for i, pieces in enumerate(batch):
-        for owners in pieces.owners:
-            for at, owner in enumerate(owners):
-                if owner >= 0:
-                    yield i * words + owner, row * width + at
+    for i, sentence in enumerate(batch):
+        for word_indices in sentence.word_indices:
+            for column, word in enumerate(word_indices):
+                if word >= 0:
+                    yield i * num_words + word, row * width + column
             row += 1
 
 
 class StaticBody(torch.nn.Module):
-    """Static word vectors, left as they are, and a convolution over the characters (Ma and Hovy 2016).
+    """Static word vectors, which are not trained, with a convolution over characters (Ma and Hovy 2016).
+
+    A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
 
     Args:
-        vectors: word vectors, or what `entaug.backends.resolve.resolve` makes them from.
-        alphabet: the characters it knows.
-        width: of the vector of a character.
-        filters: how many features the characters of a word give.
+        vectors: word vectors, or a name for `entaug.backends.resolve.resolve`.
+        alphabet: the known characters.
+        width: size of a character vector.
+        filters: number of features of the characters of a word.
     """
 
     def __init__(
@@ -201,58 +227,91 @@ class StaticBody(torch.nn.Module):
         self.vectors: WordVectors = resolve("word_vectors", vectors)
         self.name = self.vectors.name
         self.alphabet = list(alphabet)
-        self._number = {character: i + 2 for i, character in enumerate(self.alphabet)}
+        self._character_ids = {character: i + 2 for i, character in enumerate(self.alphabet)}  # 0 pads, 1 is unknown
         self.characters = torch.nn.Embedding(len(self.alphabet) + 2, width, padding_idx=0)
         self.convolution = torch.nn.Conv1d(width, filters, 3, padding=1)
-        # A word is also told by whether it has a vector, and by its casing, which most vectors do not know.
         self.size = self.vectors.size + filters + 4
 
-    def prepare(self, tokens: Sequence[str]) -> tuple[torch.Tensor, list[list[int]]]:
-        """The fixed features of the words, and the numbers of their characters (the first and last 15 of long ones)."""
-        found = self.vectors.vectors(tokens)
-        shape = [
-            [bool(v.any()), t.isupper(), t[:1].isupper(), any(map(str.isdigit, t))]
-            for t, v in zip(tokens, found, strict=True)
-        ]
-        fixed = torch.from_numpy(np.concatenate([found, np.array(shape, np.float32)], axis=1))
-        short = [token if len(token) <= 30 else token[:15] + token[-15:] for token in tokens]
-        return fixed, [[self._number.get(character, 1) for character in token] for token in short]
+    def prepare(self, tokens: Sequence[str]) -> StaticInput:
+        """Look up the fixed features and the characters of words.
 
-    def lengths(self, prepared: tuple[torch.Tensor, list[list[int]]]) -> int:
-        """Words of a sentence."""
+        Args:
+            tokens: the words of a sentence.
+
+        Returns:
+            The input of `forward`.
+        """
+        vectors = self.vectors.vectors(tokens)
+        flags = [
+            [bool(v.any()), t.isupper(), t[:1].isupper(), any(map(str.isdigit, t))]
+            for t, v in zip(tokens, vectors, strict=True)
+        ]
+        fixed = torch.from_numpy(np.concatenate([vectors, np.array(flags, np.float32)], axis=1))
+        half = _MAX_CHARACTERS // 2
+        short = [token if len(token) <= _MAX_CHARACTERS else token[:half] + token[-half:] for token in tokens]
+        return fixed, [[self._character_ids.get(character, 1) for character in token] for token in short]
+
+    def length(self, prepared: StaticInput) -> int:
+        """The number of words of a sentence.
+
+        Args:
+            prepared: result of `prepare`.
+        """
         return len(prepared[1])
 
-    def forward(self, batch: Sequence[tuple[torch.Tensor, list[list[int]]]]) -> torch.Tensor:
-        """Vectors of words: (sentences, words, size), zeros where a sentence is shorter."""
+    def forward(self, batch: Sequence[StaticInput]) -> torch.Tensor:
+        """Compute word vectors.
+
+        Args:
+            batch: results of `prepare`.
+
+        Returns:
+            Word vectors (sentences, words, size), 0 for padding.
+        """
         device = self.characters.weight.device
-        spelled = [word for _, words in batch for word in words]
-        # One width for all words, so that a word's features do not depend on the others of its batch.
-        numbers = torch.zeros((len(spelled), 30), dtype=torch.long)
-        for i, word in enumerate(spelled):
-            numbers[i, : len(word)] = torch.tensor(word)
-        numbers = numbers.to(device)
-        features = self.convolution(self.characters(numbers).transpose(1, 2))
-        features = features.masked_fill((numbers == 0)[:, None], float("-inf")).amax(2)
+        words = [word for _, sentence in batch for word in sentence]
+        # One width for all words, so that the features of a word do not depend on the rest of the batch.
+        ids = torch.zeros((len(words), _MAX_CHARACTERS), dtype=torch.long)
+        for i, word in enumerate(words):
+            ids[i, : len(word)] = torch.tensor(word)
+        ids = ids.to(device)
+        features = self.convolution(self.characters(ids).transpose(1, 2))
+        features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
         fixed = torch.cat([f for f, _ in batch]).to(device)
-        whole = torch.cat([fixed, features.float()], dim=1)
-        sentences = torch.split(whole, [len(words) for _, words in batch])
+        vectors = torch.cat([fixed, features.float()], dim=1)
+        sentences = torch.split(vectors, [len(sentence) for _, sentence in batch])
         return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
 
-    def shrink(self, prepared: Iterable[Any]) -> None:
-        """Nothing to do: the word vectors do not learn."""
+    def shrink(self, prepared: Iterable[StaticInput]) -> None:
+        """Do nothing: the word vectors are not trained.
+
+        Args:
+            prepared: ignored.
+        """
 
     def unshrink(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
-        """Nothing here was trained before."""
+        """The pretrained parameters: none."""
         return ()
 
     def save(self, folder: Path) -> None:
-        """Nothing to write besides the weights: the word vectors are named in the configuration."""
+        """Do nothing: the configuration names the word vectors.
+
+        Args:
+            folder: ignored.
+        """
 
 
 def encoder_folder(encoder: str) -> Path:
-    """The folder of an encoder: an alias of the starter set, a folder, or a name on the hub."""
+    """Find the folder of an encoder.
+
+    Args:
+        encoder: an alias of the starter set, a folder, or a name on the hub.
+
+    Returns:
+        The folder.
+    """
     _, asset = BACKENDS["encoder"].aliases.get(encoder, ("", None))
     return models.path(asset) if asset else find(encoder)

@@ -1,16 +1,16 @@
 """Mentions of any shape as relations between words: a head that fills a grid of word pairs.
 
-W2NER (Li et al. 2022, "Unified Named Entity Recognition as Word-Word Relation Classification", AAAI) knows two kinds of
-relation. *Next-neighbouring word* (NNW): the column's word follows the row's within a mention; it lies above the
-diagonal. *Tail-head word* with a label (THW-PER): the row's word is the last of such a mention and the column's is the
-first; it lies on or below the diagonal. A mention is a path of NNW from a head to a tail that a THW joins.
+W2NER (Li et al. 2022, "Unified Named Entity Recognition as Word-Word Relation Classification", AAAI) uses two kinds of
+relation. *Next-neighbouring word* (NNW): within a mention, the word of the column follows the word of the row; these
+cells lie above the diagonal. *Tail-head word* with a label (THW): the word of the row is the last of a mention with
+this label, the word of the column the first; these cells lie on or below the diagonal. A mention is a path of NNW
+relations from a head to a tail that a THW relation joins.
 
-**What the grid cannot say.** NNW does not tell whose step it is. Contiguous mentions, nested as deep as may be or
-partly overlapping, always come back exactly. Discontinuous ones may bring further mentions along, where steps of others
-make a second path between a head and a tail: with "a b c" a mention and "a c" another of another label, both words and
-both labels fit the pair (c, a), so four mentions come back. Whatever was put in always comes out (up to `PATHS` and
-`MOST`), so decoding gives a superset. In the 57,992 mentions of GENIA with its discontinuous ones nothing is lost and
-nothing comes along.
+**Limits.** An NNW relation does not say to which mention it belongs. Contiguous mentions, nested or overlapping, are
+always decoded exactly. Discontinuous ones may yield additional mentions, if relations of others form a second path
+between a head and a tail: with "a b c" as a mention and "a c" as another of another label, both paths and both labels
+fit the pair (c, a), so four mentions are decoded. All gold mentions are decoded (up to the limits of `decode`), so the
+result is a superset. For the 57,992 mentions of GENIA with its discontinuous ones the result is exact.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.taggers.heads import run_lstm
 
-__all__ = ["MOST", "NNW", "PATHS", "THW", "GridHead", "decode", "relations"]
+__all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "GridHead", "decode", "relations"]
 
 NNW = "NNW"
-"""The relation of a word (row) to the next one (column) of a mention."""
+"""Relation of a word (row) to the next word (column) of a mention."""
 THW = "THW-"
-"""The relation of the last word (row) of a mention to its first (column), before the label."""
-PATHS = 100
-"""How many mentions a pair of tail and head may give."""
-MOST = 1000
-"""How many mentions a sentence may give."""
+"""Relation of the last word (row) of a mention to its first (column); the label follows."""
+MAX_PATHS = 100
+"""Largest number of mentions of a pair of tail and head."""
+MAX_MENTIONS = 1000
+"""Largest number of mentions of a sentence."""
 
 BINS = 19
 DILATIONS = (1, 2, 3)
@@ -46,17 +46,17 @@ DILATIONS = (1, 2, 3)
 
 
 def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
-    """The relations between words that a sentence's mentions make.
+    """Convert the mentions of a sentence to relations between words.
 
     Args:
-        sentence: with mentions of any shape.
-        labels: those that are known.
+        sentence: a sentence with mentions of any shape.
+        labels: the known labels.
 
     Returns:
-        (row, column, relation) with `NNW` where row < column and `THW` with the label where row >= column.
+        Triples (row, column, relation): `NNW` with row < column, and `THW` with a label and row >= column.
 
     Raises:
-        ParameterError: a mention has a label that is not known.
+        ParameterError: a label is unknown.
 
     Example:
         >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
@@ -64,130 +64,127 @@ def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, 
         [(0, 1, 'NNW'), (1, 3, 'NNW'), (3, 0, 'THW-ADR')]
     """
     known = set(labels)
-    found: set[tuple[int, int, str]] = set()
+    triples: set[tuple[int, int, str]] = set()
     for mention in sentence.mentions:
         if mention.label not in known:
             raise ParameterError(f"the label {mention.label!r} is not among {', '.join(sorted(known)) or 'none'}")
-        found.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
-        found.add((mention.end - 1, mention.start, THW + mention.label))
-    return found
+        triples.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
+        triples.add((mention.end - 1, mention.start, THW + mention.label))
+    return triples
 
 
 def decode(
     nnw: Iterable[tuple[int, int]],
     thw: Iterable[tuple[int, int, str]],
     *,
-    paths: int = PATHS,
-    most: int = MOST,
+    max_paths: int = MAX_PATHS,
+    max_mentions: int = MAX_MENTIONS,
 ) -> tuple[Mention, ...]:
-    """The mentions that relations stand for: every path from a head to its tail.
+    """Convert relations to mentions: every path from a head to its tail.
 
-    The time is bounded by `most`, whatever the relations. A pair of tail and head without a path gives nothing.
+    The running time is bounded by `max_mentions`, whatever the relations.
 
     Args:
-        nnw: (word, next word), each before the other.
-        thw: (tail, head, label), the likeliest first: what is beyond `most` is left out.
-        paths: largest number of mentions for one of `thw`; those of fewest words are taken, then the leftmost.
-        most: largest number of mentions in all.
+        nnw: pairs (word, next word).
+        thw: triples (tail, head, label), most probable first: those beyond `max_mentions` are dropped.
+        max_paths: largest number of mentions per element of `thw`; those with the fewest words come first, then the
+            leftmost.
+        max_mentions: largest number of mentions in total.
 
     Returns:
-        Mentions in canonical order, none twice.
+        The mentions in canonical order.
 
     Raises:
-        ParameterError: a word is not before its next, or a tail is before its head.
+        ParameterError: a word does not precede its next word, or a tail precedes its head.
 
     Example:
         >>> [m.spans for m in decode([(0, 1), (1, 2), (1, 3)], [(2, 0, "ADR"), (3, 0, "ADR")])]
         [((0, 2), (3, 4)), ((0, 3),)]
     """
-    after: dict[int, list[int]] = defaultdict(list)
-    before: dict[int, list[int]] = defaultdict(list)
+    successors: dict[int, list[int]] = defaultdict(list)
+    predecessors: dict[int, list[int]] = defaultdict(list)
     for word, following in sorted(set(nnw)):
         if not 0 <= word < following:
             raise ParameterError(f"word {word} cannot have {following} as its next")
-        after[word].append(following)
-        before[following].append(word)
-    ahead: dict[int, dict[int, int]] = {}
-    found: list[Mention] = []
+        successors[word].append(following)
+        predecessors[following].append(word)
+    distances: dict[int, dict[int, int]] = {}
+    mentions: list[Mention] = []
     for tail, head, label in dict.fromkeys(thw):
         if not 0 <= head <= tail:
             raise ParameterError(f"a mention cannot begin at {head} and end at {tail}")
-        if tail not in ahead:
-            ahead[tail] = _steps_to(tail, before)
-        room = min(paths, most - len(found))
-        first = itertools.islice(_paths(head, tail, after, ahead[tail]), max(0, room))
-        found += [Mention(label, ((i, i + 1) for i in path)) for path in first]
-    return tuple(sorted(found, key=lambda mention: (mention.spans, mention.label)))
+        if tail not in distances:
+            distances[tail] = _distances_to(tail, predecessors)
+        limit = max(0, min(max_paths, max_mentions - len(mentions)))
+        paths = itertools.islice(_paths(head, tail, successors, distances[tail]), limit)
+        mentions += [Mention(label, ((i, i + 1) for i in path)) for path in paths]
+    return tuple(sorted(mentions, key=lambda mention: (mention.spans, mention.label)))
 
 
-def _steps_to(tail: int, before: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """The words that have a path to the tail, and the steps of their shortest."""
-    steps = {tail: 0}
+def _distances_to(tail: int, predecessors: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """The words that have a path to the tail, with the length of the shortest."""
+    distances = {tail: 0}
     queue = [tail]
     for word in queue:
-        for earlier in before.get(word, ()):
-            if earlier not in steps:
-                steps[earlier] = steps[word] + 1
+        for earlier in predecessors.get(word, ()):
+            if earlier not in distances:
+                distances[earlier] = distances[word] + 1
                 queue.append(earlier)
-    return steps
+    return distances
 
 
 def _paths(
-    head: int, tail: int, after: Mapping[int, Sequence[int]], ahead: Mapping[int, int]
+    head: int, tail: int, successors: Mapping[int, Sequence[int]], distances: Mapping[int, int]
 ) -> Iterator[tuple[int, ...]]:
-    """All paths, the shortest first, then the leftmost.
+    """All paths, shortest first, then leftmost.
 
-    What is taken from the heap always begins a path of the length that is due, and among such the leftmost and so the
-    most complete: no more is looked at than the paths that are asked for and the words beside them.
+    The heap is sorted by the total length of the shortest completion, so only prefixes of requested paths and their
+    direct successors are visited.
     """
-    heap: list[tuple[int, tuple[int, ...]]] = [(ahead[head], (head,))] if head in ahead else []
+    heap: list[tuple[int, tuple[int, ...]]] = [(distances[head], (head,))] if head in distances else []
     while heap:
         path = heapq.heappop(heap)[1]
-        last = path[-1]
-        if last == tail:
+        if path[-1] == tail:
             yield path
             continue
-        done = len(path)
-        for word in after.get(last, ()):
-            if word in ahead:
-                heapq.heappush(heap, (done + ahead[word], (*path, word)))
+        for word in successors.get(path[-1], ()):
+            if word in distances:
+                heapq.heappush(heap, (len(path) + distances[word], (*path, word)))
 
 
 # ------------------------------------------------------------------------------------------------------------- the head
 
 
 class GridHead(torch.nn.Module):
-    """Word vectors to mentions of any shape, by the network of W2NER (Li et al. 2022).
+    """Head for mentions of any shape, with the network of W2NER (Li et al. 2022).
 
-    A bidirectional LSTM; conditional layer normalisation, where the row's word scales and shifts the column's; reduced
-    to few channels, with distance and region of each pair; three dilated convolutions one after the other; and the sum
-    of what an MLP makes of all three and a biaffine classifier makes of the words. The paper puts embeddings of
-    distance and region beside a pair's vector, before a linear layer; adding them behind it can express the same.
+    A bidirectional LSTM; conditional layer normalisation, where the word of the row scales and shifts that of the
+    column; projection to few channels, with embeddings of distance and region of the pair; three dilated convolutions
+    in sequence; and the sum of an MLP over their outputs and a biaffine classifier over the words. In the paper the
+    embeddings are concatenated before a linear layer; adding them after it can express the same.
 
-    Each relation has a sigmoid of its own, where the paper has a softmax over all. So a cell may carry two labels, as
-    gold annotation does (the same span with two types: 31 mentions in GENIA would be lost by a softmax). Above the
-    diagonal only NNW is asked for and below only THW, so nothing is learned about what cannot be. The loss is binary
-    cross-entropy, and scores begin at the logit of `prior` (Lin et al. 2017, "Focal Loss for Dense Object Detection"),
-    as one cell in some hundred holds a relation.
+    Differences from the paper: each relation has a sigmoid instead of a softmax over all, so that a cell may hold two
+    labels, as gold annotation does (31 mentions of GENIA). Only relations that a cell can hold have a loss: NNW above
+    the diagonal, THW elsewhere. The loss is binary cross-entropy, with biases that start at the logit of `prior`
+    (Lin et al. 2017, "Focal Loss for Dense Object Detection"). Existing relations have the weight `weight`, and the
+    convolutions have residual connections, which helps in short trainings.
 
-    Relations count `weight` times what their absence does, and each convolution adds to what it was given, which the
-    paper does not do: with a few steps both help.
-
-    Time and memory grow with the square of the longest sentence: with the defaults one of 200 words takes 380 MB when
-    learning and 180 MB when decoding, so batches of long ones should be small. `decode` goes by parts of `CELLS`.
+    Time and memory grow with the square of the longest sentence: with the defaults a sentence of 200 words takes 380 MB
+    in training and 180 MB in decoding.
 
     Args:
-        size: of the word vectors.
-        labels: of mentions, each once.
-        hidden: of the LSTM, each direction; 0 for none.
-        channels: of the grid.
-        biaffine: size of the vectors of rows and columns in the biaffine classifier.
-        dropout: on the word vectors, after the LSTM and before each classifier; on the grid, of whole channels.
-        prior: the share of cells that hold a relation, to begin with.
-        weight: how much more a relation counts in the loss than the absence of one.
+        size: size of the word vectors.
+        labels: labels of mentions, without duplicates.
+        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
+        channels: number of channels of the grid.
+        biaffine: size of the row and column vectors of the biaffine classifier.
+        dropout: dropout probability of the word vectors, after the LSTM, before each classifier, and of whole channels
+            of the grid.
+        prior: initial probability of a relation.
+        weight: weight of existing relations in the loss, relative to that of absent ones.
 
     Raises:
-        ParameterError: a label twice, or a number that cannot be.
+        ParameterError: a label occurs twice, or a number is out of range.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -202,7 +199,7 @@ class GridHead(torch.nn.Module):
     """
 
     CELLS = 1 << 16
-    """Cells of the grid that `decode` looks at together."""
+    """Number of cells of the grid that `decode` computes at once."""
 
     def __init__(
         self,
@@ -218,23 +215,23 @@ class GridHead(torch.nn.Module):
     ) -> None:
         super().__init__()
         if len(set(labels)) < len(labels):
-            raise ParameterError(f"the labels {', '.join(labels)} are not each given once")
-        for name, value, least in (
-            ("size", size, 1),
-            ("hidden", hidden, 0),
-            ("channels", channels, 1),
-            ("biaffine", biaffine, 1),
-        ):
-            if value < least:
-                raise ParameterError(f"{name} must be at least {least}, not {value!r}")
-        if not 0 <= dropout < 1 or not 0 < prior < 1:
-            raise ParameterError(f"dropout and prior must be shares of one, not {dropout!r} and {prior!r}")
-        if not 0 < weight < math.inf:
-            raise ParameterError(f"weight must be above 0, not {weight!r}")
+            raise ParameterError(f"labels must not be given twice: {', '.join(labels)}")
+        valid = {
+            "size": size >= 1,
+            "hidden": hidden >= 0,
+            "channels": channels >= 1,
+            "biaffine": biaffine >= 1,
+            "dropout": 0 <= dropout < 1,
+            "prior": 0 < prior < 1,
+            "weight": 0 < weight < math.inf,
+        }
+        for name, in_range in valid.items():
+            if not in_range:
+                raise ParameterError(f"{name} is out of range", parameter=name)
         self.labels = list(labels)
         self.weight = weight
-        self._number = {NNW: 0, **{THW + label: i for i, label in enumerate(labels, 1)}}
-        many = len(self._number)
+        self._relation_ids = {NNW: 0, **{THW + label: i for i, label in enumerate(labels, 1)}}
+        num_relations = len(self._relation_ids)
         self.dropout = torch.nn.Dropout(dropout)
         self.dropout_of_grid = torch.nn.Dropout2d(dropout)
         self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True) if hidden else None
@@ -250,14 +247,14 @@ class GridHead(torch.nn.Module):
         self.of_grid = torch.nn.Sequential(
             torch.nn.Linear(len(DILATIONS) * channels, channels),
             torch.nn.GELU(),
-            torch.nn.Linear(channels, many, bias=False),
+            torch.nn.Linear(channels, num_relations, bias=False),
         )
         self.of_rows = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), torch.nn.GELU())
         self.of_columns = torch.nn.Sequential(torch.nn.Linear(wide, biaffine), torch.nn.GELU())
-        self.pairs = torch.nn.Parameter(torch.empty(many, biaffine, biaffine))
-        self.single_rows = torch.nn.Linear(biaffine, many, bias=False)
-        self.single_columns = torch.nn.Linear(biaffine, many, bias=False)
-        self.bias = torch.nn.Parameter(torch.full((many,), math.log(prior / (1 - prior))))
+        self.pairs = torch.nn.Parameter(torch.empty(num_relations, biaffine, biaffine))
+        self.single_rows = torch.nn.Linear(biaffine, num_relations, bias=False)
+        self.single_columns = torch.nn.Linear(biaffine, num_relations, bias=False)
+        self.bias = torch.nn.Parameter(torch.full((num_relations,), math.log(prior / (1 - prior))))
         torch.nn.init.ones_(self.scale.bias)
         torch.nn.init.zeros_(self.shift.bias)
         torch.nn.init.normal_(self.distance.weight, std=0.1)
@@ -265,91 +262,94 @@ class GridHead(torch.nn.Module):
         torch.nn.init.normal_(self.pairs, std=1 / biaffine)
 
     def targets(self, sentence: Sentence) -> torch.Tensor:
-        """The relations of a sentence.
-
-        Returns:
-            Whole numbers (relations, 3): row, column, and 0 for NNW or i for THW with the i-th label, from 1.
-
-        Raises:
-            ParameterError: a mention has a label that the head does not know.
-        """
-        found = sorted((row, column, self._number[name]) for row, column, name in relations(sentence, self.labels))
-        return torch.tensor(found, dtype=torch.long).view(-1, 3)
-
-    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> torch.Tensor:
-        """Binary cross-entropy of all relations that can be: their sum, divided by the words of the batch.
-
-        A mean over cells would make a mention count less the longer its sentence is.
+        """Convert the mentions of a sentence to relations.
 
         Args:
-            vectors: (sentences, words, size).
-            lengths: words of each sentence.
-            targets: of each sentence, see `targets`.
+            sentence: a sentence with mentions.
 
         Returns:
-            A scalar, in fp32.
+            Integers (relations, 3): row, column, and 0 for NNW or i for THW with the i-th label, from 1.
+
+        Raises:
+            ParameterError: a label is unknown.
+        """
+        triples = sorted(
+            (row, column, self._relation_ids[name]) for row, column, name in relations(sentence, self.labels)
+        )
+        return torch.tensor(triples, dtype=torch.long).view(-1, 3)
+
+    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> torch.Tensor:
+        """The binary cross-entropy of all possible relations: their sum, divided by the number of words of the batch.
+
+        A mean over cells would weigh mentions of long sentences less.
+
+        Args:
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
+            targets: result of `targets` for each sentence.
         """
         scores = self.scores(vectors, lengths)
         gold = torch.zeros_like(scores)
-        numbers = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor([len(rows) for rows in targets]))
-        rows, columns, names = torch.cat([rows.cpu() for rows in targets]).unbind(1)
-        gold[numbers, rows, columns, names] = 1.0
+        sentences = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor(list(map(len, targets))))
+        rows, columns, relation_ids = torch.cat([triples.cpu() for triples in targets]).unbind(1)
+        gold[sentences, rows, columns, relation_ids] = 1.0
         possible = self._possible(lengths, scores)
-        each = torch.nn.functional.binary_cross_entropy_with_logits(
+        losses = torch.nn.functional.binary_cross_entropy_with_logits(
             scores, gold, reduction="none", pos_weight=scores.new_tensor(self.weight)
         )
-        return each.masked_fill(~possible, 0.0).sum() / sum(lengths)
+        return losses.masked_fill(~possible, 0.0).sum() / sum(lengths)
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The mentions of each sentence: those of all relations likelier than not; see `entaug.taggers.grid.decode`.
+        """The mentions of each sentence, from the relations with a probability above 0.5; see `decode`.
 
         Args:
-            vectors: (sentences, words, size).
-            lengths: words of each sentence.
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
         """
-        together = max(1, self.CELLS // max(1, max(lengths, default=1) ** 2))
-        found = []
-        for first in range(0, len(lengths), together):
-            part = lengths[first : first + together]
+        size = max(1, self.CELLS // max(1, max(lengths, default=1) ** 2))
+        mentions = []
+        for start in range(0, len(lengths), size):
+            part = lengths[start : start + size]
             with torch.no_grad():
-                scores = self.scores(vectors[first : first + together], part)
+                scores = self.scores(vectors[start : start + size], part)
                 scores = scores.masked_fill(~self._possible(part, scores), -1.0).cpu()
-            found += [self._mentions(grid) for grid in scores]
-        return found
+            mentions += [self._mentions(grid) for grid in scores]
+        return mentions
 
     def _mentions(self, grid: torch.Tensor) -> tuple[Mention, ...]:
         cells = torch.nonzero(grid > 0)
-        likeliest = torch.argsort(grid[tuple(cells.T)], descending=True, stable=True)
+        most_probable_first = torch.argsort(grid[tuple(cells.T)], descending=True, stable=True)
         nnw, thw = [], []
-        for row, column, name in cells[likeliest].tolist():
-            if name:
-                thw.append((row, column, self.labels[name - 1]))
+        for row, column, relation_id in cells[most_probable_first].tolist():
+            if relation_id:
+                thw.append((row, column, self.labels[relation_id - 1]))
             else:
                 nnw.append((row, column))
         return decode(nnw, thw)
 
     def _possible(self, lengths: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
-        """Which relations a cell can hold: (sentences, words, words, relations)."""
-        real = _real(lengths, scores)
+        """Mask of the relations that a cell can hold (sentences, words, words, relations)."""
+        mask = _word_mask(lengths, scores)
         upper = torch.ones(scores.shape[1:3], dtype=torch.bool, device=scores.device).triu(1)
         is_nnw = torch.arange(scores.shape[3], device=scores.device) == 0
-        return (real[:, :, None] & real[:, None, :])[..., None] & (upper[..., None] == is_nnw)
+        return (mask[:, :, None] & mask[:, None, :])[..., None] & (upper[..., None] == is_nnw)
 
     def scores(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
-        """Logits of the relations; what is beyond a sentence's words means nothing, and changes nothing.
+        """Compute the logits of the relations; padding has no influence.
 
         Args:
-            vectors: (sentences, words, size).
-            lengths: words of each sentence.
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
 
         Returns:
-            (sentences, words, words, relations) in fp32, rows before columns; words of the longest sentence.
+            Logits (sentences, rows, columns, relations) in fp32, for as many rows and columns as the longest sentence
+            has words; those of padding have no meaning.
         """
         words = self.dropout(vectors[:, : max(lengths)])
         if self.lstm is not None:
             words = self.dropout(run_lstm(self.lstm, words, lengths))
-        of_grid = self.of_grid(self._grid(words, _real(lengths, words)))
-        # Sums of products of two vectors lose too much in bf16.
+        of_grid = self.of_grid(self._grid(words, _word_mask(lengths, words)))
+        # Sums of products of two vectors are too imprecise in bf16.
         with torch.autocast(words.device.type, enabled=False):
             words = words.float()
             rows, columns = self.dropout(self.of_rows(words)), self.dropout(self.of_columns(words))
@@ -358,16 +358,16 @@ class GridHead(torch.nn.Module):
             scores: torch.Tensor = of_pairs + single + of_grid.float() + self.bias
         return scores
 
-    def _grid(self, words: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        """The pairs after each convolution: (sentences, words, words, convolutions * channels)."""
+    def _grid(self, words: torch.Tensor, word_mask: torch.Tensor) -> torch.Tensor:
+        """The outputs of all convolutions (sentences, words, words, convolutions * channels)."""
         normal = torch.nn.functional.layer_norm(words, words.shape[-1:])
         pairs = self.scale(words)[:, :, None] * normal[:, None] + self.shift(words)[:, :, None]
-        place = torch.arange(words.shape[1], device=words.device)
-        apart = place[None] - place[:, None]
-        where = self.distance(_bins(apart)) + self.region((apart > 0).long())
-        grid = torch.nn.functional.gelu(self.reduce(pairs) + where)
-        # Zeros beyond the sentence, as a convolution sees beyond the grid: so padding changes nothing.
-        mask = (real[:, None, :, None] & real[:, None, None, :]).to(grid.dtype)
+        positions = torch.arange(words.shape[1], device=words.device)
+        offsets = positions[None] - positions[:, None]
+        embedded = self.distance(_distance_bins(offsets)) + self.region((offsets > 0).long())
+        grid = torch.nn.functional.gelu(self.reduce(pairs) + embedded)
+        # Padding is 0, as is what a convolution reads outside the grid, so it has no influence.
+        mask = (word_mask[:, None, :, None] & word_mask[:, None, None, :]).to(grid.dtype)
         grid = self.dropout_of_grid(grid.permute(0, 3, 1, 2)) * mask
         levels = []
         for convolution in self.convolutions:
@@ -377,18 +377,18 @@ class GridHead(torch.nn.Module):
         return dropped.permute(0, 2, 3, 1)
 
 
-def _real(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
-    """Which words there are: (sentences, words)."""
+def _word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+    """Mask of the words (sentences, words), False for padding."""
     return torch.arange(like.shape[1], device=like.device)[None] < torch.tensor(lengths, device=like.device)[:, None]
 
 
-def _bins(apart: torch.Tensor) -> torch.Tensor:
-    """Distances in 19 bins (a twentieth of the paper is for padding): none, and by powers of two to either side.
+def _distance_bins(offsets: torch.Tensor) -> torch.Tensor:
+    """Bins of distances: 9 is none, the others are powers of two to either side (W2NER has one more, for padding).
 
     Example:
-        >>> _bins(torch.tensor([-300, -3, -2, -1, 0, 1, 2, 4, 1000])).tolist()
+        >>> _distance_bins(torch.tensor([-300, -3, -2, -1, 0, 1, 2, 4, 1000])).tolist()
         [0, 7, 7, 8, 9, 10, 11, 12, 18]
     """
     half = BINS // 2
-    edges = 2 ** torch.arange(half, device=apart.device)
-    return half + apart.sign() * torch.bucketize(apart.abs(), edges, right=True)
+    edges = 2 ** torch.arange(half, device=offsets.device)
+    return half + offsets.sign() * torch.bucketize(offsets.abs(), edges, right=True)

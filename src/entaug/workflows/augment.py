@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from entaug._version import __version__
-from entaug.augmented import provenance_of
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
@@ -331,10 +330,10 @@ class _Job:
     def _is_varied(self, accepted: Accepted) -> bool:
         """Whether a sentence has another source than the examples so far, and its method fewer than its share."""
         examples = self.summary.examples
-        methods = [provenance_of(example.sentence).get("method") for example in examples]
+        methods = [_method_of(example.sentence) for example in examples]
         share = ceil(_EXAMPLES / len(self.augmenter.name.split("+")))
         is_new = all(accepted.source is not example.source for example in examples)
-        return is_new and methods.count(provenance_of(accepted.sentence).get("method")) < share
+        return is_new and methods.count(_method_of(accepted.sentence)) < share
 
 
 class _NamedCorpus(Iterable[Sentence]):
@@ -368,3 +367,7 @@ def _notes_on_review(review: Review, summary: AugmentSummary) -> list[str]:
             "run it with the same file, options, seed and version"
         )
     return notes
+
+
+def _method_of(sentence: Sentence) -> str | None:
+    return sentence.provenance.method if sentence.provenance else None

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from entaug.augmented import AugmentedPair, pair_with_sources, provenance_of
+from entaug.augmented import AugmentedPair, pair_with_sources
 from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
@@ -151,7 +151,7 @@ def filter_file(
         if gold is not None:
             options = read_options or {}
             gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-        if any(provenance_of(s) for s in sentences) and not getattr(detected.dialect, "provenance", True):
+        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
             # A CoNLL file whose comments hold provenance keeps them.
             to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
         pairs = pair_with_sources(sentences, gold_sentences)
@@ -186,7 +186,7 @@ def filter_file(
 
 def _source(pair: AugmentedPair) -> Sentence | None:
     """The source of a sentence; None for one that was generated without conditioning on it."""
-    return None if provenance_of(pair.augmented).get("unconditioned") else pair.source
+    return None if pair.provenance.details.get("unconditioned") else pair.source
 
 
 def _check_sources(

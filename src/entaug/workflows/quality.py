@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from entaug.augmented import read_augmented
-from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.files.streams import STDIN
 from entaug.progress import Progress, no_progress
-from entaug.quality import DEFAULT_MODELS, Quality, measure_corpus
+from entaug.quality import Quality, measure_corpus
 from entaug.quality.tables import quality_markdown, quality_table
 from entaug.workflows.common import check_apart, check_output, write_text
 
@@ -25,9 +25,7 @@ def measure_files(
     *,
     gold: str | Path | None = None,
     measures: Sequence[str] | None = None,
-    causal_lm: CausalLM | str | None = DEFAULT_MODELS["causal_lm"],
-    masked_lm: MaskedLM | str | None = DEFAULT_MODELS["masked_lm"],
-    encoder: Encoder | str | None = DEFAULT_MODELS["encoder"],
+    models: Mapping[str, Any] = MappingProxyType({}),
     as_json: bool = False,
     force: bool = False,
     progress: Progress = no_progress,
@@ -41,9 +39,8 @@ def measure_files(
             definitions of the measures, ``.json`` gives JSON.
         gold: the file that was augmented; required where the inputs hold augmented sentences only.
         measures: names of the measures; None for all whose models are available.
-        causal_lm: a causal language model, or its name, or None.
-        masked_lm: a masked language model, or its name, or None.
-        encoder: an encoder, or its name, or None.
+        models: a model, its name or None for ``"causal_lm"``, ``"masked_lm"`` and ``"encoder"``; see
+            `entaug.measure_quality`.
         as_json: write JSON whatever the extension of `output`.
         force: replace an existing file.
         progress: called with the stage, the number of finished texts and their total.
@@ -60,14 +57,8 @@ def measure_files(
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # before the computation
     check_apart([output], [gold, *inputs])
-    qualities = measure_corpus(
-        read_augmented(inputs, gold, **options),
-        measures=measures,
-        causal_lm=causal_lm,
-        masked_lm=masked_lm,
-        encoder=encoder,
-        progress=progress,
-    )
+    corpus = read_augmented(inputs, gold, **options)
+    qualities = measure_corpus(corpus, measures=measures, progress=progress, **models)
     if as_json or str(output).endswith(".json"):
         text = orjson.dumps([quality.to_dict() for quality in qualities], option=orjson.OPT_INDENT_2).decode() + "\n"
     elif str(output).endswith(".md"):

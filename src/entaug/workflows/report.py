@@ -11,12 +11,12 @@ import orjson
 
 from entaug.augmented import AugmentedCorpus, read_augmented
 from entaug.errors import InputError, ParameterError
+from entaug.experiment.records import is_run_record, read_run_records
 from entaug.files.streams import STDIN, read_beginning
 from entaug.progress import Progress, no_progress
 from entaug.quality import Quality, measure_corpus
 from entaug.report.html.assembly import render_html_report
 from entaug.report.markdown import markdown_report
-from entaug.report.records import is_run_record, read_run_records
 from entaug.workflows.common import check_apart, check_output, write_text
 
 __all__ = ["ReportInputs", "ReportSummary", "classify_inputs", "write_html_report", "write_markdown_report"]

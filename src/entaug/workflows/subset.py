@@ -83,7 +83,7 @@ def subset_file(
         input: the file, or ``"-"``.
         folder: the folder for the subsets; created where it does not exist.
         sizes: the number of sentences of each; see `entaug.experiment.subsets.draw`.
-        how: how they are drawn: a key of `entaug.experiment.subsets.DRAWS`.
+        how: how they are drawn: a key of `entaug.experiment.subsets.STRATEGIES`.
         seed: the seed of the drawing.
         with_rest: write the sentences that are in no subset too, as ``FOLDER/train.rest.conll``.
         force: replace files that exist.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entaug.backends.config import TrainingProgress
 from entaug.errors import OutputError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read
 from entaug.scoring.span_f1 import Scores, score
-from entaug.taggers.base import Fitted, Tagger, Training
-from entaug.taggers.base import Progress as TrainingProgress
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory
 from entaug.workflows.common import Options
 
 __all__ = ["TrainSummary", "train_file"]
@@ -28,7 +28,7 @@ class TrainSummary:
         output: the folder of the tagger.
         sentences: the number of training sentences.
         labels: the labels that the tagger knows.
-        fitted: steps, losses and the epoch that was kept.
+        history: steps, losses and the epoch that was kept.
         dev: scores on the dev sentences, where there are any.
         seconds: the duration.
     """
@@ -37,7 +37,7 @@ class TrainSummary:
     output: str
     sentences: int
     labels: list[str]
-    fitted: Fitted = field(default_factory=Fitted)
+    history: TrainingHistory = field(default_factory=TrainingHistory)
     dev: Scores | None = None
     seconds: float = 0.0
 
@@ -48,10 +48,10 @@ class TrainSummary:
             "output": self.output,
             "sentences": self.sentences,
             "labels": self.labels,
-            "steps": self.fitted.steps,
-            "losses": self.fitted.losses,
-            "dev_by_epoch": self.fitted.dev,
-            "kept_epoch": self.fitted.kept,
+            "steps": self.history.steps,
+            "losses": self.history.losses,
+            "dev_by_epoch": self.history.dev_f1,
+            "best_epoch": self.history.best_epoch,
             "dev": self.dev.to_dict() if self.dev else None,
             "seconds": round(self.seconds, 2),
         }
@@ -60,10 +60,10 @@ class TrainSummary:
 def train_file(
     input: str | Path,
     output: str | Path,
-    tagger: Tagger,
+    tagger: TrainableTagger,
     *,
     dev: str | Path | None = None,
-    training: Training | None = None,
+    config: TaggerTrainingConfig | None = None,
     repair: bool = False,
     from_format: str | None = None,
     read_options: Options = None,
@@ -76,7 +76,7 @@ def train_file(
         output: the folder for the tagger; new or empty.
         tagger: a new tagger.
         dev: sentences to choose the best epoch by, and to compute scores on.
-        training: the training parameters.
+        config: the hyperparameters.
         repair: repair broken tag sequences.
         from_format: the format of both files; None to detect it.
         read_options: options of the format of both.
@@ -95,14 +95,14 @@ def train_file(
     options = read_options or {}
     gold = read(input, from_format, repair=repair, **options)
     dev_gold = None if dev is None else read(dev, from_format, repair=repair, **options)
-    tagger.fit(gold, dev_gold, training, progress)
+    tagger.fit(gold, dev_gold, config, progress)
     tagger.save(output)
     return TrainSummary(
         input=str(input),
         output=str(output),
         sentences=len(gold),
         labels=list(gold.labels),
-        fitted=getattr(tagger, "fitted_", Fitted()),
+        history=getattr(tagger, "history_", TrainingHistory()),
         dev=None if dev_gold is None else score(dev_gold, tagger.predict(dev_gold)),
         seconds=time.monotonic() - begun,
     )

@@ -1,11 +1,10 @@
-"""Which sentence goes with which: for each a few of the most similar others, no two sentences together twice."""
+"""Pairing of similar sentences: each sentence has some partners, and no two sentences are paired twice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.backends.protocols import Encoder
@@ -18,76 +17,82 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-__all__ = ["PAIRINGS", "PairingOptions", "by_falling_score", "partners", "rankings"]
+__all__ = ["Pairing", "PairingOptions", "argsort_descending", "assign_partners", "rank_partners"]
 
-PAIRINGS = ("bertscore", "embedding", "random", "off-by-one")
-_FIRST = 64  # places sorted at first; more are rarely asked for
-_LARGE, _NEAREST = 5000, 100  # above so many sentences only so many neighbours of each are compared by BERTScore
+Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
+
+_FIRST_SORTED = 64  # positions that are sorted at first; more are rarely read
+_LARGE_CORPUS, _DEFAULT_SHORTLIST = 5000, 100
 
 
 class PairingOptions(NamedTuple):
-    """What a ranking needs to know.
+    """Options of a ranking.
 
     Args:
-        encoder: the model, except for random rankings.
-        layer: which of its layers BERTScore looks at; None for the last.
-        shortlist: how many nearest by sentence vector are ranked; 0 for all; None for all in a corpus of usual size.
-        punctuation: whether BERTScore sees punctuation.
-        stream: the random numbers of a sentence.
+        encoder: the model; None for random rankings.
+        layer: the layer of the encoder that BERTScore uses; None for the last.
+        shortlist_size: the number of nearest sentences by sentence vector that are ranked; 0 for all; None for all in a
+            corpus of up to 5,000 sentences and 100 in larger ones.
+        include_punctuation: whether BERTScore sees punctuation.
+        stream: returns the random stream of a sentence.
     """
 
     encoder: Encoder | None
     layer: int | None
-    shortlist: int | None
-    punctuation: bool
+    shortlist_size: int | None
+    include_punctuation: bool
     stream: Callable[[Sentence], Random]
 
 
-def rankings(sentences: Sequence[Sentence], pairing: str, how: PairingOptions) -> list[Iterator[int]]:
-    """For each sentence the positions of others, the most alike first.
+def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: PairingOptions) -> list[Iterator[int]]:
+    """Rank for each sentence the others by similarity.
 
     Args:
-        sentences: all of them.
-        pairing: one of `PAIRINGS`.
-        how: what else has to be known.
+        sentences: all sentences.
+        pairing: the measure: BERTScore F1; the cosine of sentence vectors; none (random order); or the published code's
+            faulty BERTScore ranking, in which the sentence itself is removed from the scores and the positions behind
+            it are not corrected.
+        options: further options.
+
+    Returns:
+        For each sentence the positions of others, the most similar first, computed as they are read.
     """
     n = len(sentences)
     if pairing == "random":
-        return [_without(i, _shuffled(n, how.stream(sentence))) for i, sentence in enumerate(sentences)]
-    encoder: Encoder = resolve("encoder", how.encoder)
+        return [_without(i, _shuffle(n, options.stream(sentence))) for i, sentence in enumerate(sentences)]
+    encoder: Encoder = resolve("encoder", options.encoder)
     texts = [detokenize(s.tokens, s.spaces) for s in sentences]
-    seen = texts if how.punctuation else [_words_alone(s) for s in sentences]
-    shortlist = (_NEAREST if n > _LARGE else 0) if how.shortlist is None else how.shortlist
+    compared = texts if options.include_punctuation else [_without_punctuation(s) for s in sentences]
+    size = options.shortlist_size
+    if size is None:
+        size = _DEFAULT_SHORTLIST if n > _LARGE_CORPUS else 0
     if pairing == "embedding":
         vectors = encoder.sentence_vectors(texts)
-        if shortlist:
-            return [iter(near) for near in nearest_neighbors(vectors, shortlist)]
-        return [_without(i, by_falling_score(vectors @ vector)) for i, vector in enumerate(vectors)]
-    if shortlist and pairing == "bertscore":
-        some = [sorted(near) for near in nearest_neighbors(encoder.sentence_vectors(texts), shortlist)]
-        scores = bertscore_among(seen, some, encoder, layer=how.layer)
-        return [map(near.__getitem__, by_falling_score(of)) for near, of in zip(some, scores, strict=True)]
-    rows = pairwise_bertscore(seen, encoder, layer=how.layer)
-    ranked = [_without(i, by_falling_score(row)) for i, row in enumerate(rows)]
-    if pairing == "bertscore":
-        return ranked
-    # Off by one: the sentence itself was taken out of the scores, and those behind it are not where they seem to be.
-    return [map(partial(_misplaced, i), ranking) for i, ranking in enumerate(ranked)]
+        if size:
+            return [iter(neighbors) for neighbors in nearest_neighbors(vectors, size)]
+        return [_without(i, argsort_descending(vectors @ vector)) for i, vector in enumerate(vectors)]
+    if size and pairing == "bertscore":
+        shortlists = [sorted(neighbors) for neighbors in nearest_neighbors(encoder.sentence_vectors(texts), size)]
+        scores = bertscore_among(compared, shortlists, encoder, layer=options.layer)
+        return [map(of.__getitem__, argsort_descending(row)) for of, row in zip(shortlists, scores, strict=True)]
+    rows = pairwise_bertscore(compared, encoder, layer=options.layer)
+    rankings = [_without(i, argsort_descending(row)) for i, row in enumerate(rows)]
+    return rankings if pairing == "bertscore" else [_shifted(i, ranking) for i, ranking in enumerate(rankings)]
 
 
-def _words_alone(sentence: Sentence) -> str:
+def _without_punctuation(sentence: Sentence) -> str:
     return detokenize([token for token in sentence.tokens if any(map(is_word_character, token))])
 
 
-def _without(number: int, ranking: Iterable[int]) -> Iterator[int]:
-    return (other for other in ranking if other != number)
+def _without(own: int, ranking: Iterable[int]) -> Iterator[int]:
+    return (other for other in ranking if other != own)
 
 
-def _misplaced(number: int, other: int) -> int:
-    return other if other < number else other - 1
+def _shifted(own: int, ranking: Iterable[int]) -> Iterator[int]:
+    return (other if other < own else other - 1 for other in ranking)
 
 
-def _shuffled(n: int, rng: Random) -> Iterator[int]:
+def _shuffle(n: int, rng: Random) -> Iterator[int]:
     """All numbers below n in random order, drawn as they are read."""
     moved: dict[int, int] = {}
     for last in range(n - 1, -1, -1):
@@ -96,50 +101,61 @@ def _shuffled(n: int, rng: Random) -> Iterator[int]:
         moved[at] = moved.get(last, last)
 
 
-def partners(rankings: Sequence[Iterator[int]], count: int, suits: Callable[[int, int], bool]) -> list[list[int]]:
-    """The partners of each sentence, each pair used once.
+def assign_partners(
+    rankings: Sequence[Iterator[int]], count: int, is_suitable: Callable[[int, int], bool]
+) -> list[list[int]]:
+    """Assign partners to each sentence, each pair once.
 
-    Partners are given out in rounds: in each round every sentence in turn takes the first of its ranking that suits it,
-    that it has not had, and that has not had it. So the first partners do not depend on how many are asked for.
+    Partners are assigned in rounds: in each round every sentence in turn takes the first sentence of its ranking that
+    is suitable and not paired with it yet. So the first partners do not depend on the number of rounds.
 
     Args:
-        rankings: for each sentence the numbers of others, the most wanted first; read as far as necessary.
-        count: how many partners each is to have; one whose ranking ends has fewer.
-        suits: whether the first may have the second.
+        rankings: for each sentence the numbers of others, the best first; read as far as necessary.
+        count: the number of rounds.
+        is_suitable: returns whether the first sentence may have the second as partner.
+
+    Returns:
+        The partners of each sentence, fewer than `count` where its ranking ends.
 
     Example:
         >>> rankings = [iter([1, 2]), iter([0, 2]), iter([1, 0])]
-        >>> partners(rankings, 1, lambda one, other: True)  # 1 cannot have 0, which has it, nor 2 then 1, which has it
+        >>> assign_partners(rankings, 1, lambda one, other: True)  # 1 cannot take 0 again, nor 2 then 1
         [[1], [2], [0]]
     """
-    given: list[list[int]] = [[] for _ in rankings]
-    used: set[tuple[int, int]] = set()
+    partners: list[list[int]] = [[] for _ in rankings]
+    pairs: set[tuple[int, int]] = set()
     for _ in range(count):
         for one, ranking in enumerate(rankings):
             for other in ranking:
                 pair = (min(one, other), max(one, other))
-                if pair not in used and suits(one, other):
-                    used.add(pair)
-                    given[one].append(other)
+                if pair not in pairs and is_suitable(one, other):
+                    pairs.add(pair)
+                    partners[one].append(other)
                     break
-    return given
+    return partners
 
 
-def by_falling_score(scores: NDArray[float32]) -> Iterator[int]:
-    """Positions by falling score, equal ones in order, sorted only as far as they are read.
+def argsort_descending(scores: NDArray[float32]) -> Iterator[int]:
+    """Yield the positions of scores, the highest first, equal ones in order; sorted only as far as they are read.
+
+    Args:
+        scores: one score for each position.
+
+    Yields:
+        The positions.
 
     Example:
         >>> import numpy as np
-        >>> list(by_falling_score(np.array([0.1, 0.9, 0.5, 0.9], np.float32)))
+        >>> list(argsort_descending(np.array([0.1, 0.9, 0.5, 0.9], np.float32)))
         [1, 3, 2, 0]
     """
     import numpy as np
 
-    taken, size = 0, _FIRST
-    while taken < len(scores):
-        least = len(scores) - min(size, len(scores))
-        places = np.flatnonzero(scores >= np.partition(scores, least)[least])
-        places = places[np.argsort(-scores[places], kind="stable")]
-        yield from places[taken:].tolist()
-        taken = len(places)
+    num_read, size = 0, _FIRST_SORTED
+    while num_read < len(scores):
+        kth = len(scores) - min(size, len(scores))
+        positions = np.flatnonzero(scores >= np.partition(scores, kth)[kth])
+        positions = positions[np.argsort(-scores[positions], kind="stable")]
+        yield from positions[num_read:].tolist()
+        num_read = len(positions)
         size *= 8

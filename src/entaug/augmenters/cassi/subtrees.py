@@ -1,7 +1,4 @@
-"""Exchange of subject and object or complement subtrees between two sentences: the candidates of CASSI.
-
-"CASSI: Contextual and Semantic Structure-based Interpolation Augmentation for Low-Resource NER", section 2.
-"""
+"""Exchange of subject and object or complement subtrees between two sentences: the candidates of CASSI (section 2)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from entaug.augmenters.syntax.span_exchange import Words, graft, holds_whole
+from entaug.augmenters.syntax.span_exchange import DonorTokens, exchange_edit, keeps_mentions_whole
 from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
@@ -17,186 +14,204 @@ from entaug.data import Sentence, Span
 __all__ = [
     "Candidate",
     "Subtrees",
-    "exchanges",
+    "exchange_candidates",
+    "find_subtrees",
     "j_score",
-    "kinds",
-    "subtrees",
-    "without_points",
+    "phrase_types",
+    "strip_punctuation",
 ]
 
-_ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # how taggers tell them apart differs: "after", "to", "zu"
+_ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # taggers differ in these: "after", "to", "zu"
 _NOMINALS = frozenset({"NOUN", "PROPN", "PRON", "NUM", "DET", "SYM", "X", "INTJ"})
-_POINTS = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
+_PUNCTUATION = frozenset(".,:;!?…。，、：；！？")  # noqa: RUF001
 
 
 class Subtrees(NamedTuple):
-    """The ranges of a sentence that can be exchanged, in order.
+    """The token ranges of a sentence that can be exchanged, in order.
 
     Args:
-        subjects: those of subjects.
-        objects: those of objects and complements.
-        kinds: for each range what kind of phrase it is, where only phrases of a kind are to be exchanged; see `kinds`.
+        subjects: ranges of subjects.
+        objects: ranges of objects and complements.
+        types: the phrase type of each range, where only phrases of one type are exchanged; see `phrase_types`.
     """
 
     subjects: tuple[Span, ...]
     objects: tuple[Span, ...]
-    kinds: Mapping[Span, str] = MappingProxyType({})
+    types: Mapping[Span, str] = MappingProxyType({})
 
 
 class Candidate(NamedTuple):
     """One exchange.
 
     Args:
-        sentence: what came of it, with id, meta and columns of the sentence that kept its frame.
-        frame: 0 where the first sentence kept its frame, 1 where the second did.
+        sentence: the new sentence, with id, meta and columns of the frame.
+        frame: 0 where the first of the two sentences is the frame, 1 where the second is.
         role: ``"subject"`` or ``"object"``.
-        out: the range of the frame that went.
-        into: the range of the other sentence that came.
+        removed: the range of the frame that was removed.
+        inserted: the range of the donor that was inserted.
     """
 
     sentence: Sentence
     frame: int
     role: str
-    out: Span
-    into: Span
+    removed: Span
+    inserted: Span
 
     @property
-    def graft(self) -> Span:
-        """The range of the new sentence that came."""
-        return self.out[0], self.out[0] + self.into[1] - self.into[0]
+    def new_span(self) -> Span:
+        """The range of the inserted tokens in the new sentence."""
+        return self.removed[0], self.removed[0] + self.inserted[1] - self.inserted[0]
 
     def origins(self) -> list[tuple[int, int]]:
-        """For each token which of the two sentences it comes from, and its position there."""
-        frame, start = self.frame, self.out[0]
-        rest = len(self.sentence) - self.graft[1]
+        """Return for each token which of the two sentences it comes from (0 or 1), and its position there."""
+        frame, start = self.frame, self.removed[0]
+        num_after = len(self.sentence) - self.new_span[1]
         return [
             *((frame, i) for i in range(start)),
-            *((1 - frame, i) for i in range(*self.into)),
-            *((frame, i) for i in range(self.out[1], self.out[1] + rest)),
+            *((1 - frame, i) for i in range(*self.inserted)),
+            *((frame, i) for i in range(self.removed[1], self.removed[1] + num_after)),
         ]
 
 
-def subtrees(parse: Parse) -> Subtrees:
-    """The subtrees of subjects of verbs, and of objects and complements of verbs and adpositions.
+def find_subtrees(parse: Parse) -> Subtrees:
+    """Find the subtrees of subjects of verbs, and of objects and complements of verbs and adpositions.
 
-    Subtypes of relations (``nsubj:pass``) count as what they are subtypes of; whatever has a copula counts as a verb,
-    as in Universal Dependencies. A subtree that is not one run of tokens is left out.
+    Subtypes of relations (``nsubj:pass``) count as their main types; a predicate with a copula counts as a verb, as in
+    Universal Dependencies. Subtrees that are not contiguous are left out.
+
+    Args:
+        parse: the dependency tree of a sentence.
 
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
-        >>> subtrees(parse)[:2]  # Ada wrote test code
+        >>> find_subtrees(parse)[:2]  # Ada wrote test code
         (((0, 1),), ((2, 4),))
     """
     ranges = subtree_ranges(parse.heads)
     verbs = verbal(parse)
-    found: tuple[list[Span], list[Span]] = ([], [])
+    subjects: set[Span] = set()
+    objects: set[Span] = set()
     for token, (head, name) in enumerate(zip(parse.heads, relation_names(parse), strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
         if name in SUBJECTS and head in verbs:
-            found[0].append(span)
+            subjects.add(span)
         elif name in OBJECTS and (head in verbs or parse.tags[head] in _ADPOSITIONS):
-            found[1].append(span)
-    subjects, objects = (tuple(sorted(set(spans))) for spans in found)
-    return Subtrees(subjects, objects)
+            objects.add(span)
+    return Subtrees(tuple(sorted(subjects)), tuple(sorted(objects)))
 
 
-def kinds(parse: Parse) -> dict[Span, str]:
-    """What kind of phrase each subtree is: ``"nominal"``, or the relation of a clause or an adjective to its head.
+def phrase_types(parse: Parse) -> dict[Span, str]:
+    """Return the phrase type of each subtree: ``"nominal"``, or the relation of a clause or an adjective to its head.
 
-    A clause in the place of a noun ("I go home to he saw her") is rarely English. The relation tells finite clauses
-    (``ccomp``) from infinitives (``xcomp``) and those after prepositions (``pcomp``), which do not fit each other's
+    A clause in place of a noun ("I go home to he saw her") is rarely English. The relation distinguishes finite clauses
+    (``ccomp``) from infinitives (``xcomp``) and clauses after prepositions (``pcomp``), which do not fit each other's
     places either.
+
+    Args:
+        parse: the dependency tree of a sentence.
 
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "aux", "xcomp"), ("PROPN", "VERB", "PART", "VERB"))
-        >>> kinds(parse)[2, 4]  # Ada wants to code
+        >>> phrase_types(parse)[2, 4]  # Ada wants to code
         'xcomp'
     """
     verbs, names = verbal(parse), relation_names(parse)
-    found: dict[Span, str] = {}
+    types: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
         if span is not None:
-            nominal = token not in verbs and parse.tags[token] in _NOMINALS
-            found[span] = "nominal" if nominal else names[token]
-    return found
+            is_nominal = token not in verbs and parse.tags[token] in _NOMINALS
+            types[span] = "nominal" if is_nominal else names[token]
+    return types
 
 
-def without_points(found: Subtrees, tokens: Sequence[str]) -> Subtrees:
-    """The same ranges without the full stops, commas and the like at their ends: these belong to what is around.
+def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
+    """Remove full stops, commas and the like at the ends of subtrees: these belong to the sentence around them.
+
+    Args:
+        subtrees: the subtrees of a sentence.
+        tokens: its tokens.
 
     Example:
-        >>> without_points(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]
+        >>> strip_punctuation(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]
         (((0, 1),), ())
     """
 
-    def inner(span: Span) -> Span:
-        return trimmed(span, tokens, _POINTS)
+    def strip(span: Span) -> Span:
+        return trimmed(span, tokens, _PUNCTUATION)
 
-    subjects, objects = (
-        tuple(sorted({(a, b) for a, b in map(inner, spans) if a < b})) for spans in (found.subjects, found.objects)
-    )
-    # Where two ranges become one, the kind is that of the larger.
-    by_length = sorted(found.kinds, key=lambda span: span[1] - span[0])
-    return Subtrees(subjects, objects, {inner(span): found.kinds[span] for span in by_length})
+    def strip_all(spans: Sequence[Span]) -> tuple[Span, ...]:
+        return tuple(sorted({(start, end) for start, end in map(strip, spans) if start < end}))
+
+    # Where two ranges become one, the type is that of the larger.
+    by_length = sorted(subtrees.types, key=lambda span: span[1] - span[0])
+    types = {strip(span): subtrees.types[span] for span in by_length}
+    return Subtrees(strip_all(subtrees.subjects), strip_all(subtrees.objects), types)
 
 
-def exchanges(
+def exchange_candidates(
     one: Sentence,
     other: Sentence,
-    of_one: Subtrees,
-    of_other: Subtrees,
-    words: Words | None = None,
+    subtrees_of_one: Subtrees,
+    subtrees_of_other: Subtrees,
+    tokens: DonorTokens | None = None,
     *,
-    cuts: bool = True,
+    split_mentions: bool = True,
 ) -> Iterator[Candidate]:
-    """Every exchange of a subject subtree for a subject subtree and of an object subtree for an object subtree.
+    """Exchange every subject subtree for every subject subtree and every object subtree for every object subtree.
 
-    Subtrees whose kinds are known and differ are not exchanged. Each exchange gives two sentences, one in each frame.
-    Mentions travel with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that
-    keep its label (the paper's repair, at the joints alone); an exchange that would cut a nested or discontinuous
-    mention is left out.
+    Subtrees of different phrase types are not exchanged. Each exchange gives two sentences, one in each frame. Mentions
+    move with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that keep its
+    label (the paper's repair, at the joints alone); exchanges that would cut a nested or discontinuous mention are left
+    out.
 
     Args:
         one: the first sentence.
-        other: the second.
-        of_one: what can be exchanged in the first.
-        of_other: what can be exchanged in the second.
-        words: given the sentence that keeps its frame, the one that gives, and the two ranges, the words that come in;
-            by default those that stand there.
-        cuts: whether a subtree may cut a contiguous mention of a flat sentence.
+        other: the second sentence.
+        subtrees_of_one: the subtrees of the first sentence.
+        subtrees_of_other: the subtrees of the second sentence.
+        tokens: see `exchange_edit`.
+        split_mentions: whether a subtree may cut a contiguous mention of a flat sentence.
+
+    Yields:
+        The candidates.
     """
 
-    def may(sentence: Sentence, span: Span) -> bool:
-        return (cuts and sentence.is_flat) or holds_whole(sentence, span)
+    def is_allowed(sentence: Sentence, span: Span) -> bool:
+        return (split_mentions and sentence.is_flat) or keeps_mentions_whole(sentence, span)
 
-    for role, spans, others in (
-        ("subject", of_one.subjects, of_other.subjects),
-        ("object", of_one.objects, of_other.objects),
+    for role, spans, other_spans in (
+        ("subject", subtrees_of_one.subjects, subtrees_of_other.subjects),
+        ("object", subtrees_of_one.objects, subtrees_of_other.objects),
     ):
-        counterparts = [span for span in others if may(other, span)]
-        for span in (span for span in spans if may(one, span)):
+        counterparts = [span for span in other_spans if is_allowed(other, span)]
+        for span in (span for span in spans if is_allowed(one, span)):
             for counterpart in counterparts:
-                if of_one.kinds.get(span) != of_other.kinds.get(counterpart):
+                if subtrees_of_one.types.get(span) != subtrees_of_other.types.get(counterpart):
                     continue
-                for frame, (keeps, gives, out, into) in enumerate(
+                for index, (frame, donor, removed, inserted) in enumerate(
                     ((one, other, span, counterpart), (other, one, counterpart, span))
                 ):
-                    made = keeps.split_mentions(out).edit([graft(keeps, gives, out, into, words)])
-                    yield Candidate(made, frame, role, out, into)
+                    edit = exchange_edit(frame, donor, removed, inserted, tokens)
+                    yield Candidate(frame.split_mentions(removed).edit([edit]), index, role, removed, inserted)
 
 
 def j_score(candidate: Sequence[str], one: Sequence[str], other: Sequence[str]) -> float:
-    """The geometric mean of the Jaccard similarities of a candidate with the two sentences it came from.
+    """Return the geometric mean of the Jaccard similarities of a candidate with the two sentences it comes from.
 
-    Over sets of lower-cased words, as the paper's formula is written.
+    Args:
+        candidate: the words of the candidate.
+        one: the words of the first sentence.
+        other: the words of the second sentence.
+
+    Returns:
+        A number from 0 to 1, over sets of lower-cased words, as in the paper's formula.
 
     Example:
         >>> j_score("a b c".split(), "A b".split(), "c d".split())
         0.408248290463863
     """
-    sets = [{word.lower() for word in words} for words in (one, other, candidate)]
-    u, v, c = sets
-    whole = len(u | c) * len(v | c)
-    return float((len(u & c) * len(v & c) / whole) ** 0.5) if whole else 0.0
+    u, v, c = ({word.lower() for word in words} for words in (one, other, candidate))
+    unions = len(u | c) * len(v | c)
+    return float((len(u & c) * len(v & c) / unions) ** 0.5) if unions else 0.0

@@ -1,4 +1,4 @@
-"""ACLM: sentences rebuilt around their mentions from templates (Ghosh et al., ACL 2023), with mixner."""
+"""ACLM: sentences regenerated around their mentions from templates (Ghosh et al., ACL 2023), with mixner."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from typing import ClassVar, Literal, NamedTuple
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import (
-    ALIKE,
-    COPIED,
-    DECODING,
+    TOO_SIMILAR,
     UNFINISHED,
+    GeneratedTexts,
     GenerativeAugmenter,
-    Words,
-    likeness,
-    rewritten,
+    distinct_sentences,
+    replace_tokens,
+    token_similarity,
 )
 from entaug.augmenters.generative.linearization import (
-    BROKEN,
-    as_text,
+    INVALID_LABELS,
+    join_parts,
     label_token,
     label_tokens,
-    linearized,
-    linearized_mentions,
-    read_linearized,
+    parse_wrapped,
+    wrap_mentions,
+    wrap_tokens,
 )
-from entaug.augmenters.generative.mention_matching import UNLISTED, Surfaces
-from entaug.backends.protocols import Decoding, Encoder, Generator, Tagger
+from entaug.augmenters.generative.mention_matching import KnownMentions
+from entaug.backends.protocols import Encoder, Generator, Tagger
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveInt, Probability
@@ -39,29 +38,29 @@ from entaug.rng import Streams
 from entaug.spacing import is_word_character
 from entaug.stopwords import StopWords, stop_words
 
-__all__ = ["ACLM", "Template", "keywords_of"]
+__all__ = ["ACLM", "Template", "select_keywords"]
 
 MASK = "<mask>"
-_LEARNED = 0.2  # share of its own training mentions below which a tagger has learned nothing
+_MIN_RECALL = 0.2  # below this recall on its own training mentions a tagger has learned nothing
 
-_LOST = Rejection("a mention of the template is missing or changed")
-_INVENTED = Rejection("a mention that the template has not")
+_MENTION_LOST = Rejection("a mention of the template is missing or changed")
+_MENTION_ADDED = Rejection("a mention that the template has not")
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
 class Template(NamedTuple):
-    """A sentence of which only the mentions and some keywords are to stay.
+    """A sentence of which only mentions and keywords are kept.
 
     Args:
-        sentence: it.
-        keywords: positions of the keywords.
+        sentence: the sentence.
+        keywords: the positions of the keywords.
     """
 
     sentence: Sentence
     keywords: tuple[int, ...]
 
     def parts(self, hidden: Iterable[int] = ()) -> list[str]:
-        """Label tokens, words of mentions, keywords and masks, in order.
+        """Return label tokens, tokens of mentions, keywords and masks, in order.
 
         Args:
             hidden: positions of keywords that are masked too.
@@ -73,47 +72,48 @@ class Template(NamedTuple):
             '<mask> band <B-GRP> Suede <B-GRP> <mask>'
         """
         shown = set(self.keywords).difference(hidden)
-        found: list[str] = []
+        parts: list[str] = []
         for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
             if tag != "O":
-                found += [label_token(tag), token, label_token(tag)]
+                parts += [label_token(tag), token, label_token(tag)]
             elif i in shown:
-                found.append(token)
-            elif found[-1:] != [MASK]:
-                found.append(MASK)
-        return found
+                parts.append(token)
+            elif parts[-1:] != [MASK]:
+                parts.append(MASK)
+        return parts
 
 
 @dataclass(kw_only=True, eq=False)
 class ACLM(GenerativeAugmenter):
-    """Have a generator write a sentence anew around its mentions and the words that matter most for them.
+    """Let a generator rewrite a sentence around its mentions and the words that matter most for them.
 
-    A tagger learns from the gold sentences; the words that its mentions attend to most are keywords. A template keeps
-    mentions, with label tokens around each of their words, and keywords; all else becomes a mask. The generator learns
-    to rebuild sentences from templates, of which some keywords are masked too, drawn anew for each epoch. New sentences
-    come from the same templates, again masked anew, and some from two templates joined (mixner). What is written is
-    kept only if its label tokens go together, its mentions are exactly those of the template, and no mention known from
-    the corpus stands in it without labels.
+    A tagger is trained on the training sentences; the words that its mentions attend to most are keywords. A template
+    keeps mentions, with label tokens around each of their tokens, and keywords; the rest becomes masks. The generator
+    is trained to restore sentences from templates in which some keywords are masked too, others in each epoch. New
+    sentences are generated from the same templates, again with some keywords masked, and some from two templates joined
+    (mixner). A text is kept only if its label tokens match, its mentions are exactly those of the template, and no
+    known mention occurs in it without labels.
 
     Only flat mentions can be written with label tokens. A sentence without mentions has no template.
 
     Args:
-        keywords: ``"attention"``; ``"random"``, as many words by chance; ``"none"``, mentions alone.
-        keyword_ratio: of the words outside of mentions, the share that each mention makes keywords, rounded up.
-        num_attention_layers: how many of the tagger's last layers are summed.
+        keywords: ``"attention"``; ``"random"``, the same number at random; ``"none"``, mentions alone.
+        keyword_ratio: the share of the words outside mentions that each mention makes keywords, rounded up.
+        num_attention_layers: the number of last layers of the tagger whose attentions are summed.
         mask_ratio: the mean share of keywords that are masked too; its standard deviation is one keyword.
-        mixner_probability: the probability that a template is joined with that of a similar sentence. The paper draws a number from
-            a normal distribution around 0.5 and joins above 0.7, without saying its spread; two of five, as in its
-            code, is a spread of 0.8.
-        num_neighbors: the similar sentence is one of so many with the nearest sentence vectors.
-        decoding: ``"sample"``, the likeliest of some draws, or ``"beam_search"``.
-        num_beams: how many draws or beams (starter: 1, as draws are what costs; paper: 3).
-        top_k: for sampling, how many tokens a draw is among.
-        stop_words: a language code; its stop words are no keywords (a path to a word list works too; none for all).
-        tagger: a `Tagger` that has attentions, or the name of one; used with ``keywords="attention"``.
+        mixner_probability: the probability that a template is joined with that of a similar sentence. (The paper draws
+            from a normal distribution around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in
+            its code, gives two of five.)
+        num_neighbors: the similar sentence is one of this number with the nearest sentence vectors.
+        decoding: ``"sample"``, the likeliest of some samples, or ``"beam_search"``.
+        num_beams: the number of samples or beams (starter: 1, because samples are expensive; paper: 3).
+        top_k: for sampling, the number of likeliest tokens to sample from.
+        stop_words: the code of a language whose stop words are no keywords, or a path to a word list; none for no
+            stop words.
+        tagger: a `Tagger` with attentions, or the name of one; used with ``keywords="attention"``.
         encoder: an `Encoder`, or the name of one, for mixner.
         preset: ``"starter"``: SmolLM2, ten epochs at most, batches of eight; ``"paper"``: mBART-50-large, ten epochs,
-            batches of 32 (and name another encoder of the tagger by giving an instance: XLM-R-large there).
+            batches of 32 (the paper's tagger has the encoder XLM-R-large: give such a tagger as an instance).
 
     Example:
         >>> from entaug import Mention
@@ -177,217 +177,208 @@ class ACLM(GenerativeAugmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        gold = sorted(corpus, key=lambda s: s.fingerprint())  # the order of a file changes nothing
-        self.labels_ = sorted({m.label for s in gold for m in s.mentions})
-        usable = [s for s in gold if s.mentions and self._own().isdisjoint(s.tokens)]
-        usable = list({s.fingerprint(): s for s in usable}.values())
-        self.found_: float | None = None
+        gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
+        self.labels_ = sorted({mention.label for sentence in gold for mention in sentence.mentions})
+        label_texts = label_tokens(self.labels_)
+        self._markers = {MASK, *label_texts}
+        usable = distinct_sentences(s for s in gold if s.mentions and self._markers.isdisjoint(s.tokens))
+        self.tagger_recall_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
-        self.words_ = Words(gold, [])
-        self.known_ = Surfaces(gold)
-        self.near_ = self._near(usable) if self.mixner_probability and len(usable) > 1 else {}
-        # Where it may not write a label token it writes what these began with; that is no word of the corpus.
-        words = {token.lower() for s in gold for token, free in zip(s.tokens, s.outside_mask(), strict=True) if free}
-        self.odd_ = sorted({word for some in label_tokens(self.labels_).values() for word in some.split()} - words)
-        self.tuned_: Generator | None = None
+        known = KnownMentions(gold)
+        self.texts_ = GeneratedTexts(gold, [], known)
+        self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
+        # Where the generator may not write a label token, it may write the words that this was initialised from.
+        words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
+        label_words = sorted({word for text in label_texts.values() for word in text.split()} - words)
+        self._unwanted = [*sorted(self._markers), *label_words, *known.texts()]
+        self.trained_: Generator | None = None
         if not usable:
             return
-        streams = Streams(self.seed, f"{self.info.name} learning")
-        targets = [self._as_text(linearized(s)) for s in usable]
+        streams = Streams(self.seed, f"{self.name} learning")
+        targets = [self._join([part for parts in wrap_tokens(s) for part in parts]) for s in usable]
 
         def pairs(epoch: int) -> list[tuple[str, str]]:
-            drawn = []
+            pairs_of_epoch = []
             for sentence, target in zip(usable, targets, strict=True):
                 key = sentence.fingerprint()
-                some = [self.templates_[key]]
                 rng = streams.stream(key.hex(), epoch + 1)
-                drawn.append((self._as_text(_masked(some, rng, self.mask_ratio)), target))
-            return drawn
+                masked = _mask_keywords([self.templates_[key]], rng, self.mask_ratio)
+                pairs_of_epoch.append((self._join(masked), target))
+            return pairs_of_epoch
 
-        told = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
-        self.tuned_ = self._taught(
-            self.generator_, pairs, (told, self.mask_ratio), {MASK: "blank", **label_tokens(self.labels_)}
-        )
+        key = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
+        markers = {MASK: "blank", **label_texts}
+        self.trained_ = self._train(self.generator_, pairs, (key, self.mask_ratio), markers)
 
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
-        if self.keywords == "none" or not usable:  # where there is nothing to learn from, the base says so
+        if self.keywords == "none" or not usable:  # a corpus without mentions is reported by the base class
             return [Template(s, ()) for s in usable]
-        free = [_free(s, stop_words(self.stop_words)) for s in usable]
-        counts = [_count(s, self.keyword_ratio) for s in usable]
+        candidates = [_candidate_positions(s, stop_words(self.stop_words)) for s in usable]
+        counts = [math.ceil(self.keyword_ratio * sum(s.outside_mask())) for s in usable]
         if self.keywords == "random":
-            streams = Streams(self.seed, f"{self.info.name} keywords")
-            found = []
-            for s, able, count in zip(usable, free, counts, strict=True):
-                rng = streams.stream(s.fingerprint().hex(), 1)
-                found.append(Template(s, tuple(sorted(rng.sample(able, min(len(able), count))))))
-            return found
+            streams = Streams(self.seed, f"{self.name} keywords")
+            rngs = [streams.stream(s.fingerprint().hex(), 1) for s in usable]
+            return [
+                Template(s, tuple(sorted(rng.sample(positions, min(len(positions), count)))))
+                for s, rng, positions, count in zip(usable, rngs, candidates, counts, strict=True)
+            ]
         attentions = getattr(self.tagger_, "attentions", None)
         if attentions is None:
-            remedy = 'use linear, or keywords="random"'
-            raise ParameterError(f"the tagger {self.tagger_.name} has no attentions", remedy=remedy)
+            raise ParameterError(
+                f"the tagger {self.tagger_.name} has no attentions", remedy='use linear, or keywords="random"'
+            )
         tagger = self.tagger_.fit(gold)
         hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
-        self.found_ = hits / max(1, sum(len(s.mentions) for s in usable))
+        self.tagger_recall_ = hits / max(1, sum(len(s.mentions) for s in usable))
         weights = attentions([s.tokens for s in usable], self.num_attention_layers)
         return [
-            Template(s, keywords_of(s, w.tolist(), count, able))
-            for s, w, count, able in zip(usable, weights, counts, free, strict=True)
+            Template(s, select_keywords(s, w.tolist(), count, positions))
+            for s, w, count, positions in zip(usable, weights, counts, candidates, strict=True)
         ]
 
-    def _near(self, usable: list[Sentence]) -> dict[bytes, list[Sentence]]:
-        """For each sentence those whose vectors are nearest, the nearest first."""
+    def _neighbors(self, usable: list[Sentence]) -> dict[bytes, list[Sentence]]:
+        """For each sentence those with the nearest vectors, the nearest first."""
         vectors = self.encoder_.sentence_vectors([detokenize(s.tokens, s.spaces) for s in usable])
-        found = {}
+        neighbors = {}
         for i, sentence in enumerate(usable):
             cosines = (vectors @ vectors[i]).tolist()
             order = sorted((j for j in range(len(usable)) if j != i), key=lambda j: (-cosines[j], j))
-            found[sentence.fingerprint()] = [usable[j] for j in order[: self.num_neighbors]]
-        return found
+            neighbors[sentence.fingerprint()] = [usable[j] for j in order[: self.num_neighbors]]
+        return neighbors
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        if self.found_ is None or self.found_ >= _LEARNED:
+        if self.tagger_recall_ is None or self.tagger_recall_ >= _MIN_RECALL:
             return []
-        told = f"the tagger finds only {self.found_:.0%} of the mentions it has learned from"
-        return [f'{told}: keywords are hardly better than chance; try another tagger, or keywords="random"']
+        found = f"the tagger finds only {self.tagger_recall_:.0%} of the mentions it was trained on"
+        return [f'{found}: keywords are hardly better than chance; try another tagger, or keywords="random"']
 
-    def _own(self) -> set[str]:
-        """What stands in templates and is no word."""
-        return {MASK, *label_tokens(self.labels_)}
-
-    def _as_text(self, parts: Sequence[str]) -> str:
-        return as_text(parts, self._own())
+    def _join(self, parts: Sequence[str]) -> str:
+        return join_parts(parts, self._markers)
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(asked)
-        work: list[tuple[int, list[Template], str, int]] = []
-        for i, one in enumerate(asked):
-            sentence, rng = one.sentence, one.rng
-            if not sentence.mentions or self.tuned_ is None:
-                continue
-            template = self.templates_.get(sentence.fingerprint())
-            if template is None:
-                results[i] = NOT_SEEN if self._own().isdisjoint(sentence.tokens) else _HAS_LABELS
-                continue
-            some = [template]
-            mixed = rng.random() < self.mixner_probability
-            near = self.near_.get(sentence.fingerprint())
-            if mixed and near:
-                some.append(self.templates_[near[rng.randrange(len(near))].fingerprint()])
-            work.append((i, some, self._as_text(_masked(some, rng, self.mask_ratio)), rng.getrandbits(32)))
-        if self.tuned_ is None or not work:
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(requests)
+        if self.trained_ is None:
             return results
-        decoding = Decoding(
-            1,
-            DECODING[self.decoding],
-            self.num_beams or 1,
-            top_k=self.top_k,
-            temperature=float(self.temperature),
-            max_new_tokens=self.max_new_tokens,
-        )
-        inputs, seeds = [text for _, _, text, _ in work], [seed for *_, seed in work]
-        wanted = [
-            [[self._as_text(parts)] for template in some for parts in linearized_mentions(template.sentence)]
-            for _, some, _, _ in work
+        indices: list[int] = []
+        template_lists: list[list[Template]] = []
+        inputs: list[str] = []
+        seeds: list[int] = []
+        for i, (sentence, rng, *_) in enumerate(requests):
+            if not sentence.mentions:
+                continue
+            key = sentence.fingerprint()
+            if key not in self.templates_:
+                results[i] = NOT_SEEN if self._markers.isdisjoint(sentence.tokens) else _HAS_LABELS
+                continue
+            templates = [self.templates_[key]]
+            is_joined = rng.random() < self.mixner_probability
+            neighbors = self.neighbors_.get(key)
+            if is_joined and neighbors:
+                templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
+            indices.append(i)
+            template_lists.append(templates)
+            inputs.append(self._join(_mask_keywords(templates, rng, self.mask_ratio)))
+            seeds.append(rng.getrandbits(32))
+        if not indices:
+            return results
+        decoding = self._decoding(self.decoding, self.num_beams or 1, top_k=self.top_k)
+        required = [
+            [[self._join(parts)] for template in templates for parts in wrap_mentions(template.sentence)]
+            for templates in template_lists
         ]
-        unwanted = [*sorted(self._own()), *self.odd_, *self.known_.texts()]
-        written = self.tuned_.generate(inputs, decoding, seeds, wanted if self.constrained else None, unwanted)
-        for (i, some, template_text, _), texts in zip(work, written, strict=True):
-            results[i] = self._judged(asked[i].sentence, some, template_text, texts[0]) if texts else UNFINISHED
+        generated = self.trained_.generate(
+            inputs, decoding, seeds, required if self.constrained else None, self._unwanted
+        )
+        for i, templates, text, texts in zip(indices, template_lists, inputs, generated, strict=True):
+            results[i] = self._parse(requests[i].sentence, templates, text, texts[0]) if texts else UNFINISHED
         return results
 
-    def _read(self, some: Sequence[Template], text: str) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
-        """Tokens and mentions of a text, which must be those of its templates."""
-        mentioned = [t.sentence.mention_tokens(m) for t in some for m in t.sentence.mentions]
-        own = {detokenize([word]) for words in mentioned for word in words}
-        read = read_linearized(text.replace(MASK, " "), self.labels_, self.words_.tokens, own)
-        if read is None:
-            return Rejection(BROKEN)
-        tokens, mentions = read
+    def _parse(self, source: Sentence, templates: Sequence[Template], prompt: str, text: str) -> Sentence | Rejection:
+        """The sentence that a text holds, or why it is rejected."""
+        parsed = self._tokens_and_mentions(templates, text)
+        if isinstance(parsed, Rejection):
+            return parsed
+        tokens, mentions = parsed
+        if rejection := self.texts_.check(tokens, mentions):
+            return rejection
+        if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in templates):
+            return TOO_SIMILAR
+        others = tuple(template.sentence.key for template in templates[1:])
+        return replace_tokens(source, tokens, mentions, others, template=prompt)
+
+    def _tokens_and_mentions(
+        self, templates: Sequence[Template], text: str
+    ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
+        """Tokens and mentions of a text; the mentions must be those of its templates."""
+        wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+        printed: set[str] = set()  # tokens of mentions as they are printed
+        for template in templates:
+            for mention in template.sentence.mentions:
+                words = template.sentence.mention_tokens(mention)
+                texts = [detokenize([word]) for word in words]
+                printed.update(texts)
+                wanted[mention.label, " ".join(texts)].append(words)
+        parsed = parse_wrapped(text.replace(MASK, " "), self.labels_, self.texts_.tokenize, printed)
+        if parsed is None:
+            return Rejection(INVALID_LABELS)
+        tokens, mentions = list(parsed[0]), parsed[1]
         if not tokens:
             return UNFINISHED
-        wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
-        for template in some:
-            for m in template.sentence.mentions:
-                words = template.sentence.mention_tokens(m)
-                wanted[m.label, " ".join(detokenize([word]) for word in words)].append(words)
-        made = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
-        counts = Counter({key: len(found) for key, found in wanted.items()})
-        if made != counts:
-            return _LOST if counts - made else _INVENTED
-        # Of what stands in print the corpus may have other forms: brackets of a treebank, quotes.
-        put = list(tokens)
+        expected = Counter({key: len(occurrences) for key, occurrences in wanted.items()})
+        actual = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
+        if actual != expected:
+            return _MENTION_LOST if expected - actual else _MENTION_ADDED
+        # The corpus may write what is printed in another form: brackets as in a treebank, or quotes.
         for m in mentions:
-            put[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
-        return tuple(put), mentions
-
-    def _judged(self, source: Sentence, some: Sequence[Template], asked: str, text: str) -> Sentence | Rejection:
-        read = self._read(some, text)
-        if isinstance(read, Rejection):
-            return read
-        tokens, mentions = read
-        if self.words_.holds(tokens):
-            return COPIED
-        marked = [range(m.start, m.end) for m in mentions]
-        for start, end in self.known_.within(tokens):
-            if not any(start >= r.start and end <= r.stop for r in marked):
-                return Rejection(UNLISTED)
-        for template in some:
-            if likeness(template.sentence.tokens, tokens) >= self.max_similarity:
-                return ALIKE
-        told: dict[str, object] = {"template": asked}
-        if len(some) > 1:
-            told["sources"] = [some[1].sentence.key]
-        return rewritten(source, tokens, mentions, told)
+            tokens[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
+        return tuple(tokens), mentions
 
 
-def keywords_of(
-    sentence: Sentence, weights: Sequence[Sequence[float]], count: int, able: Sequence[int]
+def select_keywords(
+    sentence: Sentence, weights: Sequence[Sequence[float]], count: int, candidates: Sequence[int]
 ) -> tuple[int, ...]:
-    """The positions of the words that mentions attend to most (section 3.1).
+    """Select the words that mentions attend to most (section 3.1 of the paper).
 
     Args:
-        sentence: it.
-        weights: row i holds what word i gives to each word.
-        count: how many keywords a mention makes.
-        able: positions that may be keywords.
+        sentence: the sentence.
+        weights: attention weights; row i holds the weights that token i gives to each token.
+        count: the number of keywords of a mention.
+        candidates: the positions that may be keywords.
 
     Returns:
-        The union over mentions, in order; the rows of a mention's words are summed. Of equals the first.
+        The positions of the keywords of all mentions, in order. The rows of the tokens of a mention are summed; of
+        equal sums the first counts.
     """
-    chosen: set[int] = set()
+    selected: set[int] = set()
     for mention in sentence.mentions:
         rows = [weights[i] for i in mention.positions()]
-        given = {i: math.fsum(row[i] for row in rows) for i in able}
-        chosen.update(sorted(able, key=lambda i: (-given[i], i))[:count])
-    return tuple(sorted(chosen))
+        sums = {i: math.fsum(row[i] for row in rows) for i in candidates}
+        selected.update(sorted(candidates, key=lambda i: (-sums[i], i))[:count])
+    return tuple(sorted(selected))
 
 
-def _free(sentence: Sentence, stop: frozenset[str] | set[str]) -> list[int]:
-    """Positions of words outside of mentions that are neither punctuation nor stop words."""
+def _candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
+    """The positions of words outside mentions that are neither punctuation nor stop words."""
     return [
         i
-        for i, (token, free) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
-        if free and any(map(is_word_character, token)) and token.lower() not in stop
+        for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
+        if outside and any(map(is_word_character, token)) and token.lower() not in stop
     ]
 
 
-def _count(sentence: Sentence, p: float) -> int:
-    return math.ceil(p * sum(sentence.outside_mask()))
-
-
-def _masked(some: Sequence[Template], rng: Random, mean: float) -> list[str]:
-    """Templates joined, with some keywords masked by chance: a share around the mean, give or take one keyword."""
-    keywords = [(number, i) for number, template in enumerate(some) for i in template.keywords]
+def _mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
+    """Join templates, with a random share of the keywords masked: normally distributed, one keyword wide."""
+    keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
     if keywords:
         share = rng.gauss(mean, 1 / len(keywords))
         count = min(len(keywords), max(0, round(share * len(keywords))))
         hidden = set(rng.sample(keywords, count))
     parts: list[str] = []
-    for number, template in enumerate(some):
+    for number, template in enumerate(templates):
         new = template.parts(i for n, i in hidden if n == number)
         parts += new[1:] if parts[-1:] == [MASK] == new[:1] else new
     return parts

@@ -1,28 +1,39 @@
-"""What methods share that fine-tune a generator on the gold sentences and write new ones with it."""
+"""What methods that generate text share: the base class of those with a generator, and the checks of generated text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from typing import Any
 
 from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.contracts import Rejection, RunStatistics
+from entaug.augmenters.generative.mention_matching import UNLISTED, KnownMentions
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import Generator
+from entaug.backends.protocols import Decoding, Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
 from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces
 
-__all__ = ["ALIKE", "COPIED", "UNFINISHED", "GenerativeAugmenter", "Words", "likeness", "rewritten"]
+__all__ = [
+    "COPIED",
+    "TOO_SIMILAR",
+    "UNFINISHED",
+    "GeneratedTexts",
+    "GenerativeAugmenter",
+    "distinct_sentences",
+    "replace_tokens",
+    "token_similarity",
+]
 
-ALIKE = Rejection("too much like its source")
+TOO_SIMILAR = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
 UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
 
-DECODING = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `Decoding.how`
-_MANY = 0.5  # share of what was written that is copies, from which on a user is told
+_STRATEGIES = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `Decoding.how`
+_MANY_COPIES = 0.5  # the share of copies among all texts from which on the user is warned
 
 
 @dataclass(kw_only=True, eq=False)
@@ -31,12 +42,13 @@ class GenerativeAugmenter(TrainableAugmenter):
 
     Args:
         generator: a `Generator`, or the name of one (starter: smollm2).
-        max_new_tokens: how many sub-words a new sentence may have; never more than about twice those of the longest learned.
-        temperature: for sampling, above 1 for more variety, below for less.
-        constrained: whether a text may not end before all that it must hold stands in it, nor hold known mentions besides
-            (constrained decoding; starter: yes). A small generator forgets much and brings in what it learned; the
+        max_new_tokens: the maximum number of sub-words of a new sentence; never more than about twice those of the
+            longest training sentence.
+        temperature: for sampling; higher values give more variety.
+        constrained: whether decoding is constrained: a text may not end before it has all required phrases, nor contain
+            other known mentions (starter: yes). A small generator forgets much and repeats what it was trained on; the
             papers drop such texts.
-        max_similarity: a text whose words agree with its source's by this share or more is dropped.
+        max_similarity: texts that share this part of their words with their source, or more, are rejected.
     """
 
     generator: Generator | str | None = None
@@ -46,76 +58,145 @@ class GenerativeAugmenter(TrainableAugmenter):
     max_similarity: PositiveShare = 0.95
     generator_: Generator = field(init=False, repr=False)
 
-    def advice(self, tally: RunStatistics) -> list[str]:
+    def _decoding(self, strategy: str, num_beams: int, **options: Any) -> Decoding:
+        """The parameters of decoding."""
+        return Decoding(
+            how=_STRATEGIES[strategy],
+            num_beams=num_beams,
+            temperature=float(self.temperature),
+            max_new_tokens=self.max_new_tokens,
+            **options,
+        )
+
+    def advice(self, statistics: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""
-        written = tally.accepted + tally.rejected.total()
-        copied = tally.rejected[COPIED.reason]
-        if written and copied > _MANY * written:
-            told = f"{copied} of {written} texts were sentences of the corpus again"
-            return [f"{told}: the generator has learned them by heart; try fewer epochs or a lower learning_rate"]
+        texts = statistics.accepted + statistics.rejected.total()
+        copied = statistics.rejected[COPIED.reason]
+        if texts and copied > _MANY_COPIES * texts:
+            found = f"{copied} of {texts} texts were sentences of the corpus again"
+            return [f"{found}: the generator has memorised them; try fewer epochs or a lower learning_rate"]
         return []
 
 
-class Words:
-    """Texts from the sentences of a corpus, and back: tokens as the corpus has them.
-
-    Where the corpus tokenises the words of a mention in a way that its habits do not tell, they are put right.
+class GeneratedTexts:
+    """Tokenizes generated texts as the corpus is tokenized, and checks them.
 
     Args:
-        gold: the corpus.
-        mentioned: runs of tokens that stand in mentions.
+        gold: the training sentences.
+        mention_tokens: the tokens of mentions; they are tokenized as here where the rules that `CorpusTokenizer` infers
+            would split them otherwise.
+        known: mentions that may not occur without a label; None for no such check.
     """
 
-    def __init__(self, gold: Sequence[Sentence], mentioned: Sequence[tuple[str, ...]]) -> None:
+    def __init__(
+        self, gold: Sequence[Sentence], mention_tokens: Iterable[tuple[str, ...]], known: KnownMentions | None = None
+    ) -> None:
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
-        self._right: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}
-        for words in dict.fromkeys(mentioned):
-            text = detokenize(words)
-            # How they are split depends on what stands around them.
-            for before, after, around in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
-                split = tuple(self._tokenizer(f"{before}{text}{after}"))
-                split = split[bool(before) : len(split) - around]
-                if split != words and split:
-                    self._right.setdefault(split[0], []).append((split, words))
-        for first, found in self._right.items():
-            self._right[first] = sorted(dict.fromkeys(found), key=lambda pair: -len(pair[0]))
         self._contents = {detokenize(sentence.tokens) for sentence in gold}
+        self._known = known
+        corrections: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
+        for tokens in dict.fromkeys(mention_tokens):
+            text = detokenize(tokens)
+            # How a mention is split depends on its context.
+            for before, after, num_after in (("", "", 0), ("so ", " so", 1), ("so ", ", so", 2)):
+                split = tuple(self._tokenizer(f"{before}{text}{after}"))
+                split = split[bool(before) : len(split) - num_after]
+                if split != tokens and split:
+                    corrections.setdefault(split[0], {})[split, tokens] = None
+        self._corrections = {
+            first: sorted(pairs, key=lambda pair: -len(pair[0])) for first, pairs in corrections.items()
+        }
 
-    def tokens(self, text: str) -> tuple[str, ...]:
-        """The tokens of a text."""
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Split a text into tokens.
+
+        Args:
+            text: generated text.
+        """
         split = self._tokenizer(text)
-        made: list[str] = []
-        place = 0
-        while place < len(split):
-            for wrong, words in self._right.get(split[place], ()):
-                if tuple(split[place : place + len(wrong)]) == wrong:
-                    made += words
-                    place += len(wrong)
+        tokens: list[str] = []
+        i = 0
+        while i < len(split):
+            for wrong, right in self._corrections.get(split[i], ()):
+                if tuple(split[i : i + len(wrong)]) == wrong:
+                    tokens += right
+                    i += len(wrong)
                     break
             else:
-                made.append(split[place])
-                place += 1
-        return tuple(made)
+                tokens.append(split[i])
+                i += 1
+        return tuple(tokens)
 
-    def holds(self, tokens: tuple[str, ...]) -> bool:
-        """Whether a sentence of the corpus reads exactly so."""
+    def is_copy(self, tokens: Sequence[str]) -> bool:
+        """Return whether a training sentence reads the same.
+
+        Args:
+            tokens: the tokens of a text.
+        """
         return detokenize(tokens) in self._contents
 
+    def check(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> Rejection | None:
+        """Return why a text is rejected.
 
-def likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """The share of words that two texts have in the same order: 1 where they are the same.
+        Args:
+            tokens: its tokens.
+            mentions: its mentions.
+
+        Returns:
+            A rejection where the text is a copy or contains a known mention without a label; else None.
+        """
+        if self.is_copy(tokens):
+            return COPIED
+        labelled = [range(mention.start, mention.end) for mention in mentions]
+        for start, end in self._known.find(tokens) if self._known else ():
+            if not any(start >= span.start and end <= span.stop for span in labelled):
+                return Rejection(UNLISTED)
+        return None
+
+
+def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Return the share of tokens that two texts have in the same order.
+
+    Args:
+        one: the tokens of a text.
+        other: the tokens of another text.
+
+    Returns:
+        A number from 0 to 1; 1 for equal texts.
 
     Example:
-        >>> likeness("a b c d".split(), "a b c e".split())
+        >>> token_similarity("a b c d".split(), "a b c e".split())
         0.75
     """
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-def rewritten(
-    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], told: Mapping[str, object]
+def replace_tokens(
+    source: Sentence, tokens: Sequence[str], mentions: Sequence[Mention], sources: tuple[str, ...] = (), **details: Any
 ) -> Sentence:
-    """A source with all its tokens replaced."""
+    """Replace all tokens and mentions of a sentence.
+
+    Args:
+        source: the sentence.
+        tokens: the new tokens.
+        mentions: the new mentions.
+        sources: the keys of other sentences that the text was generated from.
+        details: what provenance reports of the method.
+
+    Returns:
+        The new sentence.
+    """
     spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
-    made = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
-    return made.with_(provenance=Provenance.from_dict(told))
+    new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
+    return new.with_(provenance=Provenance(sources=sources, details=details))
+
+
+def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
+    """Return the sentences of a corpus without repetitions, in an order that does not depend on that of the corpus.
+
+    Args:
+        corpus: the sentences.
+        group: equal sentences of different groups are kept.
+    """
+    in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
+    return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

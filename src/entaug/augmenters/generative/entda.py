@@ -1,4 +1,4 @@
-"""EnTDA: new sentences written from lists of mentions (Hu et al., Findings of ACL 2023)."""
+"""EnTDA: new sentences generated from lists of mentions (Hu et al., Findings of ACL 2023)."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from typing import ClassVar, Literal
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import (
-    ALIKE,
     COPIED,
-    DECODING,
+    TOO_SIMILAR,
     UNFINISHED,
+    GeneratedTexts,
     GenerativeAugmenter,
-    Words,
-    likeness,
-    rewritten,
+    replace_tokens,
+    token_similarity,
 )
-from entaug.augmenters.generative.mention_matching import Nest, Surfaces, mark, nests
-from entaug.backends.protocols import Decoding, Generator
+from entaug.augmenters.generative.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
+from entaug.backends.protocols import Generator
 from entaug.data import Sentence
 from entaug.params import NonNegativeFloat, PositiveInt
 
-__all__ = ["EnTDA", "listed"]
+__all__ = ["EnTDA", "apply_operation", "format_mention_list"]
 
-_SIBLING = Rejection("too much like another text from its list")
+_SIMILAR_SIBLING = Rejection("too much like another text from its list")
 
 
 @dataclass(kw_only=True, eq=False)
 class EnTDA(GenerativeAugmenter):
-    """Change the list of a sentence's mentions, have a generator write a sentence from it, and find the mentions in it.
+    """Change the list of a sentence's mentions and let a generator write a new sentence from it.
 
-    The generator learns from the gold sentences to write each from the list of its mentions and their types. For new
-    sentences a mention of the list is added, deleted, replaced by another one of its type, or two change places. What
-    is written is kept only if every mention of the list stands in it, no known one besides, and it is clear which words
-    each is. Mentions that overlap are listed, changed and found together; so are the parts of a discontinuous one.
+    The generator is trained to write each training sentence from the list of its mentions and their types. For new
+    sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
+    kept only if it contains every mention of the list and no other known one, and it is clear which words each is.
+    Overlapping mentions are listed, changed and matched together; so are the parts of a discontinuous one.
 
-    A sentence without mentions has no list: nothing is made of it. Copies of a sentence share a list, as many as there
-    are beams, and each takes one of the texts; what cannot be used is written anew from another list.
+    Nothing is made of a sentence without mentions. The copies of a sentence share a list, as many as there are beams,
+    and each takes one of the texts; rejected ones are generated again from another list.
 
     Args:
-        operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each, one after the other;
-            or ``"none"``. An operation that would leave no mention, or has nothing to work on, is passed over.
-        decoding: ``"sample"`` (starter: texts of one list differ most); ``"diverse_beam_search"``, the paper's beam search that
-            punishes ranks; ``"beam_search"``, without that.
-        num_beams: texts for a list.
-        diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
-        top_k: for sampling, how many tokens a draw is among.
-        unlisted_mentions: what becomes of a text with a known mention that was not listed: ``"drop"``; ``"label"`` it, if the
-            corpus has it with one label only, and drop it otherwise; or ``"keep"`` the text without looking for such.
+        operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
+            An operation that would leave no mention, or has nothing to work on, is skipped.
+        decoding: ``"sample"`` (starter: it gives the most diverse texts); ``"diverse_beam_search"``, the paper's beam
+            search with a penalty on ranks; ``"beam_search"``, without that.
+        num_beams: the number of texts generated from a list.
+        diversity_penalty: the penalty of a rank in diverse beam search, the paper's gamma.
+        top_k: for sampling, the number of likeliest tokens to sample from.
+        unlisted_mentions: what is done with a text that contains a known mention that was not listed: ``"drop"``
+            it; ``"label"`` the mention, if the corpus has it with one label only, and drop the text otherwise; or
+            ``"keep"`` the text without looking for such mentions.
         preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
-            settles `generator`, `epochs`, `batch`, `decoding` and `insist` unless they are given.
+            sets `generator`, `epochs`, `batch_size`, `decoding` and `constrained` unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -101,147 +101,156 @@ class EnTDA(GenerativeAugmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        gold = sorted(corpus, key=lambda s: s.fingerprint())  # the order of a file changes nothing
-        of_each = [nests(sentence) for sentence in gold]
-        self.pools_ = _pools(nest for found in of_each for nest in found)
-        self.known_ = Surfaces(gold) if self.unlisted_mentions != "keep" else None
-        self._unwanted = self.known_.texts() if self.known_ and self.unlisted_mentions == "drop" else []
-        self.words_ = Words(gold, [part for found in of_each for nest in found for part in nest.fragments])
-        pairs = [(listed(found), _text(s)) for s, found in zip(gold, of_each, strict=True) if found]
+        gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus
+        groups = [group_mentions(sentence) for sentence in gold]
+        pools: defaultdict[str, dict[MentionGroup, None]] = defaultdict(dict)
+        for group in (group for of_sentence in groups for group in of_sentence):
+            pools[group.label][group] = None
+        self.pools_ = {label: list(pool) for label, pool in pools.items()}
+        self._known = KnownMentions(gold) if self.unlisted_mentions != "keep" else None
+        self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
+        fragments = [fragment for of_sentence in groups for group in of_sentence for fragment in group.fragments]
+        self.texts_ = GeneratedTexts(gold, fragments)
+        # Sentences are detokenized like the list, because the mentions of the list are searched in them.
+        pairs = [(format_mention_list(g), detokenize(s.tokens)) for s, g in zip(gold, groups, strict=True) if g]
         pairs = list(dict.fromkeys(pairs))
-        self.tuned_: Generator | None = self._taught(self.generator_, pairs, pairs) if pairs else None
+        self.trained_: Generator | None = self._train(self.generator_, pairs, pairs) if pairs else None
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        groups: list[list[Request]] = []
-        for one in asked:
-            last = groups[-1][-1] if groups else None
-            # The same sentence may stand in a corpus twice, one after the other: then its copies begin anew.
-            goes_on = last is not None and last.sentence is one.sentence and last.copy < one.copy
-            if last is not None and goes_on and (last.copy - 1) // self.num_beams == (one.copy - 1) // self.num_beams:
-                groups[-1].append(one)
-            else:
-                groups.append([one])
-        lists: list[list[Nest]] = []
-        for group in groups:
-            found = nests(group[0].sentence)
-            lists.append(self._changed(found, group[0].rng) if found else [])
-        work = [i for i, found in enumerate(lists) if found]
-        decoding = Decoding(
-            texts=self.num_beams,
-            how=DECODING[self.decoding or "sample"],
-            num_beams=self.num_beams,
-            diversity_penalty=float(self.diversity_penalty),
-            top_k=self.top_k,
-            temperature=float(self.temperature),
-            max_new_tokens=self.max_new_tokens,
-        )
-        seeds = [groups[i][0].rng.getrandbits(32) for i in work]
-        written: list[list[str]] = [[] for _ in groups]
-        if work and self.tuned_ is not None:
-            inputs = [listed(lists[i]) for i in work]
-            wanted = [[list(map(detokenize, nest.fragments)) for nest in lists[i]] for i in work]
-            made = self.tuned_.generate(inputs, decoding, seeds, wanted if self.constrained else None, self._unwanted)
-            for i, texts in zip(work, made, strict=True):
-                written[i] = texts
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        batches = self._share_lists(requests)
+        lists: list[list[MentionGroup]] = []
+        for batch in batches:
+            groups = group_mentions(batch[0].sentence)
+            lists.append(self._change(groups, batch[0].rng) if groups else [])
+        nonempty = [i for i, groups in enumerate(lists) if groups]
+        seeds = [batches[i][0].rng.getrandbits(32) for i in nonempty]
+        generated: list[list[str]] = [[] for _ in batches]
+        if nonempty and self.trained_ is not None:
+            decoding = self._decoding(
+                self.decoding or "sample",
+                self.num_beams,
+                texts=self.num_beams,
+                diversity_penalty=float(self.diversity_penalty),
+                top_k=self.top_k,
+            )
+            inputs = [format_mention_list(lists[i]) for i in nonempty]
+            required = [[list(map(detokenize, group.fragments)) for group in lists[i]] for i in nonempty]
+            text_lists = self.trained_.generate(
+                inputs, decoding, seeds, required if self.constrained else None, self._unwanted
+            )
+            for i, texts in zip(nonempty, text_lists, strict=True):
+                generated[i] = texts
         return [
             result
-            for group, found, texts in zip(groups, lists, written, strict=True)
-            for result in self._dealt(group, found, texts)
+            for batch, groups, texts in zip(batches, lists, generated, strict=True)
+            for result in self._distribute(batch, groups, texts)
         ]
 
-    def _dealt(
-        self, group: Sequence[Request], found: Sequence[Nest], texts: Sequence[str]
-    ) -> list[Sentence | Rejection]:
-        """One of the texts for each that was asked for: those that can be used first."""
-        if not found:
-            return [NO_CANDIDATE] * len(group)
-        judged = [self._judged(group[0].sentence, found, text, beam) for beam, text in enumerate(texts, start=1)]
-        good: list[Sentence] = []
-        bad: list[Rejection] = []
-        for one in judged:
-            if isinstance(one, Rejection):
-                bad.append(one)
-            elif any(likeness(one.tokens, other.tokens) >= self.max_similarity for other in good):
-                bad.append(_SIBLING)
+    def _share_lists(self, requests: Sequence[Request]) -> list[list[Request]]:
+        """Batches of requests for copies of one sentence that share a list: as many as there are beams."""
+        batches: list[list[Request]] = []
+        for request in requests:
+            last = batches[-1][-1] if batches else None
+            # An adjacent repetition of a sentence in the corpus begins with its own first copy.
+            if (
+                last is not None
+                and last.sentence is request.sentence
+                and last.copy < request.copy
+                and (last.copy - 1) // self.num_beams == (request.copy - 1) // self.num_beams
+            ):
+                batches[-1].append(request)
             else:
-                good.append(one)
-        dealt: list[Sentence | Rejection] = [*good, *bad]
-        dealt += [UNFINISHED] * (len(group) - len(dealt))
-        return dealt[: len(group)]
+                batches.append([request])
+        return batches
 
-    def _judged(self, source: Sentence, found: Sequence[Nest], text: str, beam: int) -> Sentence | Rejection:
-        tokens = self.words_.tokens(text)
+    def _distribute(
+        self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str]
+    ) -> list[Sentence | Rejection]:
+        """One result for each request, the accepted ones first."""
+        if not groups:
+            return [NO_CANDIDATE] * len(batch)
+        accepted: list[Sentence] = []
+        rejected: list[Rejection] = []
+        for beam, text in enumerate(texts, start=1):
+            result = self._parse(batch[0].sentence, groups, text, beam)
+            if isinstance(result, Rejection):
+                rejected.append(result)
+            elif any(token_similarity(result.tokens, other.tokens) >= self.max_similarity for other in accepted):
+                rejected.append(_SIMILAR_SIBLING)
+            else:
+                accepted.append(result)
+        results: list[Sentence | Rejection] = [*accepted, *rejected, *[UNFINISHED] * len(batch)]
+        return results[: len(batch)]
+
+    def _parse(self, source: Sentence, groups: Sequence[MentionGroup], text: str, beam: int) -> Sentence | Rejection:
+        """The sentence that a text holds, or why it is rejected."""
+        tokens = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
-        if self.words_.holds(tokens):
+        if self.texts_.is_copy(tokens):
             return COPIED
-        mentions = mark(tokens, found, self.known_, label=self.unlisted_mentions == "label")
+        mentions = match_mentions(tokens, groups, self._known, label=self.unlisted_mentions == "label")
         if isinstance(mentions, str):
             return Rejection(mentions)
-        if likeness(source.tokens, tokens) >= self.max_similarity:
-            return ALIKE
-        return rewritten(source, tokens, mentions, {"list": listed(found), "beam": beam})
+        if token_similarity(source.tokens, tokens) >= self.max_similarity:
+            return TOO_SIMILAR
+        return replace_tokens(source, tokens, mentions, list=format_mention_list(groups), beam=beam)
 
-    def _changed(self, found: list[Nest], rng: Random) -> list[Nest]:
+    def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
         """The list after the operations."""
-        operations = ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,)
-        for operation in operations:
-            found = changed(operation, found, self.pools_, rng)
-        return found
+        for operation in ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,):
+            groups = apply_operation(operation, groups, self.pools_, rng)
+        return groups
 
 
-def changed(operation: str, found: list[Nest], pools: dict[str, list[Nest]], rng: Random) -> list[Nest]:
-    """A list of mentions after one operation (section 4.1).
+def apply_operation(
+    operation: str, groups: list[MentionGroup], pools: dict[str, list[MentionGroup]], rng: Random
+) -> list[MentionGroup]:
+    """Apply one operation to a list of mentions (section 4.1 of the paper).
 
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"`` or ``"none"``.
-        found: the list.
-        pools: by label all that may be put into it.
-        rng: decides.
+        groups: the list.
+        pools: by label the mentions that may be added.
+        rng: the random stream.
+
+    Returns:
+        The new list.
     """
-    at = rng.randrange(len(found))
+    i = rng.randrange(len(groups))
     if operation in ("add", "replace"):
-        # What stands in the list already would be asked for twice.
-        others = [nest for nest in pools.get(found[at].label, ()) if nest not in found]
+        others = [group for group in pools.get(groups[i].label, ()) if group not in groups]
         if others:
             new = others[rng.randrange(len(others))]
-            return [*found, new] if operation == "add" else [*found[:at], new, *found[at + 1 :]]
-    elif operation == "delete" and len(found) > 1:
-        return [*found[:at], *found[at + 1 :]]
-    elif operation == "swap" and len(found) > 1:
-        other = (at + 1 + rng.randrange(len(found) - 1)) % len(found)
-        swapped = list(found)
-        swapped[at], swapped[other] = found[other], found[at]
+            return [*groups, new] if operation == "add" else [*groups[:i], new, *groups[i + 1 :]]
+    elif operation == "delete" and len(groups) > 1:
+        return [*groups[:i], *groups[i + 1 :]]
+    elif operation == "swap" and len(groups) > 1:
+        j = (i + 1 + rng.randrange(len(groups) - 1)) % len(groups)
+        swapped = list(groups)
+        swapped[i], swapped[j] = groups[j], groups[i]
         return swapped
-    return list(found)
+    return list(groups)
 
 
-def listed(found: Sequence[Nest]) -> str:
-    """A list of mentions with their types as the generator reads it.
+def format_mention_list(groups: Sequence[MentionGroup]) -> str:
+    """Format a list of mentions with their types as the generator reads it.
+
+    Args:
+        groups: the list.
 
     Example:
-        >>> hurt = Nest((("arm",), ("hurts",)), (("SYM", ((0, 1), (1, 2))),))
-        >>> rome = Nest((("Rome",),), (("LOC", ((0, 1),)),))
-        >>> listed([hurt, rome])
+        >>> hurt = MentionGroup((("arm",), ("hurts",)), (("SYM", ((0, 1), (1, 2))),))
+        >>> rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
+        >>> format_mention_list([hurt, rome])
         'SYM: arm ... hurts | LOC: Rome'
     """
     return " | ".join(
         " & ".join(
-            f"{label}: {' ... '.join(map(detokenize, nest.words(number)))}"
-            for number, (label, _) in enumerate(nest.mentions)
+            f"{label}: {' ... '.join(map(detokenize, group.mention_parts(index)))}"
+            for index, (label, _) in enumerate(group.mentions)
         )
-        for nest in found
+        for group in groups
     )
-
-
-def _text(sentence: Sentence) -> str:
-    return detokenize(sentence.tokens)  # as in print, like the list: what stands there must be found in it
-
-
-def _pools(found: Iterable[Nest]) -> dict[str, list[Nest]]:
-    pools: defaultdict[str, dict[Nest, None]] = defaultdict(dict)
-    for nest in found:
-        pools[nest.label][nest] = None
-    return {label: list(distinct) for label, distinct in pools.items()}

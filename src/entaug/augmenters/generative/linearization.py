@@ -1,7 +1,8 @@
-"""Sentences as one line of text with their labels in it, and back: what generators of labelled text read and write.
+"""Linearization: labelled sentences as one line of text with label tokens, and back.
 
-Two ways: a label token before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et al. 2023), and
-one before it alone (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Only flat mentions can be written so.
+In wrapped text a label token stands before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et
+al. 2023), in tagged text one before it alone (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Both are for flat
+mentions only.
 """
 
 from __future__ import annotations
@@ -15,24 +16,28 @@ from entaug.data import Mention, Sentence
 from entaug.errors import TagError
 
 __all__ = [
-    "BROKEN",
-    "goes_on",
+    "INVALID_LABELS",
+    "join_parts",
     "label_token",
     "label_tokens",
-    "linearized",
-    "linearized_mentions",
-    "read_linearized",
-    "read_tagged",
-    "tagged",
-    "wrapped",
+    "label_transitions",
+    "parse_tagged",
+    "parse_wrapped",
+    "split_at_labels",
+    "tag_tokens",
+    "wrap_mentions",
+    "wrap_tokens",
 ]
 
-BROKEN = "labels that do not match"
-_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # what the meaning of a label token starts from besides its label
+INVALID_LABELS = "labels that do not match"
+_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # with the label, the initial meaning of a label token
 
 
 def label_token(tag: str) -> str:
-    """The label token of a tag.
+    """Return the label token of a tag.
+
+    Args:
+        tag: a tag, for example ``"B-PER"``.
 
     Example:
         >>> label_token("B-PER")
@@ -42,7 +47,13 @@ def label_token(tag: str) -> str:
 
 
 def label_tokens(labels: Iterable[str]) -> dict[str, str]:
-    """Label tokens in a fixed order, each with the words that its meaning starts from.
+    """Return the label tokens of some labels, each with the words that its embedding is initialised from.
+
+    Args:
+        labels: the labels of mentions.
+
+    Returns:
+        The words by label token, in a fixed order.
 
     Example:
         >>> label_tokens(["PER", "creative_work"])["<I-creative_work>"]
@@ -55,14 +66,20 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
     }
 
 
-def wrapped(sentence: Sentence) -> list[list[str]]:
-    """Each token of a flat sentence by itself, or, of a mention, between two label tokens.
+def wrap_tokens(sentence: Sentence) -> list[list[str]]:
+    """Wrap the tokens of mentions in label tokens.
+
+    Args:
+        sentence: a sentence with flat mentions.
+
+    Returns:
+        For each token the parts of the text: itself, or, in a mention, a label token, itself and the label token again.
 
     Raises:
         LossError: mentions overlap or are discontinuous.
 
     Example:
-        >>> wrapped(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))
+        >>> wrap_tokens(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))
         [['<B-PER>', 'Ada', '<B-PER>'], ['sang']]
     """
     return [
@@ -71,167 +88,192 @@ def wrapped(sentence: Sentence) -> list[list[str]]:
     ]
 
 
-def linearized(sentence: Sentence) -> list[str]:
-    """The tokens of a flat sentence, each of a mention between two label tokens.
-
-    Raises:
-        LossError: mentions overlap or are discontinuous.
-
-    Example:
-        >>> " ".join(linearized(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])])))
-        '<B-PER> Ada <B-PER> <I-PER> Byron <I-PER> sang'
-    """
-    return [part for parts in wrapped(sentence) for part in parts]
-
-
-def linearized_mentions(sentence: Sentence) -> list[list[str]]:
-    """What `linearized` makes of each mention of a flat sentence.
-
-    Example:
-        >>> [" ".join(parts) for parts in linearized_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
-        ['<B-PER> Ada <B-PER>']
-    """
-    of_each = wrapped(sentence)
-    return [[part for parts in of_each[m.start : m.end] for part in parts] for m in sentence.mentions]
-
-
-def as_text(parts: Sequence[str], own: Iterable[str]) -> str:
-    """Tokens and label tokens as running text: what stands between label tokens is spaced as in print.
+def wrap_mentions(sentence: Sentence) -> list[list[str]]:
+    """Return the parts of wrapped text for each mention alone.
 
     Args:
-        parts: as `linearized` gives them.
-        own: those that are no words: label tokens, and masks.
+        sentence: a sentence with flat mentions.
+
+    Returns:
+        For each mention its tokens with their label tokens.
 
     Example:
-        >>> as_text(["<B-X>", "Rome", "<B-X>", ",", "he", "said", "."], ["<B-X>"])
+        >>> [" ".join(parts) for parts in wrap_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
+        ['<B-PER> Ada <B-PER>']
+    """
+    wrapped = wrap_tokens(sentence)
+    return [[part for parts in wrapped[m.start : m.end] for part in parts] for m in sentence.mentions]
+
+
+def join_parts(parts: Sequence[str], markers: Collection[str]) -> str:
+    """Join tokens and markers to running text.
+
+    Args:
+        parts: tokens and markers.
+        markers: the parts that are no words: label tokens, and masks.
+
+    Returns:
+        The text; the tokens between markers are spaced as in print.
+
+    Example:
+        >>> join_parts(["<B-X>", "Rome", "<B-X>", ",", "he", "said", "."], ["<B-X>"])
         '<B-X> Rome <B-X> , he said.'
     """
-    apart = set(own)
-    found: list[str] = []
+    texts: list[str] = []
     words: list[str] = []
     for part in parts:
-        if part in apart:
-            if words:
-                found.append(detokenize(words))
-            found.append(part)
+        if part in markers:
+            texts += [detokenize(words), part] if words else [part]
             words = []
         else:
             words.append(part)
-    if words:
-        found.append(detokenize(words))
-    return " ".join(found)
+    return " ".join([*texts, detokenize(words)] if words else texts)
 
 
-def read_linearized(
-    text: str, labels: Iterable[str], tokens_of: Callable[[str], Sequence[str]], own: Collection[str] = ()
-) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
-    """The tokens and mentions of a text with label tokens; None where these do not go together.
+def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
+    """Split a text before and after each label token.
 
     Args:
-        text: what was written.
-        labels: those there are.
-        tokens_of: what makes tokens of text outside of mentions.
-        own: tokens of mentions that hold white space.
+        text: generated text.
+        labels: the label tokens.
+
+    Returns:
+        The label tokens and the stretches of text between them.
 
     Example:
-        >>> read_linearized("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
+        >>> split_at_labels("so <B-X> Rome", ["<B-X>"])
+        ['so ', '<B-X>', ' Rome']
+    """
+    parts = re.split("(" + "|".join(map(re.escape, labels)) + ")", text)
+    return [part for part in parts if part.strip()]
+
+
+def parse_wrapped(
+    text: str, labels: Iterable[str], tokenize: Callable[[str], Sequence[str]], unsplit: Collection[str] = ()
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
+    """Parse text with a label token before and after each token of a mention.
+
+    Args:
+        text: generated text.
+        labels: the labels of the corpus.
+        tokenize: returns the tokens of text outside mentions.
+        unsplit: tokens of mentions that contain white space.
+
+    Returns:
+        Tokens and mentions; None where the label tokens do not match.
+
+    Example:
+        >>> parse_wrapped("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
         (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
-        >>> read_linearized("<B-X> New <I-X> York is big", ["X"], str.split) is None
+        >>> parse_wrapped("<B-X> New <I-X> York is big", ["X"], str.split) is None
         True
     """
     known = label_tokens(labels)
-    parts = [part for part in re.split("(" + "|".join(map(re.escape, known)) + ")", text) if part.strip()]
+    parts = split_at_labels(text, known)
     tokens: list[str] = []
-    found: list[str] = []
-    place = 0
-    while place < len(parts):
-        part = parts[place]
+    tag_sequence: list[str] = []
+    i = 0
+    while i < len(parts):
+        part = parts[i]
         if part not in known:
-            new = tokens_of(part)
+            new = tokenize(part)
             tokens += new
-            found += ["O"] * len(new)
-            place += 1
+            tag_sequence += ["O"] * len(new)
+            i += 1
             continue
         inner: list[str] = []
-        if place + 2 < len(parts) and parts[place + 1] not in known:
-            word = parts[place + 1].strip()
-            inner = [word] if word in own else word.split()
-        if len(inner) != 1 or parts[place + 2] != part:
+        if i + 2 < len(parts) and parts[i + 1] not in known:
+            word = parts[i + 1].strip()
+            inner = [word] if word in unsplit else word.split()
+        if len(inner) != 1 or parts[i + 2] != part:
             return None
         tokens += inner
-        found.append(part[1:-1])
-        place += 3
-    try:
-        return tuple(tokens), tags.decode(found)
-    except TagError:
-        return None
+        tag_sequence.append(part[1:-1])
+        i += 3
+    return _decode(tokens, tag_sequence)
 
 
-def tagged(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
-    """The tokens of a flat sentence, the label token of its tag before each of a mention.
+def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
+    """Put a label token before each token of a mention.
 
     Args:
-        sentence: it.
-        scheme: see `entaug.tags`.
+        sentence: a sentence with flat mentions.
+        scheme: the tag scheme; see `entaug.tags`.
+
+    Returns:
+        Tokens and label tokens, in order.
 
     Raises:
         LossError: mentions overlap or are discontinuous.
 
     Example:
-        >>> " ".join(tagged(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])]), "IOBES"))
+        >>> " ".join(tag_tokens(Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])]), "IOBES"))
         '<B-PER> Ada <E-PER> Byron sang'
     """
-    found: list[str] = []
+    parts: list[str] = []
     for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
-        found += [token] if tag == "O" else [label_token(tag), token]
-    return found
+        parts += [token] if tag == "O" else [label_token(tag), token]
+    return parts
 
 
-def goes_on(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
-    """The label tokens of `tagged` text and, for each inside a mention, those that it goes on with.
+def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
+    """Return which label tokens may follow which in tagged text.
+
+    Args:
+        labels: the labels of the corpus.
+
+    Returns:
+        For each label token of a word inside a mention those that the word before may have; None for the first word.
 
     Example:
-        >>> goes_on(["X"])
+        >>> label_transitions(["X"])
         {'<B-X>': None, '<I-X>': ('<B-X>', '<I-X>')}
     """
-    found: dict[str, tuple[str, ...] | None] = {}
+    transitions: dict[str, tuple[str, ...] | None] = {}
     for label in sorted(set(labels)):
         begin, inside = label_token(f"B-{label}"), label_token(f"I-{label}")
-        found |= {begin: None, inside: (begin, inside)}
-    return found
+        transitions |= {begin: None, inside: (begin, inside)}
+    return transitions
 
 
-def read_tagged(
-    parts: Sequence[str], known: Collection[str], scheme: str = "IOB2"
+def parse_tagged(
+    parts: Sequence[str], labels: Collection[str], scheme: str = "IOB2"
 ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
-    """The tokens and mentions of what `tagged` writes; None where labels do not go together.
+    """Parse text with a label token before each token of a mention.
 
     Args:
         parts: tokens and label tokens.
-        known: the label tokens there are.
-        scheme: of their tags.
+        labels: the label tokens of the corpus.
+        scheme: the tag scheme.
+
+    Returns:
+        Tokens and mentions; None where the label tokens do not match.
 
     Example:
-        >>> read_tagged("<B-X> New <I-X> York is big".split(), ["<B-X>", "<I-X>"])
+        >>> parse_tagged("<B-X> New <I-X> York is big".split(), ["<B-X>", "<I-X>"])
         (('New', 'York', 'is', 'big'), (Mention(label='X', spans=((0, 2),)),))
-        >>> read_tagged("<B-X> <I-X> York".split(), ["<B-X>", "<I-X>"]) is None
+        >>> parse_tagged("<B-X> <I-X> York".split(), ["<B-X>", "<I-X>"]) is None
         True
     """
     tokens: list[str] = []
-    found: list[str] = []
+    tag_sequence: list[str] = []
     tag = "O"
     for part in parts:
-        if part not in known:
+        if part not in labels:
             tokens.append(part)
-            found.append(tag)
+            tag_sequence.append(tag)
             tag = "O"
         elif tag != "O":
             return None
         else:
             tag = part[1:-1]
-    if tag != "O":
-        return None
+    return _decode(tokens, tag_sequence, scheme) if tag == "O" else None
+
+
+def _decode(
+    tokens: Sequence[str], tag_sequence: Sequence[str], scheme: str = "IOB2"
+) -> tuple[tuple[str, ...], tuple[Mention, ...]] | None:
     try:
-        return tuple(tokens), tags.decode(found, scheme)
+        return tuple(tokens), tags.decode(tag_sequence, scheme)
     except TagError:
         return None

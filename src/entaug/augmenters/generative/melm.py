@@ -1,14 +1,15 @@
-"""MELM: words of mentions found anew by a masked language model that has seen their labels (Zhou et al., ACL 2022)."""
+"""MELM: words of mentions replaced by a masked language model that has seen their labels (Zhou et al., ACL 2022)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal
 
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
-from entaug.augmenters.generative.linearization import as_text, label_token, label_tokens, wrapped
+from entaug.augmenters.generative.base import distinct_sentences
+from entaug.augmenters.generative.linearization import join_parts, label_token, label_tokens, wrap_tokens
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
 from entaug.data import Edit, Sentence
@@ -24,34 +25,35 @@ _NO_FILL = Rejection("no other word fits")
 
 @dataclass(kw_only=True, eq=False)
 class MaskedEntityLM(TrainableAugmenter):
-    """Replace words of mentions by what a masked language model puts there that has learned the labelled sentences.
+    """Replace words of mentions by predictions of a masked language model trained on the labelled sentences.
 
-    Sentences are linearised: each word of a mention stands between two label tokens, whose meaning starts from the
-    words of the label. The model learns to find words of mentions that are hidden, others in each epoch. Then some
-    words of a sentence's mentions are hidden, about half, and each is replaced by one of the likeliest, the very
-    likeliest left out. Tokens are exchanged one for one, and only whole words of letters come in, so that mentions keep
-    their number, their labels and their lengths, and no label token can be left in a sentence. Words that are no words
-    of letters (numbers, codes) stay. Several copies are several rounds.
+    Sentences are linearized: each word of a mention stands between two label tokens, whose embeddings are initialised
+    from the words of the label. The model is trained to predict masked words of mentions, others in each epoch. Then
+    some words of a sentence's mentions are masked, about half, and each is replaced by one of the likeliest predictions
+    except the first. Words are replaced one by one, and only by whole words of letters, so that mentions keep their
+    number, labels and lengths, and no label token can remain in a sentence. Words with other characters than letters
+    (numbers, codes) stay. Several copies are several rounds of the paper.
 
-    (The paper hides sub-words; here it is words, because the sub-words put there rarely make one.)
+    (The paper masks sub-words; here words are masked, because predicted sub-words rarely form a word.)
 
     Args:
-        mask_ratio: the mean share of the words of a mention that is hidden; at least one of a sentence is.
-        mask_std: by how many words more or fewer, as a standard deviation.
-        train_mask_ratio: for learning, the probability of each word of a mention to be hidden.
-        min_rank: the rank from which on candidates are taken; the paper leaves the likeliest out.
-        max_rank: the rank up to which they are.
-        stop_words: a language code; its stop words only come in for stop words (a path to a word list works too; none
-            for all).
+        mask_ratio: the mean share of the words of a mention that are masked; at least one of a sentence is.
+        mask_std: the standard deviation of their number, in words.
+        train_mask_ratio: for training, the probability of masking each word of a mention.
+        min_rank: the rank of the first prediction that is used; the paper skips the likeliest.
+        max_rank: the rank of the last prediction that is used.
+        stop_words: the code of a language whose stop words only replace stop words, or a path to a word list; none for
+            no stop words.
         masked_lm: a `TunableMaskedLM`, or the name of one.
-        preset: ``"starter"``: our masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
-            epochs at 1e-5. It settles `masked_lm`, `epochs`, `batch` and `rate` unless they are given.
+        preset: ``"starter"``: the masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
+            epochs at 1e-5. It sets `masked_lm`, `epochs`, `batch_size` and `learning_rate` unless they are given.
 
     Example:
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings in Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(3, 4)])])]
-        >>> [new] = MaskedEntityLM(mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"])).fit(gold).augment(gold)
+        >>> method = MaskedEntityLM(mask_ratio=1.0, mask_std=0.0, masked_lm=FakeMaskedLM(["Bo", "Oslo"]))
+        >>> [new] = method.fit(gold).augment(gold)
         >>> new.tokens[1:3], new.iob()
         (('sings', 'in'), ['B-PER', 'O', 'O', 'B-LOC'])
     """
@@ -74,7 +76,7 @@ class MaskedEntityLM(TrainableAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="melm",
         long_name="masked-entity-language-modeling",
-        summary="words of mentions replaced by what a masked language model puts there that has learned the labels",
+        summary="words of mentions replaced by a masked language model trained on the labelled sentences",
         paper="Zhou et al. 2022, MELM: Data Augmentation with Masked Entity Language Modeling for Low-Resource NER",
         keeps_length=True,
         keeps_order=True,
@@ -94,95 +96,99 @@ class MaskedEntityLM(TrainableAugmenter):
         super()._load()
         if not isinstance(self.masked_lm_, TunableMaskedLM):
             raise ParameterError(
-                f"the masked language model {self.masked_lm_.name} cannot learn", remedy="use mpnet-mlm"
+                f"the masked language model {self.masked_lm_.name} cannot be trained", remedy="use mpnet-mlm"
             )
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        gold = sorted((s for s in corpus if s.mentions), key=lambda s: s.fingerprint())
-        gold = list({s.fingerprint(): s for s in gold}.values())
-        labels = {mention.label for s in gold for mention in s.mentions}
-        self.markers_ = label_tokens(labels)
-        streams = Streams(self.seed, f"{self.info.name} learning")
+        gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
+        self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
+        streams = Streams(self.seed, f"{self.name} learning")
 
         def texts(epoch: int) -> list[Blanked]:
-            return [self._blanked(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
+            return [self._training_text(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
 
         model = self.masked_lm_
         assert isinstance(model, TunableMaskedLM)
-        told = ([s.fingerprint() for s in gold], self.train_mask_ratio)
-        self.learned_: MaskedLM = self._taught(model, texts, told, self.markers_) if gold else model
+        key = ([s.fingerprint() for s in gold], self.train_mask_ratio)
+        self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
 
-    def _blanked(self, sentence: Sentence, rng: Random) -> Blanked:
-        """A linearised sentence with some words of mentions hidden, one at least."""
-        inside = [i for i, free in enumerate(sentence.outside_mask()) if not free]
-        hidden = {i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)}
-        stretches: list[tuple[str, bool]] = []
-        shown: list[str] = []
-        for i, parts in enumerate(wrapped(sentence)):
-            if i not in hidden:
-                shown += parts
-                continue
-            before, token, after = parts
-            stretches += [(self._text([*shown, before], first=not stretches), False), (f" {token}", True)]
-            shown = [after]
-        return [*stretches, (self._text(shown, first=not stretches), False)]
+    def _training_text(self, sentence: Sentence, rng: Random) -> Blanked:
+        """A linearized sentence with some words of mentions marked as masked, at least one."""
+        inside = [i for i, outside in enumerate(sentence.outside_mask()) if not outside]
+        masked = sorted({i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)})
+        first, *rest = self._texts_between(sentence, masked)
+        parts = [(first, False)]
+        for i, text in zip(masked, rest, strict=True):
+            parts += [(f" {sentence.tokens[i]}", True), (text, False)]
+        return parts
 
-    def _text(self, parts: Sequence[str], *, first: bool) -> str:
-        return ("" if first else " ") + as_text(parts, self.markers_)
+    def _texts_between(self, sentence: Sentence, positions: Collection[int]) -> list[str]:
+        """The texts of a linearized sentence before, between and after some positions within mentions."""
+        texts: list[str] = []
+        parts: list[str] = []
+
+        def add() -> None:
+            texts.append((" " if texts else "") + join_parts(parts, self.markers_))
+
+        for i, wrapped in enumerate(wrap_tokens(sentence)):
+            if i in positions:
+                before, _, after = wrapped
+                parts.append(before)
+                add()
+                parts = [after]
+            else:
+                parts += wrapped
+        add()
+        return texts
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        known = [all(label_token(f"B-{m.label}") in self.markers_ for m in one.sentence.mentions) for one in asked]
-        places = [self._places(one.sentence, one.rng) if has else [] for one, has in zip(asked, known, strict=True)]
-        work = [i for i, some in enumerate(places) if some]
-        texts = [self._gapped(asked[i].sentence, places[i]) for i in work]
-        answers = self.learned_.fill(texts, self.max_rank + 1)
-        results: list[Sentence | Rejection] = [NO_CANDIDATE if has else NOT_SEEN for has in known]
-        for i, offered in zip(work, answers, strict=True):
-            results[i] = self._filled(asked[i].sentence, places[i], offered, asked[i].rng)
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        results: list[Sentence | Rejection] = []
+        masked: dict[int, list[int]] = {}
+        for i, (sentence, rng, *_) in enumerate(requests):
+            is_known = all(label_token(f"B-{mention.label}") in self.markers_ for mention in sentence.mentions)
+            results.append(NO_CANDIDATE if is_known else NOT_SEEN)
+            if is_known and (positions := self._sample_positions(sentence, rng)):
+                masked[i] = positions
+        texts = []
+        for i, positions in masked.items():
+            *before, last = self._texts_between(requests[i].sentence, positions)
+            # Label tokens and words are separated by spaces; the rest is spaced as in print.
+            texts.append([*(part for text in before for part in (text + " ", None)), last])
+        predictions = self.trained_.fill(texts, self.max_rank + 1)
+        for (i, positions), of_sentence in zip(masked.items(), predictions, strict=True):
+            results[i] = self._fill(requests[i], positions, of_sentence)
         return results
 
-    def _places(self, sentence: Sentence, rng: Random) -> list[int]:
-        """The words that are hidden, some of each mention."""
-        chosen: list[int] = []
-        able = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
-        for words in able:
-            count = min(len(words), max(0, round(rng.gauss(self.mask_ratio * len(words), self.mask_std))))
-            chosen += rng.sample(words, count)
-        if not chosen and (some := [i for words in able for i in words]):
-            chosen = [some[rng.randrange(len(some))]]
-        return sorted(chosen)
+    def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
+        """The positions that are masked, some of each mention."""
+        sampled: list[int] = []
+        candidates = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
+        for positions in candidates:
+            count = min(len(positions), max(0, round(rng.gauss(self.mask_ratio * len(positions), self.mask_std))))
+            sampled += rng.sample(positions, count)
+        if not sampled and (all_positions := [i for positions in candidates for i in positions]):
+            sampled = [all_positions[rng.randrange(len(all_positions))]]
+        return sorted(sampled)
 
-    def _gapped(self, sentence: Sentence, places: Sequence[int]) -> list[str | None]:
-        """A linearised sentence with gaps."""
-        gaps = set(places)
-        found: list[str | None] = []
-        shown: list[str] = []
-        for i, parts in enumerate(wrapped(sentence)):
-            if i in gaps:
-                # What stands between label tokens is spaced from them; the rest as in print.
-                before, _, after = parts
-                found += [self._text([*shown, before], first=not found) + " ", None]
-                shown = [after]
-            else:
-                shown += parts
-        return [*found, self._text(shown, first=not found)]
-
-    def _filled(
-        self, sentence: Sentence, places: Sequence[int], offered: Sequence[Sequence[tuple[str, float]]], rng: Random
+    def _fill(
+        self, request: Request, positions: Sequence[int], predictions: Sequence[Sequence[tuple[str, float]]]
     ) -> Sentence | Rejection:
+        sentence, rng, *_ = request
+        stop = stop_words(self.stop_words)
         edits = []
         tokens = list(sentence.tokens)
-        for place, candidates in zip(places, offered, strict=False):
-            old = sentence.tokens[place]
-            # What stands there or beside it already is nothing new, and a word like "of" is rarely a name.
-            barred = {token.lower() for token in tokens[max(0, place - 1) : place + 2]}
-            barred |= set() if old.lower() in stop_words(self.stop_words) else stop_words(self.stop_words)
-            words = [word for word, _ in candidates[self.min_rank - 1 : self.max_rank] if word.lower() not in barred]
+        for i, of_position in zip(positions, predictions, strict=False):
+            original = sentence.tokens[i]
+            # The original and its neighbours are nothing new, and a word like "of" is rarely a name.
+            excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
+            excluded |= set() if original.lower() in stop else stop
+            in_ranks = of_position[self.min_rank - 1 : self.max_rank]
+            words = [word for word, _ in in_ranks if word.lower() not in excluded]
             if words:
-                tokens[place] = words[rng.randrange(len(words))]
-                edits.append(Edit(place, place + 1, tuple(cased_like([tokens[place]], old))))
+                tokens[i] = words[rng.randrange(len(words))]
+                edits.append(Edit(i, i + 1, tuple(cased_like([tokens[i]], original))))
         return sentence.edit(edits) if edits else _NO_FILL

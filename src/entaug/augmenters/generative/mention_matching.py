@@ -1,9 +1,9 @@
-"""Mentions listed and found again: what a list of mentions needs to be marked in a text that was written from it.
+"""Matching of mentions in generated text: which words of a text are the mentions that it was generated from.
 
-"EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), section 4.3: mentions are found by exact match; those
-that overlap are kept and matched together; the parts of a discontinuous one are matched in order. What the paper leaves
-open is settled so that no label is ever guessed: matching is on tokens, each occurrence serves once, and a text is
-refused in which it is not clear what is meant.
+"EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), section 4.3: mentions are found by exact match;
+overlapping ones are matched together; the parts of a discontinuous one are matched in order. What the paper leaves open
+is decided so that no label is guessed: tokens are matched, each occurrence is used once, and an ambiguous text is
+rejected.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import NamedTuple
 from entaug.alignment import detokenize
 from entaug.data import Mention, Sentence, Span
 
-__all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "Nest", "Surfaces", "mark", "nests"]
+__all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "KnownMentions", "MentionGroup", "group_mentions", "match_mentions"]
 
 MISSING = "a listed mention is missing"
 AMBIGUOUS = "it is not clear which words a listed mention is"
 UNLISTED = "a known mention that was not listed"
 
-_ENDS = frozenset(".!?…")
+_SENTENCE_ENDS = frozenset(".!?…")
 
 
-class Nest(NamedTuple):
-    """Mentions that overlap each other, or one alone.
+class MentionGroup(NamedTuple):
+    """Mentions that overlap each other, or a single one.
 
     Args:
-        fragments: the runs of tokens they cover, in order.
-        mentions: each its label and its ranges of tokens, counted over the fragments laid end to end.
+        fragments: the runs of tokens that they cover, in order.
+        mentions: for each its label and its token ranges, counted over the concatenated fragments.
     """
 
     fragments: tuple[tuple[str, ...], ...]
@@ -37,190 +37,224 @@ class Nest(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label of the mention that covers most; of equals the first."""
+        """The label of the mention that covers most tokens; of equals the first."""
         return max(self.mentions, key=lambda mention: sum(end - start for start, end in mention[1]))[0]
 
-    def words(self, number: int) -> tuple[tuple[str, ...], ...]:
-        """The parts of a mention."""
+    def mention_parts(self, index: int) -> tuple[tuple[str, ...], ...]:
+        """Return the tokens of each part of a mention.
+
+        Args:
+            index: the position of the mention in `mentions`.
+        """
         tokens = [token for fragment in self.fragments for token in fragment]
-        return tuple(tuple(tokens[start:end]) for start, end in self.mentions[number][1])
+        return tuple(tuple(tokens[start:end]) for start, end in self.mentions[index][1])
 
 
-def nests(sentence: Sentence) -> list[Nest]:
-    """The mentions of a sentence, those that overlap together, in order.
+def group_mentions(sentence: Sentence) -> list[MentionGroup]:
+    """Group the mentions of a sentence so that overlapping ones are together.
+
+    Args:
+        sentence: the sentence.
+
+    Returns:
+        The groups, in the order of their first tokens.
 
     Example:
         >>> s = Sentence("the Oslo port burns".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])])
-        >>> nests(s)
-        [Nest(fragments=(('the', 'Oslo', 'port'),), mentions=(('FAC', ((0, 3),)), ('LOC', ((1, 2),))))]
+        >>> group_mentions(s)
+        [MentionGroup(fragments=(('the', 'Oslo', 'port'),), mentions=(('FAC', ((0, 3),)), ('LOC', ((1, 2),))))]
     """
     groups: list[tuple[set[int], list[Mention]]] = []
     for mention in sentence.mentions:
         covered, members = set(mention.positions()), [mention]
-        apart = []
+        disjoint = []
         for group in groups:
             if group[0].isdisjoint(covered):
-                apart.append(group)
+                disjoint.append(group)
             else:
                 covered |= group[0]
                 members = [*group[1], *members]
-        groups = [*apart, (covered, members)]
-    return [_nest(sentence, sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
+        groups = [*disjoint, (covered, members)]
+    return [_group(sentence, sorted(covered), members) for covered, members in sorted(groups, key=lambda g: min(g[0]))]
 
 
-def _nest(sentence: Sentence, covered: list[int], members: list[Mention]) -> Nest:
-    place = {position: i for i, position in enumerate(covered)}
+def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> MentionGroup:
+    offsets = {position: i for i, position in enumerate(covered)}
     fragments: list[list[str]] = []
     for i, position in enumerate(covered):
         if not i or covered[i - 1] != position - 1:
             fragments.append([])
         fragments[-1].append(sentence.tokens[position])
-    mentions = [(m.label, tuple((place[start], place[end - 1] + 1) for start, end in m.spans)) for m in members]
-    return Nest(tuple(map(tuple, fragments)), tuple(sorted(mentions, key=lambda m: (m[1][0][0], -m[1][-1][1], m[0]))))
+    mentions = [(m.label, tuple((offsets[start], offsets[end - 1] + 1) for start, end in m.spans)) for m in members]
+    return MentionGroup(
+        tuple(map(tuple, fragments)), tuple(sorted(mentions, key=lambda m: (m[1][0][0], -m[1][-1][1], m[0])))
+    )
 
 
-class Surfaces:
-    """The mentions of a corpus as they are written: what may not stand unmarked in a text made from it.
+class KnownMentions:
+    """The mentions of a corpus, which may not occur without a label in a text generated from it.
 
-    Words that the corpus has more often outside of all mentions than as one are not counted. At the beginning of a
-    sentence a word may have a capital that it has not here.
+    Token sequences that occur more often outside mentions than as one are left out. At the beginning of a sentence a
+    word may be capitalised.
 
     Args:
-        corpus: sentences.
+        corpus: the training sentences.
     """
 
     def __init__(self, corpus: Iterable[Sentence]) -> None:
         gold = list(corpus)
-        labelled: Counter[tuple[str, ...]] = Counter()
+        as_mention: Counter[tuple[str, ...]] = Counter()
         self._labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         for sentence in gold:
             for mention in sentence.mentions:
                 if mention.is_contiguous:
-                    words = sentence.tokens[mention.start : mention.end]
-                    labelled[words] += 1
-                    self._labels[words].add(mention.label)
-        self._by_first = _by_first(labelled)
+                    tokens = sentence.tokens[mention.start : mention.end]
+                    as_mention[tokens] += 1
+                    self._labels[tokens].add(mention.label)
+        self._by_first = _by_first_token(as_mention)
         outside: Counter[tuple[str, ...]] = Counter()
         for sentence in gold:
-            marked = [set(mention.positions()) for mention in sentence.mentions]
-            for start, end, words in self._occurrences(sentence.tokens):
-                if not any(positions.issuperset(range(start, end)) for positions in marked):
-                    outside[words] += 1
-        self._by_first = _by_first(words for words, count in labelled.items() if count >= outside[words])
+            covered = [set(mention.positions()) for mention in sentence.mentions]
+            for start, end, tokens in self._occurrences(sentence.tokens):
+                if not any(positions.issuperset(range(start, end)) for positions in covered):
+                    outside[tokens] += 1
+        self._by_first = _by_first_token(tokens for tokens, count in as_mention.items() if count >= outside[tokens])
 
-    def label(self, words: tuple[str, ...]) -> str | None:
-        """The label that the corpus has them with, if it is always the same."""
-        labels = self._labels.get(words) or self._labels.get(_small(words), set())
+    def label(self, tokens: tuple[str, ...]) -> str | None:
+        """Return the label of a mention.
+
+        Args:
+            tokens: the tokens of the mention.
+
+        Returns:
+            The label, if it is the same throughout the corpus; else None.
+        """
+        labels = self._labels.get(tokens) or self._labels.get(_uncapitalised(tokens), set())
         return next(iter(labels)) if len(labels) == 1 else None
 
     def texts(self) -> list[str]:
-        """All of them as running text, with the capital of a beginning too, in a fixed order."""
-        texts = {detokenize(words) for some in self._by_first.values() for words in some}
+        """Return all mentions as running text, as they are and capitalised, in a fixed order."""
+        texts = {detokenize(tokens) for sequences in self._by_first.values() for tokens in sequences}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 
-    def within(self, tokens: Sequence[str]) -> Iterator[Span]:
-        """Where they occur, overlapping ones included."""
+    def find(self, tokens: Sequence[str]) -> Iterator[Span]:
+        """Find all occurrences in a text, overlapping ones included.
+
+        Args:
+            tokens: the tokens of the text.
+
+        Yields:
+            The range of each occurrence.
+        """
         for start, end, _ in self._occurrences(tokens):
             yield start, end
 
     def _occurrences(self, tokens: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         for start, token in enumerate(tokens):
-            for words in self._by_first.get(token, ()):
-                if tuple(tokens[start : start + len(words)]) == words:
-                    yield start, start + len(words), words
-            if not start or _ENDS.issuperset(tokens[start - 1]):
-                first = _small((token,))[0]
-                for words in self._by_first.get(first, ()) if first != token else ():
-                    if (first, *tokens[start + 1 : start + len(words)]) == words:
-                        yield start, start + len(words), words
+            for known in self._by_first.get(token, ()):
+                if tuple(tokens[start : start + len(known)]) == known:
+                    yield start, start + len(known), known
+            if not start or _SENTENCE_ENDS.issuperset(tokens[start - 1]):
+                first = _uncapitalised((token,))[0]
+                for known in self._by_first.get(first, ()) if first != token else ():
+                    if (first, *tokens[start + 1 : start + len(known)]) == known:
+                        yield start, start + len(known), known
 
 
-def _small(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without the capital of a beginning."""
-    return (words[0][:1].lower() + words[0][1:], *words[1:])
+def _uncapitalised(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return (tokens[0][:1].lower() + tokens[0][1:], *tokens[1:])
 
 
-def _by_first(surfaces: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    found: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for words in surfaces:
-        found[words[0]].append(words)
-    return dict(found)
+def _by_first_token(sequences: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    by_first: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for tokens in sequences:
+        by_first[tokens[0]].append(tokens)
+    return dict(by_first)
 
 
-def mark(
-    tokens: Sequence[str], listed: Sequence[Nest], known: Surfaces | None = None, *, label: bool = False
+def match_mentions(
+    tokens: Sequence[str], listed: Sequence[MentionGroup], known: KnownMentions | None = None, *, label: bool = False
 ) -> list[Mention] | str:
-    """The mentions of a text that was written from a list of them, or why they cannot be told.
+    """Find the listed mentions in a text that was generated from them.
 
-    A word that begins a sentence may have a capital that it has not in the list.
+    At the beginning of a sentence a word may be capitalised.
 
     Args:
-        tokens: the text.
-        listed: what it was written from.
-        known: mentions of the corpus, none of which may occur beside those listed; None to let them be.
-        label: whether those that do are mentions too, where the corpus always has them with the same label and they
-            overlap no other; of those that overlap each other the longest.
+        tokens: the tokens of the text.
+        listed: the mentions that it was generated from.
+        known: mentions of the corpus that may not occur besides the listed ones; None to allow them.
+        label: whether such mentions are labelled where the corpus always gives them the same label and they overlap no
+            other; of those that overlap each other the longest.
 
     Returns:
         The mentions; or `MISSING`, `AMBIGUOUS` or `UNLISTED`.
 
     Example:
-        >>> ana, rome = Nest((("Ana",),), (("PER", ((0, 1),)),)), Nest((("Rome",),), (("LOC", ((0, 1),)),))
-        >>> mark("Rome likes Ana".split(), [ana, rome])
+        >>> ana = MentionGroup((("Ana",),), (("PER", ((0, 1),)),))
+        >>> rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
+        >>> match_mentions("Rome likes Ana".split(), [ana, rome])
         [Mention(label='PER', spans=((2, 3),)), Mention(label='LOC', spans=((0, 1),))]
-        >>> mark("Rome likes Ana 's Rome".split(), [ana, rome])
+        >>> match_mentions("Rome likes Ana 's Rome".split(), [ana, rome])
         'it is not clear which words a listed mention is'
     """
-    taken: set[int] = set()
-    found: list[list[int] | None] = [None] * len(listed)
-    for nest in listed:
-        if len({other.mentions for other in listed if other.fragments == nest.fragments}) > 1:
-            return AMBIGUOUS  # the same words, meant in two ways
-    # The longest first, so that no part of it is taken for another; of equals in the order of the list.
-    order = sorted(range(len(listed)), key=lambda i: (-sum(map(len, listed[i].fragments)), i))
-    for i in order:
-        positions = _occurrence(tokens, listed[i].fragments, taken)
+    for group in listed:
+        if len({other.mentions for other in listed if other.fragments == group.fragments}) > 1:
+            return AMBIGUOUS  # the same words with different mentions
+    used: set[int] = set()
+    matches: list[list[int]] = [[] for _ in listed]
+    # The longest first, so that no part of it is used for another; of equals in the order of the list.
+    for i in sorted(range(len(listed)), key=lambda i: (-sum(map(len, listed[i].fragments)), i)):
+        positions = _first_occurrence(tokens, listed[i].fragments, used)
         if positions is None:
             return MISSING
-        found[i] = positions
-        taken.update(positions)
-    if not _is_clear(tokens, listed, [positions or [] for positions in found]):
+        matches[i] = positions
+        used.update(positions)
+    if not _is_unambiguous(tokens, listed, matches):
         return AMBIGUOUS
-    whole = [set(positions) for positions in found if positions]
-    unlisted: list[Mention] = []
-    occurring = sorted(known.within(tokens), key=lambda span: (span[0] - span[1], span[0])) if known else []
-    for start, end in occurring:
-        here = range(start, end)
-        if any(positions.issuperset(here) for positions in whole):
-            continue
-        name = known.label(tuple(tokens[start:end])) if known and label else None
-        if name is None or not taken.isdisjoint(here):
-            return UNLISTED
-        unlisted.append(Mention(name, ((start, end),)))
-        whole.append(set(here))
-        taken.update(here)
+    unlisted = _label_unlisted(tokens, matches, used, known, label=label) if known else []
+    if unlisted is None:
+        return UNLISTED
     return unlisted + [
-        Mention(label, _joined((positions[a], positions[b - 1] + 1) for a, b in spans))
-        for nest, positions in zip(listed, found, strict=True)
-        if positions
-        for label, spans in nest.mentions
+        Mention(name, _merge_adjacent((positions[a], positions[b - 1] + 1) for a, b in spans))
+        for group, positions in zip(listed, matches, strict=True)
+        for name, spans in group.mentions
     ]
 
 
-def _is_clear(tokens: Sequence[str], listed: Sequence[Nest], found: Sequence[list[int]]) -> bool:
-    """Whether all that is listed stands nowhere but where it was found, or inside of something longer that was."""
+def _label_unlisted(
+    tokens: Sequence[str], matches: Sequence[list[int]], used: set[int], known: KnownMentions, *, label: bool
+) -> list[Mention] | None:
+    """Label known mentions that were not listed, the longest first; None where one cannot or may not be labelled."""
+    covered = [set(positions) for positions in matches]
+    mentions: list[Mention] = []
+    for start, end in sorted(known.find(tokens), key=lambda span: (span[0] - span[1], span[0])):
+        positions = range(start, end)
+        if any(other.issuperset(positions) for other in covered):
+            continue
+        name = known.label(tuple(tokens[start:end])) if label else None
+        if name is None or not used.isdisjoint(positions):
+            return None
+        mentions.append(Mention(name, ((start, end),)))
+        covered.append(set(positions))
+        used.update(positions)
+    return mentions
+
+
+def _is_unambiguous(tokens: Sequence[str], listed: Sequence[MentionGroup], matches: Sequence[list[int]]) -> bool:
+    """Whether no listed fragment occurs elsewhere than where it was matched, unless inside a longer match."""
     own: set[tuple[tuple[str, ...], int]] = set()
     ranges: list[range] = []
-    for nest, positions in zip(listed, found, strict=True):
-        at = 0
-        for fragment in nest.fragments:
-            own.add((fragment, positions[at]))
-            ranges.append(range(positions[at], positions[at] + len(fragment)))
-            at += len(fragment)
-    fragments = {fragment for nest in listed for fragment in nest.fragments}
+    for group, positions in zip(listed, matches, strict=True):
+        offset = 0
+        for fragment in group.fragments:
+            start = positions[offset]
+            own.add((fragment, start))
+            ranges.append(range(start, start + len(fragment)))
+            offset += len(fragment)
+    fragments = {fragment for group in listed for fragment in group.fragments}
     for fragment in fragments:
-        # Which "pain" is that of the arm and which that of the leg, nobody can say.
-        holders = {nest.fragments for nest in listed if fragment in nest.fragments}
+        # Of "pain" in "arm pain" and "leg pain", both discontinuous, nobody can say which is which.
+        holders = {group.fragments for group in listed if fragment in group.fragments}
         if len(holders) > 1 and any(len(parts) > 1 for parts in holders):
             return False
         for start in _starts(tokens, fragment):
@@ -232,13 +266,13 @@ def _is_clear(tokens: Sequence[str], listed: Sequence[Nest], found: Sequence[lis
     return True
 
 
-def _occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]], taken: set[int]) -> list[int] | None:
-    """The positions of the first occurrence of some fragments in order, on tokens that are not taken."""
+def _first_occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]], used: set[int]) -> list[int] | None:
+    """The positions of the first occurrence of some fragments in order, without used tokens."""
     positions: list[int] = []
     for fragment in fragments:
-        begin = positions[-1] + 1 if positions else 0
+        minimum = positions[-1] + 1 if positions else 0
         for start in _starts(tokens, fragment):
-            if start >= begin and taken.isdisjoint(range(start, start + len(fragment))):
+            if start >= minimum and used.isdisjoint(range(start, start + len(fragment))):
                 positions += range(start, start + len(fragment))
                 break
         else:
@@ -246,23 +280,23 @@ def _occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]], tak
     return positions
 
 
-def _starts(tokens: Sequence[str], words: tuple[str, ...]) -> Iterator[int]:
-    """Where words occur; where they begin a sentence, with a capital too."""
-    capital = words[0][:1].upper() + words[0][1:]
-    for start in range(len(tokens) - len(words) + 1):
-        if tuple(tokens[start + 1 : start + len(words)]) == words[1:] and (
-            tokens[start] == words[0]
-            or (tokens[start] == capital and (not start or _ENDS.issuperset(tokens[start - 1])))
+def _starts(tokens: Sequence[str], fragment: tuple[str, ...]) -> Iterator[int]:
+    """Where a fragment occurs, at the beginning of a sentence also capitalised."""
+    capitalised = fragment[0][:1].upper() + fragment[0][1:]
+    for start in range(len(tokens) - len(fragment) + 1):
+        if tuple(tokens[start + 1 : start + len(fragment)]) == fragment[1:] and (
+            tokens[start] == fragment[0]
+            or (tokens[start] == capitalised and (not start or _SENTENCE_ENDS.issuperset(tokens[start - 1])))
         ):
             yield start
 
 
-def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Ranges of the text; what came to stand side by side is one."""
-    joined: list[Span] = []
+def _merge_adjacent(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Ranges with those merged that have become adjacent."""
+    merged: list[Span] = []
     for start, end in spans:
-        if joined and joined[-1][1] == start:
-            joined[-1] = joined[-1][0], end
+        if merged and merged[-1][1] == start:
+            merged[-1] = merged[-1][0], end
         else:
-            joined.append((start, end))
-    return tuple(joined)
+            merged.append((start, end))
+    return tuple(merged)

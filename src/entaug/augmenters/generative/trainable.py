@@ -1,4 +1,4 @@
-"""What methods share that have a model learn from the gold sentences before they use it."""
+"""Base of the methods that train a model on the training sentences before they use it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from entaug.params import PositiveInt
 
 __all__ = ["TrainableAugmenter"]
 
-_KEY = "key.txt"
+_KEY_FILE = "key.txt"
 
 Model = TypeVar("Model", bound=Any)
 LearningRate = Annotated[float, Interval(gt=0, lt=1)]
@@ -26,14 +26,15 @@ LearningRate = Annotated[float, Interval(gt=0, lt=1)]
 
 @dataclass(kw_only=True, eq=False)
 class TrainableAugmenter(Augmenter):
-    """Base of the methods whose model learns.
+    """Base of the methods that train a model.
 
     Args:
-        epochs: passes over the gold sentences at most; it stops before when those held out are not learned any better.
-        batch_size: sentences of a step.
-        learning_rate: learning rate at its highest; none for what suits the model.
-        checkpoint_dir: a folder for the model that has learned. What was learned there from the same sentences is used again, and
-            a learning that was interrupted goes on; none to learn each time.
+        epochs: the maximum number of passes over the training sentences; training stops early when the loss on held-out
+            ones no longer falls.
+        batch_size: the number of sentences of an optimizer step.
+        learning_rate: the peak learning rate; none for the default of the model.
+        checkpoint_dir: a folder for the trained model. A model trained there on the same sentences is used again, and
+            an interrupted training continues; none to train each time.
     """
 
     epochs: PositiveInt | None = None
@@ -42,47 +43,52 @@ class TrainableAugmenter(Augmenter):
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: PositiveInt = 4
 
-    def _taught(self, model: Model, data: Any, told: object, markers: Mapping[str, str] | None = None) -> Model:
-        """A model when it has learned.
+    def _train(self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None) -> Model:
+        """Train a model, or restore it from the checkpoint.
 
         Args:
-            model: what learns: it has `fit`, `save`, `restore` and `name`.
-            data: what it learns.
-            told: what that depends on besides the parameters: what is kept for other sentences is not used.
+            model: a backend with `fit`, `save`, `restore` and `name`.
+            data: what it is trained on.
+            key: what the result depends on besides the parameters; a checkpoint of another key is not used.
             markers: see `Generator.fit`; none for a model that takes none.
         """
-        tuning = TrainingConfig(
+        config = TrainingConfig(
             epochs=self.epochs or 1, batch_size=self.batch_size or 1, learning_rate=self.learning_rate, seed=self.seed
         )
         options: dict[str, Any] = {"progress": self.progress}
         if markers is not None:
             options["markers"] = markers
-        made: Model
+        trained: Model
         if self.checkpoint_dir is None:
-            made = model.fit(data, tuning, **options)
-            return made
+            trained = model.fit(data, config, **options)
+            return trained
         folder = Path(self.checkpoint_dir)
-        how = getattr(model, "adapters", None)
-        key = hashlib.sha256(repr((model.name, how, tuning, told, markers)).encode()).hexdigest()
-        try:
-            if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _KEY).exists())):
-                raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
-            folder.mkdir(parents=True, exist_ok=True)
-            begun = (folder / "learned").exists() or (folder / "state").exists()
-            if begun and (folder / _KEY).exists() and (folder / _KEY).read_text().strip() != key:
-                raise InputError(
-                    "holds a model that learned from other sentences or in another way",
-                    path=str(folder),
-                    remedy="name a new folder",
-                )
-            (folder / _KEY).write_text(key + "\n")
-        except OSError as error:
-            reason = error.strerror or error
-            raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None
+        adapters = getattr(model, "adapters", None)
+        _claim(folder, hashlib.sha256(repr((model.name, adapters, config, key, markers)).encode()).hexdigest())
         if (folder / "learned").exists():
-            made = model.restore(folder / "learned")
-            return made
-        made = model.fit(data, tuning, folder=folder / "state", **options)
-        made.save(folder / "learned")
+            trained = model.restore(folder / "learned")
+            return trained
+        trained = model.fit(data, config, folder=folder / "state", **options)
+        trained.save(folder / "learned")
         shutil.rmtree(folder / "state", ignore_errors=True)
-        return made
+        return trained
+
+
+def _claim(folder: Path, key: str) -> None:
+    """Create a checkpoint folder, or check that it belongs to the same training."""
+    key_file = folder / _KEY_FILE
+    try:
+        if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not key_file.exists())):
+            raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        is_begun = (folder / "learned").exists() or (folder / "state").exists()
+        if is_begun and key_file.exists() and key_file.read_text().strip() != key:
+            raise InputError(
+                "holds a model that was trained on other sentences or with other parameters",
+                path=str(folder),
+                remedy="name a new folder",
+            )
+        key_file.write_text(key + "\n")
+    except OSError as error:
+        reason = error.strerror or error
+        raise OutputError(f"cannot be used ({reason})", path=str(folder), remedy="name another folder") from None

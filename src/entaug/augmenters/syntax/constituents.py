@@ -10,7 +10,13 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.augmenters.syntax.span_exchange import Casing, closes, graft, holds_whole
+from entaug.augmenters.syntax.span_exchange import (
+    CaseAdjuster,
+    batches_by_candidates,
+    exchange_edit,
+    has_balanced_brackets,
+    keeps_mentions_whole,
+)
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.data import Edit, Sentence, Span
 from entaug.params import PositiveInt, Subset
@@ -23,14 +29,14 @@ __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
 _NO_PHRASE = Rejection("no phrase with a mention that another one could stand for", final=True)
-_TOGETHER = 2048  # candidates that are scored at a time
+_MAX_CANDIDATES = 2048  # candidates scored together
+_MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
+
+_Phrases = dict[Span, tuple[str, ...]]  # the categories of each range of a sentence, those of the outer phrase first
 
 
-_Phrases = dict[Span, tuple[str, ...]]  # ranges of a sentence, each with its categories, the outer one first
-
-
-class _Phrase(NamedTuple):
-    """A phrase of the corpus: the number of its sentence, and its range."""
+class _Donor(NamedTuple):
+    """A phrase of the corpus."""
 
     sentence: int
     span: Span
@@ -38,26 +44,26 @@ class _Phrase(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class ConstituencyReplacement(Augmenter):
-    """Replace phrases that hold a mention by phrases of their category from other sentences, mentions and all.
+    """Replace phrases that contain a mention by phrases of their category from other sentences, mentions included.
 
-    All sentences are parsed. Phrases of a sentence are drawn among those of the categories asked for that hold at least
-    one mention and cut none; for each a phrase of the same category is drawn from another sentence, and takes its
-    place whole. No two of them overlap. What stands there already is no choice.
+    All sentences are parsed. Phrases of a sentence are drawn from those of the given categories that contain at least
+    one mention and cut none; each is replaced by a random phrase of the same category from another sentence. Replaced
+    phrases do not overlap, and no phrase is replaced by one with the same words and mentions.
 
-    The paper finds that noun phrases lose coherence and that verb and prepositional phrases do best, and would like a
-    language model to take part: `scorer` does that.
+    The paper finds that noun phrases lose coherence and that verb and prepositional phrases do best, and suggests a
+    language model for the selection: see `scorer`.
 
     Args:
-        num_replacements: how many phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
-        categories: of which categories, joined by ``+``: of NP, VP, PP, ADJP, ADVP.
-        allow_whole_sentence: whether a phrase may be all of the words of its sentence (nothing but punctuation around it), on either
-            side; then a sentence may become another one of the corpus.
-        scorer: ``"causal"`` or ``"masked"``: of `num_candidates` candidates keep the one that this kind of language
-            model finds likeliest per word; none to draw a single one, as in the paper.
-        num_candidates: how many candidates are drawn for the scorer.
-        require_mention: whether only phrases that hold a mention come in; the paper asks that of those that go alone.
-        normalize_boundaries: whether a word that comes to the beginning of a sentence, or leaves it, changes to the case usual there;
-            and phrases that a parser lets begin or end between brackets stay where they are.
+        num_replacements: the number of phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
+        categories: the categories, joined by ``+``: of NP, VP, PP, ADJP, ADVP.
+        allow_whole_sentence: whether a phrase may be all of the words of its sentence (only punctuation around it), on
+            either side; then a sentence may become another one of the corpus.
+        scorer: ``"causal"`` or ``"masked"``: draw `num_candidates` candidates and keep the one that this kind of
+            language model finds likeliest per word; none to draw a single one, as in the paper.
+        num_candidates: the number of candidates for the scorer.
+        require_mention: whether inserted phrases must contain a mention; the paper requires it of replaced ones only.
+        normalize_boundaries: whether the case of a word that comes to the beginning of a sentence, or leaves it, is
+            adjusted; and phrases that begin or end between brackets stay where they are.
         constituency_parser: a `ConstituencyParser`, or the name of one: ``"projected"``, ``"link-grammar"``,
             ``"stanza:en"`` (the paper's).
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
@@ -70,7 +76,7 @@ class ConstituencyReplacement(Augmenter):
         ...     Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Rome burns".split(), [Mention("LOC", [(0, 1)])]),
         ... ]
-        >>> method = ConstituencyReplacement(num_replacements=1, constituency_parser=FakeConstituencyParser()).fit(gold)
+        >>> method = ConstituencyReplacement(constituency_parser=FakeConstituencyParser()).fit(gold)
         >>> [(" ".join(s.tokens), s.iob()) for s in method.augment(gold)]
         [('Rome sings well', ['B-LOC', 'O', 'O']), ('Ada burns', ['B-PER', 'O'])]
     """
@@ -103,159 +109,148 @@ class ConstituencyReplacement(Augmenter):
     )
 
     def _uses_backend(self, kind: str) -> bool:
-        return kind == "constituency_parser" or kind == f"{self.scorer}_lm"
+        return kind in {"constituency_parser", f"{self.scorer}_lm"}
 
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # Neither the order of the file nor that of equal sentences in it may matter.
+        # Neither the order of the corpus nor that of equal sentences in it may matter.
         distinct = {s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.id or "", s.spaces or ()))}
         self.gold_ = [distinct[key] for key in sorted(distinct)]
-        self._number = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
-        self._casing = Casing(self.gold_)
-        self.pool_: dict[str, list[_Phrase]] = defaultdict(list)
-        for number, found in enumerate(self._phrases(self.gold_)):
-            for span, categories in found.items():
-                if self.require_mention and not _is_labelled(self.gold_[number], span):
-                    continue
-                for category in categories:
-                    self.pool_[category].append(_Phrase(number, span))
+        self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
+        self._case = CaseAdjuster(self.gold_)
+        self.pool_: dict[str, list[_Donor]] = defaultdict(list)
+        for index, phrases in enumerate(self._phrases(self.gold_)):
+            for span, categories in phrases.items():
+                if not self.require_mention or _has_mention(self.gold_[index], span):
+                    for category in categories:
+                        self.pool_[category].append(_Donor(index, span))
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """For each sentence the ranges that can be exchanged, with their categories."""
-        wanted = set(self.categories.split("+"))
-        found = []
-        for sentence, parse in zip(
-            sentences, self.constituency_parser_.parse([s.tokens for s in sentences]), strict=True
-        ):
-            ranges: _Phrases = {}
-            for one in parse:
-                span = (one.start, one.end)
-                if one.category not in wanted or not holds_whole(sentence, span):
-                    continue
-                if (not self.allow_whole_sentence and _is_all(sentence, span)) or (
-                    self.normalize_boundaries and not closes(sentence.tokens[slice(*span)])
-                ):
-                    continue
-                # A phrase of one part has the same range as that part; the outer one comes first.
-                ranges[span] = tuple(dict.fromkeys((*ranges.get(span, ()), one.category)))
-            found.append(ranges)
-        return found
+        categories = set(self.categories.split("+"))
+        parses = self.constituency_parser_.parse([s.tokens for s in sentences])
+        phrase_lists = []
+        for sentence, parse in zip(sentences, parses, strict=True):
+            phrases: _Phrases = {}
+            for phrase in parse:
+                span = (phrase.start, phrase.end)
+                if phrase.category in categories and self._is_exchangeable(sentence, span):
+                    # A phrase with a single part has the same range as that part; the outer one comes first.
+                    phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), phrase.category)))
+            phrase_lists.append(phrases)
+        return phrase_lists
+
+    def _is_exchangeable(self, sentence: Sentence, span: Span) -> bool:
+        if not keeps_mentions_whole(sentence, span):
+            return False
+        if not self.allow_whole_sentence and _is_whole_sentence(sentence, span):
+            return False
+        return not self.normalize_boundaries or has_balanced_brackets(sentence.tokens[slice(*span)])
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        parsed = {one.sentence for some in self.pool_.values() for one in some}
-        without = len(self.gold_) - len(parsed)
+        donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
+        without = len(self.gold_) - len(donors)
         return [f"{without} sentences have no phrase that can be exchanged"] if without else []
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        of_each = dict(zip(range(len(asked)), self._phrases([one.sentence for one in asked]), strict=True))
-        drawn: list[list[Sentence]] = []
-        for i, one in enumerate(asked):
-            count = self.num_candidates if self.scorer else 1
-            drawn.append(self._candidates(one.sentence, of_each[i], one.rng, count))
-        chosen = self._chosen(drawn) if self.scorer else [some[0] if some else None for some in drawn]
-        return [_NO_PHRASE if one is None else one for one in chosen]
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        phrase_lists = self._phrases([request.sentence for request in requests])
+        candidates = [self._candidates(r, phrases) for r, phrases in zip(requests, phrase_lists, strict=True)]
+        if self.scorer:
+            return self._select(candidates)
+        return [of_request[0] if of_request else _NO_PHRASE for of_request in candidates]
 
-    def _candidates(self, sentence: Sentence, phrases: _Phrases, rng: Random, count: int) -> list[Sentence]:
-        """So many new versions at most, each once; none where nothing can be exchanged."""
-        own = self._number.get(sentence.fingerprint())
-        targets = [span for span in sorted(phrases) if _is_labelled(sentence, span)]
-        made: dict[object, Sentence] = {}
-        for _ in range(count):
-            one = self._drawn(sentence, own, targets, phrases, rng)
-            if one is not None:
-                made.setdefault((one.tokens, one.mentions), one)
-        return list(made.values())
+    def _candidates(self, request: Request, phrases: _Phrases) -> list[Sentence]:
+        """Distinct new versions of a sentence; none where nothing can be exchanged."""
+        sentence = request.sentence
+        own = self._index.get(sentence.fingerprint())
+        targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
+        candidates: dict[object, Sentence] = {}
+        for _ in range(self.num_candidates if self.scorer else 1):
+            new = self._exchange(sentence, own, targets, phrases, request.rng)
+            if new is not None:
+                candidates.setdefault((new.tokens, new.mentions), new)
+        return list(candidates.values())
 
-    def _drawn(
-        self,
-        sentence: Sentence,
-        own: int | None,
-        targets: list[Span],
-        phrases: _Phrases,
-        rng: Random,
+    def _exchange(
+        self, sentence: Sentence, own: int | None, targets: list[Span], phrases: _Phrases, rng: Random
     ) -> Sentence | None:
         edits: list[Edit] = []
-        told: list[dict[str, object]] = []
+        details: list[dict[str, object]] = []
+        tokens = self._case.tokens if self.normalize_boundaries else None
         for target in rng.sample(targets, len(targets)):
             if any(target[0] < end and start < target[1] for start, end, *_ in edits):
                 continue
             category = phrases[target][rng.randrange(len(phrases[target]))]
-            donor = self._donor(sentence, own, target, category, rng)
+            donor = self._draw_donor(sentence, own, target, category, rng)
             if donor is None:
                 continue
-            gives = self.gold_[donor.sentence]
-            edits.append(
-                graft(sentence, gives, target, donor.span, self._casing.words if self.normalize_boundaries else None)
-            )
-            told.append({"category": category, "out": list(target), "from": gives.key, "into": list(donor.span)})
+            source = self.gold_[donor.sentence]
+            edits.append(exchange_edit(sentence, source, target, donor.span, tokens))
+            details.append({"category": category, "out": list(target), "from": source.key, "into": list(donor.span)})
             if len(edits) == self.num_replacements:
                 break
         if not edits:
             return None
-        sources = tuple(dict.fromkeys(str(one["from"]) for one in told))
-        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": told}))
+        sources = tuple(dict.fromkeys(str(detail["from"]) for detail in details))
+        return sentence.edit(edits).with_(provenance=Provenance(sources=sources, details={"grafts": details}))
 
-    def _donor(self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random) -> _Phrase | None:
-        """A phrase of another sentence that does not say the same."""
+    def _draw_donor(
+        self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random
+    ) -> _Donor | None:
+        """A random phrase of another sentence with other words or mentions."""
         pool = self.pool_.get(category, [])
-        here = _said(sentence, target)
-        # Nearly every draw is good; what a few draws do not find is looked for one by one.
-        for _ in range(8):
-            if not pool:
-                break
-            one = pool[rng.randrange(len(pool))]
-            if one.sentence != own and _said(self.gold_[one.sentence], one.span) != here:
-                return one
-        others = [one for one in pool if one.sentence != own and _said(self.gold_[one.sentence], one.span) != here]
-        return others[rng.randrange(len(others))] if others else None
+        content = _content(sentence, target)
 
-    def _chosen(self, drawn: list[list[Sentence]]) -> list[Sentence | None]:
-        """Of the candidates for each the likeliest per word."""
-        chosen: list[Sentence | None] = [None] * len(drawn)
-        part: list[int] = []
-        size = 0
-        for i, some in enumerate(drawn):
-            if some:
-                part.append(i)
-                size += len(some)
-            if part and (size >= _TOGETHER or i == len(drawn) - 1):
-                contests = [
-                    CandidateSet(
-                        [detokenize(s.tokens, s.spaces) for s in drawn[j]], [count_words(s.tokens) for s in drawn[j]]
-                    )
-                    for j in part
-                ]
-                if self.scorer == "masked":
-                    verdicts = select_best(contests, 1, self.masked_lm_)
-                else:
-                    verdicts = select_best_left_to_right(contests, 1, self.causal_lm_)
-                for j, verdict in zip(part, verdicts, strict=True):
-                    one = drawn[j][verdict.best[0]]
-                    own = (one.provenance or Provenance()).with_details(
-                        lm_score=round(verdict.score, 4), candidates=len(drawn[j])
-                    )
-                    chosen[j] = one.with_(provenance=own)
-                part, size = [], 0
-        return chosen
+        def is_suitable(donor: _Donor) -> bool:
+            return donor.sentence != own and _content(self.gold_[donor.sentence], donor.span) != content
+
+        for _ in range(_MAX_DRAWS if pool else 0):  # nearly every draw is suitable
+            donor = pool[rng.randrange(len(pool))]
+            if is_suitable(donor):
+                return donor
+        suitable = [donor for donor in pool if is_suitable(donor)]
+        return suitable[rng.randrange(len(suitable))] if suitable else None
+
+    def _select(self, candidates: list[list[Sentence]]) -> list[Sentence | Rejection]:
+        """The likeliest candidate per word for each request."""
+        results: list[Sentence | Rejection] = [_NO_PHRASE] * len(candidates)
+        for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
+            sets = [
+                CandidateSet(
+                    [detokenize(s.tokens, s.spaces) for s in candidates[i]],
+                    [count_words(s.tokens) for s in candidates[i]],
+                )
+                for i in batch
+            ]
+            if self.scorer == "masked":
+                selections = select_best(sets, 1, self.masked_lm_)
+            else:
+                selections = select_best_left_to_right(sets, 1, self.causal_lm_)
+            for i, selection in zip(batch, selections, strict=True):
+                best = candidates[i][selection.best[0]]
+                assert best.provenance is not None
+                scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
+                results[i] = best.with_(provenance=best.provenance.with_details(**scores))
+        return results
 
 
-def _said(sentence: Sentence, span: Span) -> object:
-    """What a range says: its words, without case, and the mentions in it."""
+def _content(sentence: Sentence, span: Span) -> object:
+    """The words of a range without case, and the mentions in it."""
     start, end = span
     mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
     return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
 
 
-def _is_labelled(sentence: Sentence, span: Span) -> bool:
+def _has_mention(sentence: Sentence, span: Span) -> bool:
     """Whether a mention begins in a range."""
     return any(span[0] <= mention.start < span[1] for mention in sentence.mentions)
 
 
-def _is_all(sentence: Sentence, span: Span) -> bool:
-    """Whether nothing but punctuation stands outside of a range."""
+def _is_whole_sentence(sentence: Sentence, span: Span) -> bool:
+    """Whether only punctuation stands outside a range."""
     outside = (*sentence.tokens[: span[0]], *sentence.tokens[span[1] :])
     return not any(c.isalnum() for word in outside for c in word)

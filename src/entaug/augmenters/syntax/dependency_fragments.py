@@ -1,4 +1,4 @@
-"""Crop and rotate: sentences cut short, and turned around, by their dependency trees (Şahin and Steedman 2018)."""
+"""Crop and rotate: sentences shortened or reordered by their dependency trees (Şahin and Steedman 2018)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.augmenters.syntax.span_exchange import closes
+from entaug.augmenters.syntax.span_exchange import has_balanced_brackets
 from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.data import Edit, Sentence, Span
@@ -20,26 +20,26 @@ from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
 
-# What belongs to its verb and goes wherever that goes. Where Universal Dependencies has the predicate at the root and
-# the copula as its child, other schemes have "is" at the root: there it means nothing without its predicate.
+# Relations of what belongs to its verb and moves with it. Universal Dependencies has the predicate at the root and the
+# copula as its child; other schemes have "is" at the root, which means nothing without its predicate.
 _PREDICATES = frozenset({"attr", "acomp", "oprd", "pd"})
-_WITH_THE_VERB = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
+_VERB_PARTS = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
 _ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
 _MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
-_POINTS = frozenset(".,:;!?…-–—")  # noqa: RUF001
-_MANY = 5  # more parts than these are not all permuted: a sample is as good
+_PUNCTUATION = frozenset(".,:;!?…-–—")  # noqa: RUF001
+_MAX_PERMUTED = 5  # of more parts only a sample of the permutations or combinations is used
 
-_NO_TREE = Rejection("no verb at its root with subjects or objects", final=True)
-_NONE_LEFT = Rejection("every way to do it was used, or would cut a mention", final=True)
+_NO_ROOT_VERB = Rejection("no verb at its root with subjects or objects", final=True)
+_NO_VARIANT = Rejection("every way to do it was used, or would cut a mention", final=True)
 
 
-class _Parts(NamedTuple):
-    """A sentence as its root verb and what hangs on it.
+class _Clause(NamedTuple):
+    """A sentence as its root verb and the subtrees of the verb.
 
     Args:
         core: positions of the verb and what belongs to it.
         roles: ranges of its subjects, objects and complements, in order.
-        movable: ranges of all that can change places, in order.
+        movable: ranges of all subtrees that can be reordered, in order.
     """
 
     core: frozenset[int]
@@ -47,9 +47,9 @@ class _Parts(NamedTuple):
     movable: tuple[Span, ...]
 
 
-def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
-    """The parts of a sentence; None where no verb is its one root."""
-    roots = [i for i, head in enumerate(parse.heads) if head == i and not _POINTS.issuperset(sentence.tokens[i])]
+def _parse_clause(sentence: Sentence, parse: Parse) -> _Clause | None:
+    """The parts of a sentence; None unless its only root is a verb."""
+    roots = [i for i, head in enumerate(parse.heads) if head == i and not _PUNCTUATION.issuperset(sentence.tokens[i])]
     if len(roots) != 1 or roots[0] not in verbal(parse):
         return None
     root, names, ranges = roots[0], relation_names(parse), subtree_ranges(parse.heads)
@@ -58,61 +58,58 @@ def _parts(sentence: Sentence, parse: Parse) -> _Parts | None:
     movable: list[Span] = []
     for child, head in enumerate(parse.heads):
         span = ranges[child]
-        if head != root or child == root or span is None or _POINTS.issuperset(sentence.tokens[child]):
+        if head != root or child == root or span is None or _PUNCTUATION.issuperset(sentence.tokens[child]):
             continue
-        if names[child] in _WITH_THE_VERB:
+        if names[child] in _VERB_PARTS:
             core.update(range(*span))
             continue
-        start, end = trimmed(span, sentence.tokens, _POINTS)
+        start, end = trimmed(span, sentence.tokens, _PUNCTUATION)
         if names[child] in _ROLES:
             roles.append((start, end))
         if names[child] in _MOVABLE:
             movable.append((start, end))
-    return _Parts(frozenset(core), tuple(sorted(roles)), tuple(sorted(movable)))
+    return _Clause(frozenset(core), tuple(sorted(roles)), tuple(sorted(movable)))
 
 
 @dataclass(kw_only=True, eq=False)
-class _ByTree(Augmenter):
-    """What both share: every way to do it is known beforehand, and copies take one each in an order of their own."""
+class _VariantAugmenter(Augmenter):
+    """Base of methods with a finite number of variants per sentence: each copy takes the next in a random order."""
 
     dependency_parser: DependencyParser | str = "en_core_web_sm"
     dependency_parser_: DependencyParser = field(init=False, repr=False)
 
-    def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
+    def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
         raise NotImplementedError
 
     def _stream(self, sentence: Sentence, number: int) -> Random:
         """A random stream of a sentence, the same for all its copies."""
-        return Streams(self.seed, f"{self.info.name} ways").stream(sentence.key, number)
+        return Streams(self.seed, f"{self.name} ways").stream(sentence.key, number)
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        parses = self.dependency_parser_.parse([one.sentence.tokens for one in asked])
-        return [self._one(one, parse) for one, parse in zip(asked, parses, strict=True)]
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        parses = self.dependency_parser_.parse([request.sentence.tokens for request in requests])
+        return [self._variant(request, parse) for request, parse in zip(requests, parses, strict=True)]
 
-    def _one(self, asked: Request, parse: Parse) -> Sentence | Rejection:
-        parts = _parts(asked.sentence, parse)
-        if parts is None or not parts.roles:
-            return _NO_TREE
-        ways = list(dict.fromkeys(self._ways(asked.sentence, parts)))
-        if not ways:
-            return _NONE_LEFT
-        # All copies go through the same shuffled ways, so that none is made twice.
-        self._stream(asked.sentence, 0).shuffle(ways)
-        place = asked.copy - 1 + asked.attempt * self.copies
-        return ways[place] if place < len(ways) else _NONE_LEFT
+    def _variant(self, request: Request, parse: Parse) -> Sentence | Rejection:
+        clause = _parse_clause(request.sentence, parse)
+        if clause is None or not clause.roles:
+            return _NO_ROOT_VERB
+        variants = list(dict.fromkeys(self._variants(request.sentence, clause)))
+        self._stream(request.sentence, 0).shuffle(variants)
+        index = request.copy - 1 + request.attempt * self.copies
+        return variants[index] if index < len(variants) else _NO_VARIANT
 
 
 @dataclass(kw_only=True, eq=False)
-class Crop(_ByTree):
-    """Cut a sentence down to its verb and some of its subjects and objects.
+class Crop(_VariantAugmenter):
+    """Shorten a sentence to its verb and some of its subjects and objects.
 
     The root verb stays with its auxiliaries, negation and particles, and with one or more of its subject, object and
-    complement subtrees, but not all that the sentence has: every such choice is one way. What ends the sentence stays.
-    A mention is kept or dropped whole; a choice that would cut one is none.
+    complement subtrees, but not all that the sentence has: every such combination is one variant. The final punctuation
+    stays. A mention is kept or dropped as a whole; combinations that would cut one are left out.
 
     Args:
         min_roles: the minimum number of subjects, objects and complements to keep.
-        dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format.
+        dependency_parser: a `DependencyParser`, or the name of one: a spaCy pipeline, or a file in CoNLL-U format.
 
     Example:
         >>> from entaug import Mention
@@ -136,34 +133,36 @@ class Crop(_ByTree):
         cost="parsing: hundreds of sentences a second",
     )
 
-    def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
+    def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
         n = len(sentence)
-        last = {n - 1} if _POINTS.issuperset(sentence.tokens[-1]) else set()
-        for some in self._choices(sentence, parts.roles):
-            kept = parts.core | last | {i for span in some for i in range(*span)}
-            made = _kept(sentence, kept) if len(kept) < n else None
-            if made is not None and closes(made.tokens, sentence.tokens):
-                yield made
+        final = {n - 1} if _PUNCTUATION.issuperset(sentence.tokens[-1]) else set()
+        for spans in self._combinations(sentence, clause.roles):
+            kept = clause.core | final | {i for span in spans for i in range(*span)}
+            cropped = _keep_tokens(sentence, kept) if len(kept) < n else None
+            if cropped is not None and has_balanced_brackets(cropped.tokens, sentence.tokens):
+                yield cropped
 
-    def _choices(self, sentence: Sentence, roles: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
+    def _combinations(self, sentence: Sentence, roles: Sequence[Span]) -> Iterator[tuple[Span, ...]]:
         counts = range(self.min_roles, len(roles) + 1)
-        if len(roles) <= _MANY:
-            return (some for count in counts for some in combinations(roles, count))
+        if len(roles) <= _MAX_PERMUTED:
+            return (spans for count in counts for spans in combinations(roles, count))
         rng = self._stream(sentence, 1)
-        drawn = (tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in range(factorial(_MANY)) if counts)
+        drawn = (
+            tuple(sorted(rng.sample(roles, rng.choice(counts)))) for _ in range(factorial(_MAX_PERMUTED)) if counts
+        )
         return iter(dict.fromkeys(drawn))
 
 
 @dataclass(kw_only=True, eq=False)
-class Rotate(_ByTree):
-    """Let what hangs on the verb change places: subjects, objects, prepositional phrases, adverbs.
+class Rotate(_VariantAugmenter):
+    """Reorder the subtrees of the verb: subjects, objects, prepositional phrases, adverbs.
 
-    Every order of these subtrees around the root verb is one way; all else stays where it is. Mentions move with their
-    subtree; an order that would tear one apart, or turn it around, is none. Languages with free word order gain most
-    from it.
+    Every order of these subtrees around the root verb is one variant; all other tokens stay where they are. Mentions
+    move with their subtree; orders that would tear one apart, or change the order of its words, are left out. Languages
+    with free word order benefit most.
 
     Args:
-        dependency_parser: a `DependencyParser`, or the name of one: spaCy's pipelines, or a file in CoNLL-U format.
+        dependency_parser: a `DependencyParser`, or the name of one: a spaCy pipeline, or a file in CoNLL-U format.
 
     Example:
         >>> from entaug import Mention
@@ -185,54 +184,54 @@ class Rotate(_ByTree):
         cost="parsing: hundreds of sentences a second",
     )
 
-    def _ways(self, sentence: Sentence, parts: _Parts) -> Iterator[Sentence]:
-        blocks = _apart(parts.movable)
+    def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
+        blocks = _disjoint(clause.movable)
         orders: Iterator[tuple[int, ...]] = permutations(range(len(blocks)))
-        if len(blocks) > _MANY:
+        if len(blocks) > _MAX_PERMUTED:
             rng = self._stream(sentence, 1)
-            some = (tuple(rng.sample(range(len(blocks)), len(blocks))) for _ in range(factorial(_MANY)))
-            orders = iter(dict.fromkeys(some))
+            drawn = (tuple(rng.sample(range(len(blocks)), len(blocks))) for _ in range(factorial(_MAX_PERMUTED)))
+            orders = iter(dict.fromkeys(drawn))
         for order in orders:
             if list(order) == sorted(order):
                 continue
             permutation: list[int] = []
             done = 0
-            for (start, end), which in zip(blocks, order, strict=True):
-                permutation += [*range(done, start), *range(*blocks[which])]
+            for (start, end), block in zip(blocks, order, strict=True):
+                permutation += [*range(done, start), *range(*blocks[block])]
                 done = end
             permutation += range(done, len(sentence))
-            place = {old: new for new, old in enumerate(permutation)}
-            of_each = ([place[i] for i in mention.positions()] for mention in sentence.mentions)
-            if any(places != sorted(places) for places in of_each):
+            new_position = {old: new for new, old in enumerate(permutation)}
+            mentions = ([new_position[i] for i in mention.positions()] for mention in sentence.mentions)
+            if any(positions != sorted(positions) for positions in mentions):
                 continue  # its words in another order are another mention
             try:
-                made = sentence.reorder(permutation)
+                rotated = sentence.reorder(permutation)
             except EditError:  # it would tear a mention apart
                 continue
-            if closes(made.tokens, sentence.tokens):
-                yield made
+            if has_balanced_brackets(rotated.tokens, sentence.tokens):
+                yield rotated
 
 
-def _apart(spans: Sequence[Span]) -> list[Span]:
-    """Ranges that do not overlap, in order."""
-    found: list[Span] = []
+def _disjoint(spans: Sequence[Span]) -> list[Span]:
+    """Ranges without those that are empty or overlap an earlier one."""
+    disjoint: list[Span] = []
     for start, end in spans:
-        if start < end and (not found or start >= found[-1][1]):
-            found.append((start, end))
-    return found
+        if start < end and (not disjoint or start >= disjoint[-1][1]):
+            disjoint.append((start, end))
+    return disjoint
 
 
-def _kept(sentence: Sentence, kept: set[int] | frozenset[int]) -> Sentence | None:
-    """A sentence with some tokens alone; None where that would cut a mention."""
-    stays = []
+def _keep_tokens(sentence: Sentence, kept: set[int] | frozenset[int]) -> Sentence | None:
+    """A sentence with some of its tokens; None where that would cut a mention."""
+    mentions = []
     for mention in sentence.mentions:
-        inside = sum(i in kept for i in mention.positions())
-        if inside == len(mention.positions()):
-            stays.append(mention)
-        elif inside:
+        num_kept = sum(i in kept for i in mention.positions())
+        if num_kept == len(mention.positions()):
+            mentions.append(mention)
+        elif num_kept:
             return None
-    # One in parts that goes would go part by part, which an edit takes for cutting it.
-    without = sentence if len(stays) == len(sentence.mentions) else sentence.with_(mentions=tuple(stays))
+    # Dropped mentions are removed first, because removing a discontinuous one part by part would cut it.
+    remaining = sentence if len(mentions) == len(sentence.mentions) else sentence.with_(mentions=tuple(mentions))
     runs = groupby(range(len(sentence)), key=lambda i: i in kept)
-    gone = [list(run) for is_kept, run in runs if not is_kept]
-    return without.edit([Edit(run[0], run[-1] + 1, ()) for run in gone])
+    dropped = [list(run) for is_kept, run in runs if not is_kept]
+    return remaining.edit([Edit(run[0], run[-1] + 1, ()) for run in dropped])

@@ -1,132 +1,193 @@
-"""Ranges of one sentence put in the place of ranges of another, with their mentions: what CASSI and CR share."""
+"""Exchange of token ranges between sentences, mentions included: what CASSI and CR share."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import TypeVar
 
-from entaug.data import Edit, Mention, Sentence, Span
+from entaug.data import Edit, Sentence, Span
 from entaug.spacing import infer_spaces, is_word_character
 
-__all__ = ["Casing", "Words", "capital", "closes", "graft", "holds_whole"]
+__all__ = [
+    "CaseAdjuster",
+    "DonorTokens",
+    "batches_by_candidates",
+    "capitalize",
+    "exchange_edit",
+    "has_balanced_brackets",
+    "keeps_mentions_whole",
+]
 
-_ENDS = frozenset(".!?…")
-_OPENS = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}  # for each bracket the one that opens it
+_SENTENCE_ENDS = frozenset(".!?…")
+_OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
-Words = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
-"""Given the sentence that keeps its frame, the one that gives, and the two ranges: the words that come in."""
+DonorTokens = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
+"""Given the frame, the donor, the range that is removed and the range that is inserted: the tokens to insert."""
+
+Candidates = TypeVar("Candidates", bound=Sized)
 
 
-def graft(keeps: Sentence, gives: Sentence, out: Span, into: Span, words: Words | None = None) -> Edit:
-    """The edit that puts a range of one sentence in the place of a range of another.
+def exchange_edit(
+    frame: Sentence, donor: Sentence, removed: Span, inserted: Span, tokens: DonorTokens | None = None
+) -> Edit:
+    """Return the edit that replaces a range of one sentence by a range of another.
 
-    Mentions that lie wholly in the range come along; contiguous ones that it cuts come as what is left of them.
+    Mentions within the inserted range come along; contiguous ones that it cuts come as what is left of them.
 
     Args:
-        keeps: the sentence that keeps its frame.
-        gives: the one that the words come from.
-        out: the range that goes.
-        into: the range that comes.
-        words: what words come in, as many as stand there; by default those.
+        frame: the sentence that is edited.
+        donor: the sentence that the tokens come from.
+        removed: the range of the frame that is removed.
+        inserted: the range of the donor that is inserted.
+        tokens: returns the inserted tokens, as many as the range has; None for the tokens of the donor.
 
     Example:
-        >>> gives = Sentence("He saw Rome".split(), [Mention("LOC", [(2, 3)])])
+        >>> from entaug.data import Mention
+        >>> donor = Sentence("He saw Rome".split(), [Mention("LOC", [(2, 3)])])
         >>> frame = Sentence("She left him".split())
-        >>> made = frame.edit([graft(frame, gives, (1, 3), (1, 3))])
-        >>> made.tokens, made.mentions
+        >>> new = frame.edit([exchange_edit(frame, donor, (1, 3), (1, 3))])
+        >>> new.tokens, new.mentions
         (('She', 'saw', 'Rome'), (Mention(label='LOC', spans=((2, 3),)),))
     """
-    inside = [m for m in gives.split_mentions(into).mentions if into[0] <= m.start and m.end <= into[1]]
-    brought = [Mention(m.label, [(a - into[0], b - into[0]) for a, b in m.spans]) for m in inside]
-    new = words(keeps, gives, out, into) if words else gives.tokens[into[0] : into[1]]
+    start, end = inserted
+    mentions = [m.shift(-start) for m in donor.split_mentions(inserted).mentions if start <= m.start and m.end <= end]
+    new = tokens(frame, donor, removed, inserted) if tokens else donor.tokens[start:end]
     spaces = None
-    if keeps.spaces is not None:  # only then does anybody ask how the graft is spaced
-        spaces = (infer_spaces(gives.tokens) if gives.spaces is None else gives.spaces)[into[0] : into[1] - 1]
-    return Edit(*out, tuple(new), brought, spaces)
+    if frame.spaces is not None:  # else nothing is known of the spacing of the new sentence
+        spaces = (infer_spaces(donor.tokens) if donor.spaces is None else donor.spaces)[start : end - 1]
+    return Edit(*removed, tuple(new), mentions, spaces)
 
 
-def holds_whole(sentence: Sentence, span: Span) -> bool:
-    """Whether a range holds, or leaves alone, every mention.
+def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
+    """Return whether each mention lies within a range or outside it.
+
+    Args:
+        sentence: the sentence.
+        span: the range.
 
     Example:
+        >>> from entaug.data import Mention
         >>> split = Sentence("a b c".split(), [Mention("X", [(0, 1), (2, 3)])])
-        >>> holds_whole(split, (0, 3)), holds_whole(split, (1, 2)), holds_whole(split, (0, 2))
-        (True, True, False)
+        >>> [keeps_mentions_whole(split, span) for span in [(0, 3), (1, 2), (0, 2)]]
+        [True, True, False]
     """
     start, end = span
     for mention in sentence.mentions:
-        inside = start <= mention.start and mention.end <= end
-        touched = any(a < end and start < b for a, b in mention.spans)
-        if touched and not inside:
+        is_inside = start <= mention.start and mention.end <= end
+        if not is_inside and any(a < end and start < b for a, b in mention.spans):
             return False
     return True
 
 
-def closes(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
-    """Whether every bracket of some tokens is closed again, unless it was not so in their source.
-
-    Example:
-        >>> closes("a ( b ) c".split()), closes("( b".split()), closes("( b".split(), "a ( b".split())
-        (True, False, True)
-    """
-    open_: list[str] = []
-    for token in tokens:
-        if token in _OPENS.values():
-            open_.append(token)
-        elif token in _OPENS and (not open_ or open_.pop() != _OPENS[token]):
-            open_.append(token)
-            break
-    return not open_ or (bool(source) and not closes(source))
-
-
-class Casing:
-    """Words that come to the beginning of a sentence, or leave it, change to the case usual there.
+def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
+    """Return whether all brackets are paired.
 
     Args:
-        gold: the corpus; words that stand in lower case more often than not are known from it.
-        is_name: whether the word at a place of a sentence is a name by its part of speech, where that is known.
+        tokens: the tokens of a sentence.
+        source: the tokens of its source; faults that it has too are not counted.
+
+    Example:
+        >>> has_balanced_brackets("a ( b ) c".split()), has_balanced_brackets("( b".split())
+        (True, False)
+        >>> has_balanced_brackets("( b".split(), "a ( b".split())
+        True
+    """
+    unclosed: list[str] = []
+    for token in tokens:
+        if token in _OPENING.values():
+            unclosed.append(token)
+        elif token in _OPENING and (not unclosed or unclosed.pop() != _OPENING[token]):
+            unclosed.append(token)
+            break
+    return not unclosed or (bool(source) and not has_balanced_brackets(source))
+
+
+class CaseAdjuster:
+    """Adjusts the case of a word that comes to the beginning of a sentence, or leaves it.
+
+    Args:
+        gold: the training sentences; words that they have in lower case more often than capitalised are common words.
+        is_name: returns whether the word at a position of a sentence is a name by its part of speech, if known.
     """
 
     def __init__(self, gold: Iterable[Sentence], is_name: Callable[[Sentence, int], bool] | None = None) -> None:
-        within = Counter(token for s in gold for i, token in enumerate(s.tokens) if not _begins(s, i))
-        self._common = {word for word, count in within.items() if word.islower() and count > within[capital(word)]}
+        counts = Counter(token for s in gold for i, token in enumerate(s.tokens) if not _begins_sentence(s, i))
+        self._common = {word for word, count in counts.items() if word.islower() and count > counts[capitalize(word)]}
         self._is_name = is_name
 
-    def words(self, keeps: Sentence, gives: Sentence, out: Span, into: Span) -> Sequence[str]:
-        """See `Words`."""
-        words = list(gives.tokens[into[0] : into[1]])
-        place = next((i for i, word in enumerate(words) if is_word_character(word[0])), None)
-        named = {i for mention in gives.mentions for a, b in mention.spans for i in range(a, b)}
-        if place is None or into[0] + place in named:
-            return words
-        first = words[place]
-        begins, began = _begins(keeps, out[0]), _begins(gives, into[0] + place)
-        if begins and not began and _capitalised(keeps, out) and first.isalpha() and first.islower():
-            words[place] = capital(first)
-        elif began and not begins and first == capital(first.lower()) and first.lower() in self._common:
-            # In the corpus it stands in lower case: the capital was that of the beginning. Names and "I" keep theirs.
-            is_name = self._is_name is not None and self._is_name(gives, into[0] + place)
-            words[place] = first if is_name else first.lower()
-        return words
+    def tokens(self, frame: Sentence, donor: Sentence, removed: Span, inserted: Span) -> Sequence[str]:
+        """Return the inserted tokens in the case of their new place.
+
+        Args:
+            frame: the sentence that is edited.
+            donor: the sentence that the tokens come from.
+            removed: the range of the frame that is removed.
+            inserted: the range of the donor that is inserted.
+        """
+        tokens = list(donor.tokens[inserted[0] : inserted[1]])
+        first = next((i for i, token in enumerate(tokens) if is_word_character(token[0])), None)
+        if first is None or not donor.outside_mask()[inserted[0] + first]:
+            return tokens
+        word, position = tokens[first], inserted[0] + first
+        begins, began = _begins_sentence(frame, removed[0]), _begins_sentence(donor, position)
+        if begins and not began and _is_capitalized(frame, removed) and word.isalpha() and word.islower():
+            tokens[first] = capitalize(word)
+        elif began and not begins and word == capitalize(word.lower()) and word.lower() in self._common:
+            # The corpus has it in lower case: the capital was that of the beginning. Names and "I" keep theirs.
+            is_name = self._is_name is not None and self._is_name(donor, position)
+            tokens[first] = word if is_name else word.lower()
+        return tokens
 
 
-def capital(word: str) -> str:
-    """A word with a capital first letter; as it is where that would be two letters, as of the German sharp s."""
+def capitalize(word: str) -> str:
+    """Return a word with a capital first letter.
+
+    Args:
+        word: the word; it is returned as it is where the capital would be two letters, as of the German sharp s.
+    """
     first = word[:1].upper()
     return first + word[1:] if len(first) == 1 else word
 
 
-def _begins(sentence: Sentence, place: int) -> bool:
-    """Whether a place begins a sentence: no word stands before it, or what ends one."""
-    for token in reversed(sentence.tokens[:place]):
+def _begins_sentence(sentence: Sentence, position: int) -> bool:
+    """Whether no word stands before a position, or the end of a sentence."""
+    for token in reversed(sentence.tokens[:position]):
         if any(map(is_word_character, token)):
             return False
-        if _ENDS.issuperset(token):
+        if _SENTENCE_ENDS.issuperset(token):
             return True
     return True
 
 
-def _capitalised(sentence: Sentence, span: Span) -> bool:
+def _is_capitalized(sentence: Sentence, span: Span) -> bool:
     """Whether the first word of a range has a capital."""
     words = (word for word in sentence.tokens[span[0] : span[1]] if is_word_character(word[0]))
     return next(words, "")[:1].isupper()
+
+
+def batches_by_candidates(items: Iterable[tuple[int, Candidates]], limit: int) -> Iterator[list[int]]:
+    """Group items so that a model has enough candidates to score, and memory does not grow.
+
+    Args:
+        items: the index and the candidates of each item; items without candidates are left out.
+        limit: the number of candidates from which on a group is complete.
+
+    Yields:
+        The indices of a group.
+
+    Example:
+        >>> list(batches_by_candidates(enumerate(["ab", "", "c", "def"]), 3))
+        [[0, 2], [3]]
+    """
+    group: list[int] = []
+    size = 0
+    for index, candidates in items:
+        if candidates:
+            group.append(index)
+            size += len(candidates)
+        if size >= limit:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

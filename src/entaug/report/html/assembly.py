@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from entaug._version import __version__
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.augmenters import METHODS
-from entaug.errors import MissingExtraError
+from entaug.experiment.records import RunRecord
 from entaug.quality import GOLD, MEASURES, Quality
+from entaug.registry import import_object
 from entaug.report.html import plots
 from entaug.report.html.data import ScoreColumn, report_data, signature_of
 from entaug.report.markdown import report_parts
-from entaug.report.records import RunRecord
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -103,11 +103,10 @@ def _hash(text: str) -> str:
 
 
 def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise MissingExtraError("jinja2", "report") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+    environment: Environment = import_object("jinja2:Environment")(
+        undefined=import_object("jinja2:StrictUndefined"), **options
+    )
     environment.filters["figure"] = lambda number: f"{number:,}"
     environment.filters["s"] = lambda number: "" if number == 1 else "s"
     return environment
@@ -131,11 +130,7 @@ def _experiments(records: Sequence[RunRecord], *, by_type: bool) -> dict[str, An
 
 def _markdown(text: str) -> str:
     """Markdown as HTML, with lower headings and without style attributes, which the content policy forbids."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        raise MissingExtraError("markdown-it-py", "report") from None
-    engine = MarkdownIt("commonmark", {"html": False}).enable("table")
+    engine = import_object("markdown_it:MarkdownIt")("commonmark", {"html": False}).enable("table")
     tokens = engine.parse(text)
     for token in tokens:
         if token.type.startswith("heading"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from entaug.augmented import AugmentedPair, provenance_of
+from entaug.augmented import AugmentedPair
 from entaug.data import Sentence, Span
 
 __all__ = ["Changes", "Mark", "Side", "find_changes"]
@@ -85,16 +85,16 @@ class _Transfer:
 
 def _transfers(pair: AugmentedPair, source: Sentence) -> Changes | None:
     """Changes as the provenance of `cassi` or `cr` tells them; None where it does not, or not for these tokens."""
-    provenance = provenance_of(pair.augmented)
+    details = pair.provenance.details
     recipient, donors = source, pair.other_sources
     transfers: list[_Transfer | None] = []
-    if provenance.get("frame") in (0, 1) and donors:
-        if provenance["frame"] == 1:
+    if details.get("frame") in (0, 1) and donors:
+        if details["frame"] == 1:
             recipient, donors = donors[0], (source,)
         donors = donors[:1]
-        transfers = [_transfer(provenance, recipient, donors[0])]
-    elif isinstance(grafts := provenance.get("grafts"), list):
-        by_key = dict(zip(provenance.get("sources", ())[1:], donors, strict=False))
+        transfers = [_transfer(details, recipient, donors[0])]
+    elif isinstance(grafts := details.get("grafts"), list):
+        by_key = dict(zip(pair.provenance.sources[1:], donors, strict=False))
         donors = tuple(by_key.values())
         transfers = [_transfer(g, source, by_key.get(str(g["from"]))) if _is_graft(g) else None for g in grafts]
     known = sorted((t for t in transfers if t is not None), key=lambda t: t.removed)

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from entaug.augmented import AugmentedCorpus, AugmentedPair, provenance_of
+from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Sentence
 from entaug.report.html.changes import Changes, find_changes
 
@@ -94,18 +94,17 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     for number, (method, pairs) in enumerate(corpus.methods.items()):
         values = [column.values.get(method) or [None] * len(pairs) for column in scores]
         for pair, change, *row in zip(pairs, changes[method], *values, strict=True):
-            provenance = provenance_of(pair.augmented)
             member: dict[str, Any] = {
                 "g": number,
                 "f": pair.augmented.fingerprint().hex(),
-                "n": str(provenance.get("method", "")),
+                "n": pair.provenance.method,
                 "i": pair.augmented.id,
                 "m": _encode(pair.augmented, labels),
                 "d": change.marks,
                 "s": [[gold_number(side.sentence), side.role, side.marks] for side in change.sides],
                 "v": [_round(value) for value in row],
             }
-            if rest := {str(key): value for key, value in provenance.items() if key not in _SHOWN_ELSEWHERE}:
+            if rest := {k: v for k, v in pair.provenance.to_dict().items() if k not in _SHOWN_ELSEWHERE}:
                 member["p"] = rest
             if change.is_rewritten:
                 member["a"] = 1
@@ -135,8 +134,7 @@ def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
     Args:
         pairs: the pairs of the method.
     """
-    signatures = (provenance_of(pair.augmented).get("signature") for pair in pairs)
-    return next((signature for signature in signatures if isinstance(signature, str)), None)
+    return next((pair.provenance.signature for pair in pairs if pair.provenance.signature), None)
 
 
 def _safe_json(data: Any) -> str:
@@ -180,10 +178,10 @@ def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]
     if any(value is not None for values in shares.values() for value in values):
         description = "Share of the words of the augmented sentence that are not in the same place in its source."
         columns.append(ScoreColumn("changed", "words changed, %", description, shares))
-    provenance = {method: [provenance_of(p.augmented) for p in pairs] for method, pairs in corpus.methods.items()}
-    keys = {key: None for some in provenance.values() for own in some for key, v in own.items() if type(v) is float}
+    details = {method: [pair.provenance.details for pair in pairs] for method, pairs in corpus.methods.items()}
+    keys = {key: None for some in details.values() for own in some for key, v in own.items() if type(v) is float}
     for key in keys:
-        values = {method: [_number(own.get(key)) for own in some] for method, some in provenance.items()}
+        values = {method: [_number(own.get(key)) for own in some] for method, some in details.items()}
         description = "A score that the method recorded when it selected the sentence."
         columns.append(ScoreColumn(f"own:{key}", f"{key} of the method", description, values))
     return columns

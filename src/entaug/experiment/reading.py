@@ -1,0 +1,200 @@
+"""Read a plan from a TOML file and check it; every error names the file, the line and a remedy."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
+from entaug.experiment.lines import Position, TomlLines
+from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan
+from entaug.params import construct
+from entaug.taggers.base import TaggerTrainingConfig
+
+__all__ = ["key_of_error", "read_plan"]
+
+T = TypeVar("T")
+
+PositionOf = Callable[[str], Position]
+"""Returns the position of a key of a table."""
+
+_RESERVED_FOR_METHODS = {"copies": "use amounts", "seed": "use the seeds of the plan"}
+_RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan", "steps": "give epochs: steps follow from amounts"}
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read and check a plan; the files of corpora must exist, but are not read yet.
+
+    Args:
+        path: a TOML file.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: the plan is faulty; the error names the line.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=str(path), remedy="check the path") from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", path=str(path), remedy="save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        position = re.search(r"at line (\d+)", str(error))
+        line = int(position[1]) if position else None
+        raise InputError(f"is not TOML ({error})", path=str(path), line=line, remedy="correct it") from None
+    except RecursionError:
+        raise InputError("is nested too deeply", path=str(path), remedy="correct it") from None
+    return _PlanReader(path, TomlLines(text)).read(data)
+
+
+def key_of_error(error: EntaugError, table: Mapping[str, Any]) -> str:
+    """The key of a table that an error is about, or "".
+
+    Args:
+        error: an error of an object that is constructed from the table.
+        table: keys and values.
+    """
+    if isinstance(error, ParameterError) and error.parameter in table:
+        return error.parameter or ""
+    keys = [key for key in table if repr(key) in error.message]
+    keys += [key for key, value in table.items() if isinstance(value, str) and repr(value) in error.message]
+    keys += [key for key in table if re.search(rf"\b{re.escape(key)}\b", error.message)]
+    return keys[0] if keys else ""
+
+
+def _always(position: Position) -> PositionOf:
+    return lambda _: position
+
+
+class _PlanReader:
+    """Constructs the tables of a plan."""
+
+    def __init__(self, path: Path, lines: TomlLines) -> None:
+        self.path = path
+        self.lines = lines
+
+    def error(self, position: Position, message: str, remedy: str | None) -> InputError:
+        line = self.lines.line_of(*position)
+        return InputError(message, path=str(self.path), line=line, remedy=remedy or "correct it")
+
+    def read(self, data: Mapping[str, Any]) -> Plan:
+        top = {"name": self.path.stem, "output": self.path.stem, **data}
+        top["output"] = self.resolve(top["output"], ("", 0, "output"))
+        training = self.training(top.pop("training", {}), TaggerTrainingConfig(), lambda key: ("training", 0, key))
+        corpora, taggers, methods = (self.tables(top, name) for name in ("corpora", "taggers", "methods"))
+        plan = self.construct(Plan, "the plan", {**top, "training": training}, lambda key: ("", 0, key))
+        plan = replace(
+            plan,
+            taggers=tuple(self.tagger(i, t, training) for i, t in enumerate(taggers or [{"name": "linear"}])),
+            methods=tuple(self.method(i, t, plan.amounts) for i, t in enumerate(methods)),
+            corpora=tuple(self.corpus(i, t) for i, t in enumerate(corpora)),
+        )
+        if not plan.corpora:
+            raise self.error(("", 0, ""), "the plan has no [[corpora]]", "add one with name, train and test")
+        self.check_distinct("taggers", [tagger.label for tagger in plan.taggers])
+        self.check_distinct("methods", [method.label for method in plan.methods])
+        self.check_distinct("corpora", [corpus.name for corpus in plan.corpora])
+        for i, corpus in enumerate(plan.corpora):
+            self.check_selections(plan, i, corpus)
+        object.__setattr__(plan, "path", self.path)
+        object.__setattr__(plan, "lines", self.lines)
+        return plan
+
+    def construct(self, cls: type[T], name: str, values: Mapping[str, Any], position: PositionOf) -> T:
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        try:
+            return construct(cls, name, values)
+        except (ParameterError, UnknownNameError) as error:
+            raise self.error(position(key_of_error(error, values)), error.message, error.remedy) from None
+
+    def tables(self, data: dict[str, Any], name: str) -> list[dict[str, Any]]:
+        tables = data.pop(name, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise self.error((name, 0, ""), f"{name} must be tables", f"write [[{name}]]")
+        return [dict(table) for table in tables]
+
+    def resolve(self, value: Any, position: Position) -> Any:
+        """Make a path relative to the folder of the plan; what is no path stays, for the check to refuse it."""
+        if not isinstance(value, str) or not value or "\0" in value:
+            return value
+        try:
+            return self.path.parent / Path(value).expanduser()
+        except RuntimeError:
+            raise self.error(position, f"there is no such user ({value})", "give a whole path") from None
+
+    def corpus(self, i: int, table: dict[str, Any]) -> CorpusPlan:
+        for key in ("train", "test", "dev"):
+            position = ("corpora", i, key)
+            if isinstance(part := table.get(key), dict):
+                table[key] = self.construct(DrawnPart, key, part, _always(position))
+            elif key in table:
+                table[key] = self.resolve(part, position)
+        return self.construct(CorpusPlan, "a corpus", table, lambda key: ("corpora", i, key))
+
+    def tagger(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TaggerPlan:
+        own = self.training(table.pop("training", {}), training, _always(("taggers", i, "training")))
+        return self.component(TaggerPlan, "a tagger", {**table, "training": own}, lambda key: ("taggers", i, key))
+
+    def method(self, i: int, table: dict[str, Any], amounts: Any) -> MethodPlan:
+        def position(key: str) -> Position:
+            return "methods", i, key
+
+        self.check_reserved(table, _RESERVED_FOR_METHODS, position)
+        return self.component(MethodPlan, "a method", {"amounts": amounts, **table}, position)
+
+    def component(self, cls: type[T], name: str, table: dict[str, Any], position: PositionOf) -> T:
+        """A tagger or a method: keys that the plan does not define are its parameters."""
+        defined = {f.name for f in fields(cls)} - {"params"}  # type: ignore[arg-type]
+        values = {key: value for key, value in table.items() if key in defined}
+        values["params"] = {key: value for key, value in table.items() if key not in defined}
+        component: Any = self.construct(cls, name, {"label": table.get("name"), **values}, position)
+        try:
+            component.create()
+        except EntaugError as error:
+            raise self.error(position(key_of_error(error, table)), error.message, error.remedy) from None
+        return component  # type: ignore[no-any-return]
+
+    def training(self, table: Any, base: TaggerTrainingConfig, position: PositionOf) -> TaggerTrainingConfig:
+        if not isinstance(table, dict):
+            raise self.error(position(""), "training must be a table", "write training = {epochs = 20}")
+        self.check_reserved(table, _RESERVED_FOR_TRAINING, position)
+        return self.construct(TaggerTrainingConfig, "training", {**vars(base), **table}, position)
+
+    def check_reserved(self, table: Mapping[str, Any], remedies: Mapping[str, str], position: PositionOf) -> None:
+        for key in remedies.keys() & table.keys():
+            raise self.error(position(key), f"{key} cannot be given here", remedies[key])
+
+    def check_distinct(self, table: str, labels: Sequence[str]) -> None:
+        # Names of corpora become names of files, and some file systems ignore case.
+        keys = [label.casefold() if table == "corpora" else label for label in labels]
+        for i, label in enumerate(labels):
+            if keys[i] in keys[:i]:
+                remedy = f"give it another {'name' if table == 'corpora' else 'label'}"
+                raise self.error((table, i, ""), f"{label!r} is there already, among the {table}", remedy)
+
+    def check_selections(self, plan: Plan, i: int, corpus: CorpusPlan) -> None:
+        """Check that a corpus selects taggers and methods of the plan, and has a dev set if they need one."""
+        for key in ("taggers", "methods"):
+            labels = [component.label for component in getattr(plan, key)]
+            for label in getattr(corpus, key) or ():
+                if label not in labels:
+                    error = UnknownNameError(key, str(label), labels)
+                    raise self.error(("corpora", i, key), error.message, error.remedy)
+        by_dev = [
+            f"the epoch of {t.label}" for t in plan.taggers if t.training.checkpoint == "best" and corpus.includes(t)
+        ]
+        by_dev += [f"the amount of {m.label}" for m in plan.methods if m.amounts == PATIENCE and corpus.includes(m)]
+        if corpus.dev is None and by_dev:
+            raise self.error(
+                ("corpora", i, ""),
+                f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev",
+                'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train',
+            )

@@ -1,0 +1,282 @@
+"""Execution of an experiment: every run of a plan is executed once, and its record is kept.
+
+Each run has a process of its own kind, so that neither other runs nor interruptions change its record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
+from entaug.errors import EntaugError, OutputError
+from entaug.experiment.data import prepare_splits
+from entaug.experiment.plan import Plan
+from entaug.experiment.reading import key_of_error, read_plan
+from entaug.experiment.records import RECORDS_FILE, RecordStore, RunRecord
+from entaug.experiment.runs import RunSpec, execute_run
+from entaug.experiment.schedule import Schedule
+from entaug.files.locks import lock
+
+__all__ = ["ExperimentProgress", "SettingProgress", "run_experiment"]
+
+
+@dataclass
+class SettingProgress:
+    """Progress of the runs of one corpus, size and tagger.
+
+    Args:
+        done: number of finished runs.
+        total: number of known runs.
+        test_f1: micro-F1 on test of the finished runs, by arm and amount.
+    """
+
+    done: int = 0
+    total: int = 0
+    test_f1: dict[tuple[str, float], list[float]] = field(default_factory=dict)
+
+
+@dataclass
+class ExperimentProgress:
+    """Progress of an experiment.
+
+    Args:
+        total: number of known runs; the patience rule may add some.
+        done: number of finished runs.
+        previously_done: number of runs finished by earlier calls.
+        settings: progress by corpus, size and tagger.
+        steps_left: number of optimizer steps of the unfinished runs.
+        seconds_left: estimated time for them; None as long as there is no estimate.
+        warnings: messages about leakage.
+    """
+
+    total: int = 0
+    done: int = 0
+    previously_done: int = 0
+    settings: dict[tuple[str, int, str], SettingProgress] = field(default_factory=dict)
+    steps_left: int = 0
+    seconds_left: float | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+ProgressCallback = Callable[[ExperimentProgress], None]
+
+
+def run_experiment(
+    plan: str | Path | Plan,
+    *,
+    jobs: int | None = None,
+    progress: ProgressCallback = lambda _: None,
+    check_only: bool = False,
+    on_wait: Callable[[], None] = lambda: None,
+) -> ExperimentProgress:
+    """Execute the runs of a plan that have no record yet.
+
+    It can be interrupted at any time and called again: finished runs are not repeated.
+
+    Args:
+        plan: a plan, or its file.
+        jobs: number of parallel runs; None for as many as the cores allow, at most four, and one on a GPU. The results
+            do not depend on it.
+        progress: called after each run.
+        check_only: check the plan and count the runs, but execute none.
+        on_wait: called once if another process runs this experiment; then it is waited for.
+
+    Returns:
+        The final progress.
+
+    Raises:
+        InputError: the plan or a corpus is faulty; then no run was executed.
+        MissingExtraError: a library that a method or a tagger needs is not installed.
+        MissingModelError: a model is not on this machine.
+    """
+    if not isinstance(plan, Plan):
+        plan = read_plan(plan)
+    schedule = Schedule(plan, prepare_splits(plan))
+    if check_only:
+        return _progress(schedule, {}, set(), 0.0)
+    _check_requirements(plan)
+    plan.output.mkdir(parents=True, exist_ok=True)
+    with lock(plan.output / RECORDS_FILE, on_wait):
+        return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
+
+
+def _check_requirements(plan: Plan) -> None:
+    """Load every model once, so that missing ones are reported before any run."""
+    checks: list[tuple[str, int, Mapping[str, Any], Callable[[], object]]] = []
+    checks += [
+        ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
+    ]
+    checks += [("methods", i, method.params, method.create().load) for i, method in enumerate(plan.methods)]
+    for table, number, params, check in checks:
+        try:
+            check()
+        except EntaugError as error:
+            if error.path is None:
+                error.path = str(plan.path)
+                error.line = plan.lines.line_of(table, number, key_of_error(error, params))
+            raise
+
+
+def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallback) -> ExperimentProgress:
+    store = RecordStore(plan.output)
+    previous = set(store.records)
+    start = time.monotonic()
+    futures: dict[Future[tuple[RunRecord, float]], RunSpec] = {}
+    submitted: set[str] = set()
+    failures: list[tuple[RunSpec, BaseException]] = []
+
+    def report() -> ExperimentProgress:
+        current = _progress(schedule, store.records, previous, time.monotonic() - start)
+        progress(current)
+        return current
+
+    def sort_records() -> None:
+        store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
+
+    sort_records()
+    with _process_pool(jobs, plan.threads) as pool:
+        while True:
+            number_of_runs = -1
+            while number_of_runs != len(schedule.runs):
+                number_of_runs = len(schedule.runs)
+                schedule.advance(store.records)
+            for run in schedule.runs:
+                if run.key not in store.records and run.key not in submitted:
+                    submitted.add(run.key)
+                    with _interrupts_blocked():
+                        futures[pool.submit(execute_run, run)] = run
+            report()
+            if not futures:
+                break
+            finished: set[Future[tuple[RunRecord, float]]] = set()
+            # A signal may reach another thread; the main thread handles it when it wakes up.
+            while not finished:
+                finished, _ = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in finished:
+                run = futures.pop(future)
+                if (error := future.exception()) is None:
+                    store.append(*future.result())
+                else:
+                    failures.append((run, error))
+                    if isinstance(error, BrokenProcessPool):
+                        raise _run_error(run, error) from error
+    sort_records()
+    current = report()
+    if failures:  # the other runs were executed
+        failure = _run_error(*failures[0])
+        if len(failures) > 1:
+            failure.message += f", and {len(failures) - 1:,} more failed"
+        raise failure from failures[0][1]
+    return current
+
+
+def _run_error(run: RunSpec, error: BaseException) -> EntaugError:
+    """The error of a failed run, in one line that names the run."""
+    amount = "" if run.arm == "gold" else f" {run.amount:g}N"
+    name = f"{run.split.corpus.name}, {run.split.size}, {run.tagger.label}, {run.arm}{amount}, seed {run.seed}"
+    if isinstance(error, EntaugError):
+        error.message += f" (in the run {name})"
+        return error
+    remedy = "correct it and run the same command again: finished runs are kept"
+    if isinstance(error, BrokenProcessPool):
+        remedy = "run the same command again with fewer --jobs: finished runs are kept"
+        return EntaugError(f"the process of the run {name} ended, perhaps for lack of memory", remedy=remedy)
+    if isinstance(error, OSError):
+        return OutputError(f"the run {name} could not use a file ({error})", remedy=remedy)
+    reason = " ".join(str(error).split())[:200]
+    return EntaugError(f"the run {name} failed ({type(error).__name__}: {reason})", remedy=remedy)
+
+
+def _progress(
+    schedule: Schedule, records: Mapping[str, RunRecord], previous: set[str], seconds: float
+) -> ExperimentProgress:
+    progress = ExperimentProgress(total=len(schedule.runs), warnings=schedule.warnings)
+    seen: set[str] = set()
+    steps_done = 0
+    for run in schedule.runs:
+        steps = 0 if run.key in seen else run.steps  # arms may share a run
+        seen.add(run.key)
+        identity = (run.split.corpus.name, run.split.size, run.tagger.label)
+        setting = progress.settings.setdefault(identity, SettingProgress())
+        setting.total += 1
+        record = records.get(run.key)
+        if record is None:
+            progress.steps_left += steps
+            continue
+        progress.done += 1
+        setting.done += 1
+        setting.test_f1.setdefault((run.arm, run.amount), []).append(record.test.micro.f1)
+        if run.key in previous:
+            progress.previously_done += 1
+        else:
+            steps_done += steps
+    if steps_done:
+        progress.seconds_left = seconds / steps_done * progress.steps_left
+    return progress
+
+
+def _default_jobs(threads: int) -> int:
+    from entaug.backends.transformers.base import choose
+
+    if choose()[0].type == "cuda":
+        return 1
+    return max(1, min(4, (os.cpu_count() or 1) // threads))
+
+
+@contextlib.contextmanager
+def _process_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes for runs, which end together with this one."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings()))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _initialize(threads: int, parent: int, settings: ComputeSettings) -> None:
+    """Initialize a process for runs."""
+    import signal
+
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates it
+    torch.set_num_threads(threads)
+    set_compute_settings(settings)
+
+    def exit_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=exit_with_parent, daemon=True).start()

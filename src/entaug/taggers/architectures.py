@@ -1,0 +1,177 @@
+"""The taggers: combinations of a body and a head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from annotated_types import Interval
+from numpy.typing import NDArray
+
+from entaug.backends.resolve import resolve
+from entaug.backends.transformers.base import Batcher
+from entaug.backends.transformers.encoder import attentions_of
+from entaug.data import Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.params import Check, PositiveInt
+from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
+from entaug.taggers.grid import GridHead
+from entaug.taggers.heads import CRFHead, LinearHead
+from entaug.taggers.neural import NeuralTagger
+from entaug.tags import Overlap
+
+__all__ = ["BiLSTMCRFTagger", "LinearTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]
+
+Dropout = Annotated[float, Interval(ge=0, lt=1)]
+ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]
+
+
+@dataclass(kw_only=True, eq=False)
+class _EncoderTagger(NeuralTagger):
+    """Base of taggers with a pretrained encoder.
+
+    Args:
+        encoder: an alias of the starter set, a folder, or a name on the hub.
+    """
+
+    pooling: ClassVar[str] = "first"
+
+    encoder: ModelName = "minilm"
+
+    def check_requirements(self) -> None:
+        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
+        super().check_requirements()
+        encoder_folder(self.encoder)
+
+    def build_body(self, sentences: Sequence[Sentence]) -> EncoderBody:
+        """See `entaug.taggers.neural.NeuralTagger.build_body`."""
+        del sentences
+        return EncoderBody(self.encoder, self.pooling)
+
+    def restore_body(self, folder: Path, config: dict[str, Any]) -> EncoderBody:
+        """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
+        body = EncoderBody(str(folder / "encoder"), self.pooling)
+        body.name = config["body"]
+        return body
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[np.float32]]:
+        """See `entaug.backends.protocols.Encoder.attentions`: those of the fine-tuned encoder.
+
+        Raises:
+            ParameterError: the tagger is not trained, or its encoder has fewer layers.
+        """
+        self._check_fitted()
+        body = self._body
+        num_layers = int(body.model.config.num_hidden_layers)
+        if not 1 <= layers <= num_layers:
+            raise ParameterError(f"layers must be between 1 and {num_layers} for {body.name}, not {layers!r}")
+        body.eval()
+        batcher = Batcher(self.budget)
+        with self._autocast():
+            return attentions_of(body.model, body.tokenizer, body.max_length, batcher, sentences, layers)[0]
+
+
+@dataclass(kw_only=True, eq=False)
+class _CRFTagger(NeuralTagger):
+    """Base of taggers with a bidirectional LSTM and a conditional random field.
+
+    Args:
+        hidden: hidden size of the LSTM in each direction.
+        dropout: dropout probability before and after the LSTM.
+        overlap: which of overlapping or discontinuous mentions to learn: ``"error"`` raises, see
+            `entaug.tags.flatten`.
+    """
+
+    hidden: PositiveInt = 200
+    dropout: Dropout = 0.3
+    overlap: Overlap = "error"
+
+    def build_head(self, size: int) -> CRFHead:
+        """See `entaug.taggers.neural.NeuralTagger.build_head`."""
+        return CRFHead(size, self.labels_, hidden=self.hidden, dropout=self.dropout, overlap=self.overlap)
+
+
+@dataclass(kw_only=True, eq=False)
+class LinearTagger(_EncoderTagger):
+    """Fine-tuned encoder with a linear layer over the first sub-word of each word (Devlin et al. 2019).
+
+    Args:
+        dropout: dropout probability of the word vectors.
+        overlap: which of overlapping or discontinuous mentions to learn: ``"error"`` raises, see
+            `entaug.tags.flatten`.
+    """
+
+    name = "linear"
+
+    dropout: Dropout = 0.1
+    overlap: Overlap = "error"
+
+    def build_head(self, size: int) -> LinearHead:
+        """See `entaug.taggers.neural.NeuralTagger.build_head`."""
+        return LinearHead(size, self.labels_, dropout=self.dropout, overlap=self.overlap)
+
+
+@dataclass(kw_only=True, eq=False)
+class BiLSTMCRFTagger(_CRFTagger, _EncoderTagger):
+    """Fine-tuned encoder with a bidirectional LSTM and a CRF: the tagger of CASSI (there with mBERT)."""
+
+    name = "bilstm-crf"
+
+
+@dataclass(kw_only=True, eq=False)
+class StaticBiLSTMCRFTagger(_CRFTagger):
+    """Static word vectors, characters, LSTM and CRF: the tagger of the backtranslation paper (there with GloVe).
+
+    Args:
+        vectors: an alias of the starter set, or a folder or file of word vectors.
+    """
+
+    name = "static-bilstm-crf"
+
+    vectors: ModelName = "glove"
+
+    def check_requirements(self) -> None:
+        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
+        super().check_requirements()
+        resolve("word_vectors", self.vectors)
+
+    def build_body(self, sentences: Sequence[Sentence]) -> StaticBody:
+        """See `entaug.taggers.neural.NeuralTagger.build_body`."""
+        characters = {character for sentence in sentences for token in sentence.tokens for character in token}
+        return StaticBody(self.vectors, sorted(characters))
+
+    def restore_body(self, folder: Path, config: dict[str, Any]) -> StaticBody:
+        """See `entaug.taggers.neural.NeuralTagger.restore_body`.
+
+        Raises:
+            InputError: the word vectors differ from those of the training.
+        """
+        body = StaticBody(self.vectors, config["alphabet"])
+        if body.name != config["body"]:
+            raise InputError(
+                f"was trained with the word vectors {config['body']}, but {self.vectors} is {body.name}",
+                path=str(folder),
+                remedy="train the tagger again",
+            )
+        return body
+
+
+@dataclass(kw_only=True, eq=False)
+class W2NERTagger(_EncoderTagger):
+    """Fine-tuned encoder with a grid of word pairs, for mentions of any shape (W2NER, Li et al. 2022)."""
+
+    name = "w2ner"
+    pooling: ClassVar[str] = "max"
+    budget: ClassVar[int] = 16 * 48**2
+
+    @staticmethod
+    def batch_cost(length: int) -> int:
+        """See `entaug.taggers.neural.NeuralTagger.batch_cost`."""
+        return length**2
+
+    def build_head(self, size: int) -> GridHead:
+        """See `entaug.taggers.neural.NeuralTagger.build_head`."""
+        return GridHead(size, self.labels_)
