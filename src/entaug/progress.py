@@ -11,7 +11,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Ignore the progress: the default of `progress` parameters.
+    """Ignore the progress: the default of parameters named ``progress``.
 
     Args:
         stage: the current stage, for example ``"reading"``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 import warnings
 import zlib
 from pathlib import Path
@@ -29,6 +30,7 @@ spacy = pytest.importorskip("spacy")
 from spacy.tokens import Doc, DocBin, Span  # noqa: E402
 from spacy.training import Example  # noqa: E402
 from spacy.training.converters.json_to_docs import json_to_docs as untyped  # noqa: E402
+from srsly import msgpack  # noqa: E402
 
 FULL = Sentence(
     ["Ada", "Byron", "sang", "in", "New", "York", "."],
@@ -112,6 +114,25 @@ def test_nested_mentions_are_a_group_of_spans(tmp_path: Path) -> None:
     assert through([GAP], path, overlap="outermost")[0].mentions == ()
     with pytest.raises(ParameterError, match="mentions must be one of"):
         entaug.write([GAP], path, mentions="both")
+
+
+def test_the_layout_of_a_docbin_is_the_one_that_is_read() -> None:
+    """The reader unpacks the bytes itself: a spaCy that lays them out in another way must not go unnoticed."""
+    doc = spacy.blank("en")("New York")
+    doc.spans["sc"] = [Span(doc, 0, 2, "LOC", kb_id="Q60", span_id="ny")]
+    message = msgpack.unpackb(zlib.decompress(DocBin(docs=[doc], store_user_data=True).to_bytes()), raw=False)
+    assert message.keys() == {
+        *("version", "attrs", "tokens", "spaces", "lengths", "strings", "cats", "flags", "span_groups", "user_data")
+    }
+    assert message["version"] == "0.1"
+    assert len(message["tokens"]) == 2 * 8 * len(message["attrs"])
+    assert message["lengths"] == (2).to_bytes(4, "little")
+    assert message["spaces"] == b"\x01\x00"
+    [(packed, names)] = msgpack.unpackb(message["span_groups"][0], raw=False).items()
+    assert names == ["sc"]
+    [span] = msgpack.unpackb(packed, raw=False)["spans"]
+    strings = [doc.vocab.strings[text] for text in ("ny", "Q60", "LOC")]
+    assert struct.unpack(">QQQllll", span) == (*strings, 0, 2, 0, 8)
 
 
 def foreign(tmp_path: Path) -> Path:

@@ -160,7 +160,7 @@ class BaseFormat(abc.ABC):
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
-        """Return whether a file looks like one of this format and of no other; never raise.
+        """Whether a file looks like one of this format and of no other; faults are not raised.
 
         Args:
             path: the file, or a folder.
@@ -171,6 +171,9 @@ class BaseFormat(abc.ABC):
 
         Args:
             options: the fields of the dialect; None stands for the default.
+
+        Returns:
+            The dialect.
 
         Raises:
             ParameterError: an option has an invalid value.
@@ -200,6 +203,9 @@ class BaseFormat(abc.ABC):
         Args:
             path: the file, or a folder.
             options: options that are given; None or ``"auto"`` for those to detect.
+
+        Returns:
+            The dialect.
 
         Raises:
             ParameterError: an option has an invalid value.
@@ -242,7 +248,7 @@ class BaseFormat(abc.ABC):
         """
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """Return the sentence as it will be read where it was written; by default unchanged.
+        """The sentence as it will be read where it was written; by default unchanged.
 
         Args:
             sentence: the sentence.

@@ -32,7 +32,7 @@ class BufferedFormat(BaseFormat):
     folder: bool = False
 
     def replaceable(self, path: Path) -> bool:
-        """Return whether a folder holds only what this format writes, so that a new one may replace it.
+        """Whether a folder holds only what this format writes, so that a new one may replace it.
 
         Args:
             path: the folder.
@@ -41,7 +41,7 @@ class BufferedFormat(BaseFormat):
         return False
 
     def files(self, path: Path) -> list[Path]:
-        """List the files that are read, which must not change between a run and its continuation.
+        """The files that are read, which must not change between a run and its continuation.
 
         Args:
             path: the file, or a folder.
@@ -50,7 +50,7 @@ class BufferedFormat(BaseFormat):
 
     @abc.abstractmethod
     def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
-        """Read the sentences of a file, or of a folder.
+        """The sentences of a file, or of a folder.
 
         Args:
             path: the file, or a folder.
@@ -113,7 +113,7 @@ class BufferedFormat(BaseFormat):
         return self.sentences(path, dialect, reading)
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """Return the sentence with those mentions that the option `overlap` of the dialect keeps.
+        """The sentence with those mentions that the option `overlap` of the dialect keeps.
 
         Args:
             sentence: the sentence.
@@ -129,7 +129,15 @@ class BufferedFormat(BaseFormat):
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
-    """A sentence with the mentions that `entaug.tags.flatten` keeps, and what is said of these."""
+    """The sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields.
+
+    Args:
+        sentence: the sentence.
+        overlap: what to keep: see `entaug.tags.flatten`.
+
+    Raises:
+        LossError: `overlap` is ``"error"``, and something would be lost.
+    """
     mentions = flatten(sentence.mentions, overlap)
     said = sentence.layout.get(ENTITY_FIELDS)
     if not (isinstance(said, list) and len(said) == len(sentence.mentions)):

@@ -227,7 +227,7 @@ def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bo
 
 
 def json_type(value: object) -> str:
-    """Return the type of a JSON value in words, for example ``"an array"``.
+    """The type of a JSON value in words, for example ``"an array"``.
 
     Args:
         value: the value.

@@ -183,7 +183,7 @@ def char_spans(
 
 
 def numeric_id(name: str) -> int | str:
-    """Convert an id to an integer where it is written like one, as in tools that number their records.
+    """The id as an integer where it is written like one, as in tools that number their records.
 
     Args:
         name: the id.
@@ -219,18 +219,30 @@ class TextLines(BaseFormat):
 
     @abc.abstractmethod
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """Return whether a record is of this format; None where it may be."""
+        """Whether a record is of this format; None where it may be.
+
+        Args:
+            record: the record.
+        """
 
     @abc.abstractmethod
     def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Text | None:
-        """Read the text of a record; None where it is left out, and counted.
+        """The text of a record; None where it is left out, and counted.
+
+        Args:
+            record: the record.
+            dialect: the dialect of the file.
+            reading: how to read.
 
         Raises:
             InputError: the record is faulty.
         """
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the first records are objects, and the first that shows its format is of this one."""
+        """See `entaug.formats.base.BaseFormat.recognises`.
+
+        Whether the first records are objects, and the first that shows its format is of this one.
+        """
         records, is_array = peek_records(path, 20)
         if is_array:
             return False
@@ -243,7 +255,7 @@ class TextLines(BaseFormat):
     def read(
         self, path: Path, dialect: Cutting, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """Read the sentences of a file, streamed.
+        """See `entaug.formats.base.Format.read`: the sentences of a file, streamed.
 
         Raises:
             InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,

@@ -125,7 +125,7 @@ def measure_corpus(
         corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
         measures: names of the measures; None for all whose models are available.
         progress: called with the stage, the number of finished texts and their total.
-        models: `causal_lm`, `masked_lm` and `encoder` as in `measure_quality`.
+        models: ``causal_lm``, ``masked_lm`` and ``encoder`` as in `measure_quality`.
 
     Returns:
         The quality of the gold sentences, named ``"gold"``, and of each method. The first also has the notes on all.

@@ -12,13 +12,13 @@ from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mea
 __all__ = ["jensen_shannon", "label_distance", "label_variation", "length", "mentions", "total_variation"]
 
 
-@measure("Label shift", unit="score", higher="further from gold")
+@measure("Label distance", unit="score", higher="further from gold")
 def label_distance(inputs: MeasureInputs) -> MeasureValue:
     """Jensen-Shannon distance (base 2) of the distribution of labels from that of gold."""
     return MeasureValue(jensen_shannon(*_label_distributions(inputs)))
 
 
-@measure("Labels elsewhere", unit="share", higher="further from gold")
+@measure("Label variation", unit="share", higher="further from gold")
 def label_variation(inputs: MeasureInputs) -> MeasureValue:
     """Share of mentions that would need another label for gold's distribution of labels (total variation)."""
     return MeasureValue(total_variation(*_label_distributions(inputs)))

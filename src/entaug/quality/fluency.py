@@ -44,7 +44,7 @@ def lm_score(inputs: MeasureInputs) -> MeasureValue:
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.causal_likelihoods(inputs.sentences)))
 
 
-@measure("LM score, masked", unit="nats", higher="more fluent", needs="masked_lm")
+@measure("Masked LM score", unit="nats", higher="more fluent", needs="masked_lm")
 def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
     """Pseudo-log-likelihood per word under a masked language model, mean over sentences (CASSI, table 8).
 
@@ -54,7 +54,7 @@ def masked_lm_score(inputs: MeasureInputs) -> MeasureValue:
     return mean_over_sentences(_per_word(inputs.sentences, inputs.models.masked_likelihoods(inputs.sentences)))
 
 
-@measure("LM score - source's", unit="nats", higher="more fluent than the source", needs="causal_lm")
+@measure("LM score change", unit="nats", higher="more fluent than the source", needs="causal_lm")
 def source_lm_difference(inputs: MeasureInputs) -> MeasureValue:
     """Log-likelihood per word minus that of the source, mean over sentences."""
     models = inputs.models

@@ -91,7 +91,7 @@ def diversity_l(inputs: MeasureInputs) -> MeasureValue:
     return inputs.mean_over_sources(lambda sentence, source: float(abs(len(sentence) - len(source))))
 
 
-@measure("Length - source's", unit="tokens", higher="longer than the source")
+@measure("Length change", unit="tokens", higher="longer than the source")
 def length_difference(inputs: MeasureInputs) -> MeasureValue:
     """Number of tokens minus that of the source, mean over sentences."""
     return inputs.mean_over_sources(lambda sentence, source: float(len(sentence) - len(source)))
@@ -106,7 +106,7 @@ def similarity_to_source(inputs: MeasureInputs) -> MeasureValue:
     return inputs.mean_over_sources(similarity)
 
 
-@measure("Near its source", unit="share", higher="more near-duplicates")
+@measure("Near-duplicates of source", unit="share", higher="more near-duplicates")
 def near_source(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to their source."""
     return inputs.mean_over_sources(lambda *both: float(similarity(*both) >= NEAR_DUPLICATE - 1e-9))
@@ -115,13 +115,13 @@ def near_source(inputs: MeasureInputs) -> MeasureValue:
 # --------------------------------------------------------------------------------------------------------- against gold
 
 
-@measure("Near gold", unit="share", higher="more near-duplicates")
+@measure("Near-duplicates of gold", unit="share", higher="more near-duplicates")
 def near_gold(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to any gold sentence."""
     return _share_of_near_duplicates(inputs, inputs.require_gold())
 
 
-@measure("Near one another", unit="share", higher="more near-duplicates")
+@measure("Near-duplicates within", unit="share", higher="more near-duplicates")
 def near_others(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to an earlier one of the same method."""
     return _share_of_near_duplicates(inputs, None)

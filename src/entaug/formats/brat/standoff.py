@@ -1,4 +1,7 @@
-"""The lines of brat's standoff format, and the texts that their offsets refer to."""
+"""The lines of brat's standoff format, and the texts that their offsets refer to.
+
+One file because parsing, placing and formatting of lines are three views of one grammar.
+"""
 
 from __future__ import annotations
 
@@ -269,7 +272,7 @@ def _shorten(words: str) -> str:
     return repr(words if len(words) <= 60 else f"{words[:57]}...")
 
 
-# ---------------------------------------------------------------------------------------------------- lines and the text
+# --------------------------------------------------------------------------------------------------- texts of the lines
 
 
 def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str, int, dict[str, Any]]:

@@ -82,7 +82,7 @@ def import_pyarrow() -> Any:
         MissingExtraError: it is not installed.
     """
     try:
-        import pyarrow
+        import pyarrow as pa
     except ImportError as error:
         raise MissingExtraError(error.name or "pyarrow", "datasets") from None
-    return pyarrow
+    return pa

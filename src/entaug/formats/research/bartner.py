@@ -35,7 +35,7 @@ class BartnerDialect:
     """The one layout of BARTNER's files for discontinuous mentions."""
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         return "BARTNER's lines of tokens and mentions"
 
 
@@ -48,7 +48,10 @@ class Bartner(BaseFormat):
     dialect_class = BartnerDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether it begins with sentences of three lines, at least one of them with mentions."""
+        """See `entaug.formats.base.BaseFormat.recognises`.
+
+        Whether it begins with sentences of three lines, at least one of them with mentions.
+        """
         data = read_beginning(path, _HEAD_SIZE)
         lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
         lines = lines[:-3] if len(data) == _HEAD_SIZE else [*lines, "", ""]  # the last sentence may be cut
@@ -63,7 +66,7 @@ class Bartner(BaseFormat):
     def read(
         self, path: Path, dialect: BartnerDialect, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """Read the sentences of a file, streamed.
+        """See `entaug.formats.base.Format.read`: the sentences of a file, streamed.
 
         Raises:
             InputError: lines are not in threes, a mention does not fit, or there is no sentence.
@@ -76,7 +79,7 @@ class Bartner(BaseFormat):
         return read_records(path, _read_threes(path, start, stop), parse, reading, is_whole=stop is None)
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
-        """Write the sentence as three lines.
+        """See `entaug.formats.base.Format.dump`: the sentence as three lines.
 
         Raises:
             LossError: a token or label holds white space, or a label ``|``.
@@ -94,7 +97,7 @@ class Bartner(BaseFormat):
         return f"{line}\n{'|'.join(parts)}\n\n"
 
     def lost(self, sentence: Sentence, dialect: BartnerDialect) -> list[str]:
-        """Name all but tokens and mentions."""
+        """See `entaug.formats.base.BaseFormat.lost`: all but tokens and mentions."""
         return super().lost(sentence, dialect) + ["id"] * (sentence.id is not None)
 
 

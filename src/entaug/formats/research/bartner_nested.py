@@ -42,7 +42,7 @@ class BartnerNestedDialect:
     """The one layout of BARTNER's files for nested mentions."""
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         return "BARTNER's JSON lines, a document a line"
 
 
@@ -57,7 +57,10 @@ class BartnerNested(BufferedFormat):
     reserved_fields = ("doc_key", "sentences", "ners", "ids", ENTITY_FIELDS)
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the first record is an object with ``sentences`` and ``ners``, both lists of lists."""
+        """See `entaug.formats.base.BaseFormat.recognises`.
+
+        Whether the first record is an object with ``sentences`` and ``ners``, both lists of lists.
+        """
         records, is_array = peek_records(path, 1)
         first = records[0] if records and not is_array and type(records[0]) is dict else {}
         lists = first.get("sentences"), first.get("ners")
@@ -88,7 +91,7 @@ class BartnerNested(BufferedFormat):
         write_array(path, records, start=b"", separator=b"\n", end=b"\n")
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
-        """Check that no mention is discontinuous."""
+        """See `entaug.formats.buffered.BufferedFormat.check`: no mention is discontinuous."""
         del dialect
         self.check_contiguous(sentence, "write the form for discontinuous mentions: --to bartner")
 

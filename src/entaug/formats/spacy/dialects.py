@@ -64,7 +64,10 @@ class SpacyFormat(BufferedFormat):
         return {"spans_key": key, "mentions": "spans" if key in groups else "ents" if has_entities else "auto"}
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
-        """Check that a sentence has no discontinuous mention, and no nested one where they are entities."""
+        """See `entaug.formats.buffered.BufferedFormat.check`.
+
+        No mention may be discontinuous, nor nested where mentions are entities.
+        """
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
         if dialect.mentions == "ents":

@@ -1,8 +1,8 @@
 """spaCy's DocBin (``.spacy``), the training data of ``spacy train``.
 
 A document is a sentence. Flat mentions are the entities of the documents (``doc.ents``), nested ones a group of spans
-(``doc.spans["sc"]``). Where a file has such a group, the group is read, and entities that are not in it are left out and
-counted; ``mentions="ents"`` reads the entities instead. The id, other columns, fields and provenance are in
+(``doc.spans["sc"]``). Where a file has such a group, the group is read, and entities that are not in it are left out
+and counted; ``mentions="ents"`` reads the entities instead. The id, other columns, fields and provenance are in
 ``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
 """
 
@@ -45,7 +45,7 @@ class DocBinDialect(SpacyDialect):
     """Layout of a DocBin."""
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         group = f"doc.spans[{self.spans_key!r}]"
         where = {"ents": "doc.ents", "spans": group, "auto": f"doc.ents, {group} where there are nested ones"}
         return f"spaCy DocBin, mentions in {where[self.mentions]}"
@@ -60,7 +60,7 @@ class DocBinFormat(SpacyFormat):
     dialect_class = DocBinDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether it begins as a packed DocBin does."""
+        """See `entaug.formats.base.BaseFormat.recognises`: whether it begins as a packed DocBin does."""
         try:
             head = zlib.decompressobj().decompress(read_beginning(path, 4096), 64)
         except zlib.error:
@@ -68,7 +68,7 @@ class DocBinFormat(SpacyFormat):
         return b"\xa7version" in head and b"\xa5attrs" in head
 
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect where the mentions are."""
+        """See `entaug.formats.base.BaseFormat.detect`: where the mentions are."""
         if dialect.mentions != "auto":
             return {}
         reader = DocBinReader(path)
@@ -90,7 +90,7 @@ class DocBinFormat(SpacyFormat):
         return read_records(path, enumerate(range(len(reader)), start=1), parse, reading, unit="document")
 
     def check(self, sentence: Sentence, dialect: DocBinDialect) -> None:
-        """Check that a DocBin can hold a sentence.
+        """See `entaug.formats.buffered.BufferedFormat.check`.
 
         Raises:
             LossError: a mention is discontinuous, or nested where mentions are entities; a field is not JSON.
@@ -115,7 +115,7 @@ class DocBinFormat(SpacyFormat):
             out.write(writer.to_bytes())
 
     def lost(self, sentence: Sentence, dialect: DocBinDialect) -> list[str]:
-        """Name trees of augmented sentences."""
+        """See `entaug.formats.base.BaseFormat.lost`: trees of augmented sentences."""
         del dialect
         return ["trees of augmented sentences"] * has_stale_tree(sentence)
 

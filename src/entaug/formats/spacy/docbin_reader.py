@@ -1,7 +1,7 @@
 """Reader of spaCy's DocBin.
 
-A DocBin is packed tables: a row of numbers for each word, and a list of the strings that the numbers stand for. They are
-read directly: creating documents of spaCy takes ten times as long, and is not safe with damaged files.
+A DocBin is packed tables: a row of numbers for each word, and a list of the strings that the numbers stand for. They
+are read directly: creating documents of spaCy takes ten times as long, and is not safe with damaged files.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class DocBinReader:
         return len(self._bounds) - 1
 
     def has_attribute(self, name: str) -> bool:
-        """Return whether any word has a value of an attribute.
+        """Whether any word has a value of an attribute.
 
         Args:
             name: the name of the attribute.
@@ -317,7 +317,7 @@ def to_plain(value: Any) -> Any:
 
 
 def are_cats(cats: Mapping[Any, Any]) -> bool:
-    """Return whether a mapping holds categories with their scores.
+    """Whether a mapping holds categories with their scores.
 
     Args:
         cats: the mapping.

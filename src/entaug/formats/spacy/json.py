@@ -46,11 +46,11 @@ class SpacyJson(SpacyFormat):
     dialect_class = SpacyJsonDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the first record is one of spaCy's."""
+        """See `entaug.formats.base.BaseFormat.recognises`: whether the first record is one of spaCy's."""
         return any(form_of(record) for record in peek_records(path, 1, (_HEAD_SIZE,))[0])
 
     def detect(self, path: Path, dialect: SpacyJsonDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect lines, form, tokens, and where the mentions are."""
+        """See `entaug.formats.base.BaseFormat.detect`: lines, form, tokens, and where the mentions are."""
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
         evidence = SchemeDetector()
@@ -94,7 +94,10 @@ class SpacyJson(SpacyFormat):
         return read_records(path, read_array(path, _is_record), parse, reading, unit="record")
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
-        """Return the sentence with the mentions that are kept; tokenised anew where tuples hold no words."""
+        """See `entaug.formats.base.BaseFormat.carried`.
+
+        The sentence with the mentions that are kept; tokenised anew where tuples hold no words.
+        """
         sentence = super().carried(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
             return sentence
@@ -109,7 +112,7 @@ class SpacyJson(SpacyFormat):
         return found[0].with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: SpacyJsonDialect) -> None:
-        """Check that spaCy's JSON can hold a sentence.
+        """See `entaug.formats.buffered.BufferedFormat.check`.
 
         Raises:
             LossError: a mention is discontinuous; mentions are nested where there are only tags or entities; a token is
@@ -136,7 +139,7 @@ class SpacyJson(SpacyFormat):
             write_array(path, records)
 
     def lost(self, sentence: Sentence, dialect: SpacyJsonDialect) -> list[str]:
-        """Name trees of augmented sentences, and what tuples do not hold."""
+        """See `entaug.formats.base.BaseFormat.lost`: trees of augmented sentences, and what tuples do not hold."""
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
         if dialect.form == "tuples":
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)

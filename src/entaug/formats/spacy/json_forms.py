@@ -62,7 +62,7 @@ class SpacyJsonDialect(SpacyDialect, Cutting):
         return None if self.form == "training" else super().group
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         form = {"docs": "as of doc.to_json()", "tuples": "training tuples", "training": "training file of spaCy 2"}
         if self.form == "training":
             where = f"mentions as {self.scheme} tags"
@@ -74,7 +74,7 @@ class SpacyJsonDialect(SpacyDialect, Cutting):
 
 
 def has_unknown_fields(fields: Iterable[str]) -> bool:
-    """Return whether spaCy fails on one of the fields of a tuple.
+    """Whether spaCy fails on one of the fields of a tuple.
 
     Args:
         fields: their names.

@@ -1,7 +1,7 @@
 """Conversion between sentences and spaCy's words.
 
-In spaCy a word is followed by one space or by none. Any other white space is a word of its own there; in a `Sentence` it
-belongs to the token before it. So a text that went through spaCy comes back to the character.
+In spaCy a word is followed by one space or by none. Any other white space is a word of its own there; in a `Sentence`
+it belongs to the token before it. So a text that went through spaCy comes back to the character.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _spread(values: Sequence[Any], positions: Sequence[int], n: int, filler: Any
 
 
 def has_stale_tree(sentence: Sentence) -> bool:
-    """Return whether a sentence has columns of a tree that is no longer its own.
+    """Whether a sentence has columns of a tree that is no longer its own.
 
     Args:
         sentence: the sentence; edits of an augmented sentence do not keep the tree of its source.

@@ -55,7 +55,7 @@ class DoccanoDialect(Cutting):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         return f"doccano, {'objects' if self.objects else '[start, end, label]'} in {self.field!r}"
 
 
@@ -67,7 +67,10 @@ class Doccano(TextLines):
     dialect_class = DoccanoDialect
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """Return whether a record has a text and labels as doccano writes them; None where it has no label."""
+        """See `entaug.formats.text_records.TextLines.matches`.
+
+        Whether a record has a text and labels as doccano writes them; None where it has no label.
+        """
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
@@ -77,7 +80,7 @@ class Doccano(TextLines):
         return None if [] in lists and not {"tokens", "entities"} <= record.keys() else False
 
     def detect(self, path: Path, dialect: DoccanoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect the fields of text and labels from the first label."""
+        """See `entaug.formats.base.BaseFormat.detect`: the fields of text and labels from the first label."""
         del dialect, options
         detected: dict[str, Any] = {}
         for record in peek_records(path, 20)[0]:
@@ -109,7 +112,7 @@ class Doccano(TextLines):
         return text_record(text, [_mention(label) for label in labels], record, known, spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:
-        """Write the sentence as one line.
+        """See `entaug.formats.base.Format.dump`: the sentence as one line.
 
         Raises:
             LossError: a mention is discontinuous, or the tokens cannot be found again in the text.
@@ -130,7 +133,10 @@ class Doccano(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
-        """Name columns, fields whose names are taken, and where labels are lists, fields of mentions."""
+        """See `entaug.formats.base.BaseFormat.lost`.
+
+        Columns, fields whose names are taken, and where labels are lists, fields of mentions.
+        """
         lost = super().lost(sentence, dialect)
         if not dialect.objects:
             names = {name for fields in entity_fields(sentence) for name in fields}

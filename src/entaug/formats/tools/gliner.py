@@ -1,7 +1,7 @@
 """Training data of GLiNER: tokens, and mentions by first and last token, as a JSON array or as JSON lines.
 
 A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. GLiNER
-reads its further fields (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name, so that other fields do no harm.
+reads its further fields (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name: other fields do no harm.
 Its own scripts load an array: a file is written as one unless its extension says that it has lines (``.jsonl``).
 """
 
@@ -52,7 +52,7 @@ class GlinerDialect:
         validate(self)
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         return "GLiNER" + {"": "", "array": ", one JSON array", "lines": ", JSON lines"}[self.layout]
 
 
@@ -67,14 +67,17 @@ class Gliner(BufferedFormat):
     reserved_fields = ("tokenized_text", "ner")
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the first record has the fields that GLiNER needs."""
+        """See `entaug.formats.base.BaseFormat.recognises`.
+
+        Whether the first record has the fields that GLiNER needs.
+        """
         return any(
             type(record) is dict and all(type(record.get(name)) is list for name in self.reserved_fields)
             for record in peek_records(path, 1)[0]
         )
 
     def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect an array or lines where the extension says otherwise."""
+        """See `entaug.formats.base.BaseFormat.detect`: an array or lines where the extension says otherwise."""
         del dialect, options
         layout = "array" if peek_records(path, 1)[1] else "lines"
         return {} if layout == _layout_of(path) else {"layout": layout}
@@ -100,7 +103,10 @@ class Gliner(BufferedFormat):
             write_array(path, records, start=b"", separator=b"\n", end=b"\n")
 
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
-        """Name columns, fields of mentions, fields whose names are taken, and white space that tokens hide."""
+        """See `entaug.formats.base.BaseFormat.lost`.
+
+        Columns, fields of mentions, fields whose names are taken, and white space that tokens hide.
+        """
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
         return lost + ["text"] * hides_spaces

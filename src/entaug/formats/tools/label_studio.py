@@ -60,7 +60,7 @@ class LabelStudioDialect(Cutting):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         layout = "JSON-MIN" if self.layout == "min" else "tasks"
         return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}"
 
@@ -80,12 +80,15 @@ class LabelStudio(BufferedFormat):
     dialect_class = LabelStudioDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the file is an array, and its first element a task as Label Studio exports it."""
+        """See `entaug.formats.base.BaseFormat.recognises`.
+
+        Whether the file is an array, and its first element a task as Label Studio exports it.
+        """
         tasks, is_array = peek_records(path, 1)
         return is_array and any(_layout(task) for task in tasks)
 
     def detect(self, path: Path, dialect: LabelStudioDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect layout and names from the first labelled task."""
+        """See `entaug.formats.base.BaseFormat.detect`: layout and names from the first labelled task."""
         del dialect, options
         detected: dict[str, Any] = {}
         tasks, is_array = peek_records(path)
@@ -114,7 +117,10 @@ class LabelStudio(BufferedFormat):
         return read_records(path, read_array(path), parse, reading, unit="task")
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
-        """Check that no mention is discontinuous, and that the tokens can be found again in the text."""
+        """See `entaug.formats.buffered.BufferedFormat.check`.
+
+        No mention may be discontinuous, and the tokens must be found again in the text.
+        """
         super().check(sentence, dialect)
         layout_text(sentence)
 
@@ -138,7 +144,7 @@ class LabelStudio(BufferedFormat):
         write_array(path, records())
 
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
-        """Name columns, and fields whose names are taken."""
+        """See `entaug.formats.base.BaseFormat.lost`: columns, and fields whose names are taken."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
         return super().lost(sentence, dialect) + [f"field {name!r}" for name in sentence.fields if name in taken]
 

@@ -32,7 +32,7 @@ from entaug.formats.token_records import without
 
 __all__ = ["Prodigy", "ProdigyDialect"]
 
-TOKEN_FIELDS = "_token_fields"
+TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
 _OF_MENTION = ("start", "end", "token_start", "token_end", "label")
 _OF_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
@@ -53,7 +53,7 @@ class ProdigyDialect(Cutting):
     ws: bool = True
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """The layout in words."""
         return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records"
 
 
@@ -66,7 +66,10 @@ class Prodigy(TextLines):
     reserved_fields = ("text", "tokens", "spans")
 
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """Return whether a record has a text and what only Prodigy writes beside it."""
+        """See `entaug.formats.text_records.TextLines.matches`.
+
+        Whether a record has a text and what only Prodigy writes beside it.
+        """
         if type(record.get("text")) is not str or "entities" in record:
             return False
         if "_input_hash" in record or "_task_hash" in record:
@@ -78,7 +81,7 @@ class Prodigy(TextLines):
         return None if lists[0] == [] else False
 
     def detect(self, path: Path, dialect: ProdigyDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect whether tokens have ``ws``."""
+        """See `entaug.formats.base.BaseFormat.detect`: whether tokens have ``ws``."""
         del dialect, options
         for record in peek_records(path, 20)[0]:
             tokens = record.get("tokens") if type(record) is dict else None
@@ -110,7 +113,7 @@ class Prodigy(TextLines):
         return result._replace(places=places)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
-        """Write the sentence as one line.
+        """See `entaug.formats.base.Format.dump`: the sentence as one line.
 
         Raises:
             LossError: a mention is discontinuous, or a token is white space or cannot be found again in the text.
@@ -137,7 +140,10 @@ class Prodigy(TextLines):
         return to_json(record, sentence.key).decode() + "\n"
 
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
-        """Name columns, fields whose names are taken, and fields of tokens that are not one object a token."""
+        """See `entaug.formats.base.BaseFormat.lost`.
+
+        Columns, fields whose names are taken, and fields of tokens that are not one object a token.
+        """
         is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
             sentence.fields[TOKEN_FIELDS], len(sentence)
         )

@@ -84,7 +84,7 @@ class _Transfer:
 
 
 def _transfers(pair: AugmentedPair, source: Sentence) -> Changes | None:
-    """Changes as the provenance of `cassi` or `cr` tells them; None where it does not, or not for these tokens."""
+    """Changes as the provenance of ``cassi`` or ``cr`` tells them; None where it does not, or not for these tokens."""
     details = pair.provenance.details
     recipient, donors = source, pair.other_sources
     transfers: list[_Transfer | None] = []
