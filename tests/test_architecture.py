@@ -22,7 +22,7 @@ LAYERS = (
     ("provenance", "mentions", "edits", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
     ("files",),
     ("models",),
-    ("formats", "backends.protocols", "backends.dependency_trees", "backends.compute"),
+    ("formats", "backends.protocols", "backends.dependency_trees", "backends.compute", "backends.config"),
     ("backends.fakes", "backends.resolve"),
     ("scoring",),
     ("backends",),
@@ -50,7 +50,8 @@ APART = {
     "report": {"backends", "taggers"},
 }
 # ... but these parts of a package that stands apart may be imported.
-CONTRACTS = tuple(f"backends.{name}" for name in ("protocols", "resolve", "fakes", "dependency_trees", "compute"))
+_PLAIN = ("protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
+CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it", "scipy", "filelock"}

@@ -24,8 +24,7 @@ CAPABILITIES = {
 """What formats can store besides flat mentions, in words, by field of `FormatCapabilities`."""
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a format")
     options.add_json_option(parser, "print JSON")
 

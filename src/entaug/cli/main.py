@@ -124,6 +124,9 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     Args:
         argv: the arguments; where they name a command, only its options are added.
 
+    Returns:
+        The parser.
+
     Raises:
         UnknownNameError: there is no such command; the nearest one is suggested.
     """

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "describe_needs"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a method")
     options.add_json_option(parser, "print JSON")
 

@@ -22,8 +22,7 @@ _JSON_FIELDS = ("name", "title", "kind", "licence", "size", "extra", "by_default
 _ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("action", choices=("list", "prepare", "verify"))
     parser.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are prepared)")
     parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")

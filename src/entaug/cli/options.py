@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from entaug.filters import Filter
 
 __all__ = [
-    "Once",
     "add_compute_options",
     "add_filter_options",
+    "add_gold_option",
     "add_json_option",
     "add_loss_option",
     "add_output_options",
@@ -58,7 +58,7 @@ _SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "s
 _FORMAT_TITLES = {"conll": "CoNLL", "brat": "formats of plain text", "jsonl": "JSON lines"}
 
 
-class Once(argparse.Action):
+class _Once(argparse.Action):
     """An option that must not be given twice."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
@@ -69,7 +69,7 @@ class Once(argparse.Action):
 
 
 def split_names(text: str) -> list[str]:
-    """Names that are separated by commas.
+    """The names in a text that are separated by commas.
 
     Args:
         text: the text.
@@ -93,11 +93,21 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
     return value
 
 
+def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add ``--gold``.
+
+    Args:
+        parser: the parser of the command.
+        help: the help text.
+    """
+    parser.add_argument("--gold", action=_Once, metavar="FILE", help=help)
+
+
 # ------------------------------------------------------------------------------------------------ parameters of classes
 
 
 def parameter_help(parameter: Parameter) -> str:
-    """Description, valid values and default of a parameter.
+    """The description, valid values and default of a parameter.
 
     Args:
         parameter: the parameter.
@@ -315,7 +325,7 @@ def add_review_option(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         "--apply-review",
-        action=Once,
+        action=_Once,
         metavar="FILE",
         help="leave out what was rejected in a report; FILE is what the report exported",
     )

@@ -87,7 +87,7 @@ class OpenedFile:
         return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
 
     def estimated_sentences(self) -> int | None:
-        """About how many sentences the file holds, from its beginning; None where that cannot be estimated cheaply."""
+        """The approximate number of sentences, from the beginning of the file; None where that is unknown."""
         if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
             return None
         size = self.path.stat().st_size

@@ -63,7 +63,11 @@ class Candidate(NamedTuple):
         return self.removed[0], self.removed[0] + self.inserted[1] - self.inserted[0]
 
     def origins(self) -> list[tuple[int, int]]:
-        """Return for each token which of the two sentences it comes from (0 or 1), and its position there."""
+        """Return where each token comes from.
+
+        Returns:
+            For each token which of the two sentences it comes from (0 or 1), and its position there.
+        """
         frame, start = self.frame, self.removed[0]
         num_after = len(self.sentence) - self.new_span[1]
         return [
@@ -81,6 +85,9 @@ def find_subtrees(parse: Parse) -> Subtrees:
 
     Args:
         parse: the dependency tree of a sentence.
+
+    Returns:
+        The ranges of the subtrees.
 
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
@@ -112,6 +119,9 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
     Args:
         parse: the dependency tree of a sentence.
 
+    Returns:
+        The type of each range.
+
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "aux", "xcomp"), ("PROPN", "VERB", "PART", "VERB"))
         >>> phrase_types(parse)[2, 4]  # Ada wants to code
@@ -132,6 +142,9 @@ def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
     Args:
         subtrees: the subtrees of a sentence.
         tokens: its tokens.
+
+    Returns:
+        The remaining ranges.
 
     Example:
         >>> strip_punctuation(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]

@@ -112,6 +112,9 @@ class GeneratedTexts:
 
         Args:
             text: generated text.
+
+        Returns:
+            The tokens.
         """
         split = self._tokenizer(text)
         tokens: list[str] = []
@@ -132,6 +135,9 @@ class GeneratedTexts:
 
         Args:
             tokens: the tokens of a text.
+
+        Returns:
+            Whether the text is a copy.
         """
         return detokenize(tokens) in self._contents
 
@@ -197,6 +203,9 @@ def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], s
     Args:
         corpus: the sentences.
         group: equal sentences of different groups are kept.
+
+    Returns:
+        The distinct sentences.
     """
     in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
     return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

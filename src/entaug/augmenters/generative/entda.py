@@ -241,6 +241,9 @@ def format_mention_list(groups: Sequence[MentionGroup]) -> str:
     Args:
         groups: the list.
 
+    Returns:
+        The prompt.
+
     Example:
         >>> hurt = MentionGroup((("arm",), ("hurts",)), (("SYM", ((0, 1), (1, 2))),))
         >>> rome = MentionGroup((("Rome",),), (("LOC", ((0, 1),)),))
