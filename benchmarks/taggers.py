@@ -44,7 +44,7 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     torch.manual_seed(seed)
     labels = sorted({m.label for s in train for m in s.mentions})
     tags = ["O", *(f"{p}-{label}" for label in labels for p in "BI")]
-    folder = models.path("minilm")
+    folder = models.model_path("minilm")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(tags))
 

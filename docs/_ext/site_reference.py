@@ -204,15 +204,8 @@ def _measure_page(one: Measure) -> str:
 def models_table() -> str:
     """The starter set."""
     rows = [
-        (
-            f"`{one.name}`",
-            one.title,
-            one.size,
-            one.licence,
-            f"`entaug[{one.extra}]`",
-            ", ".join(methods_using(one.name)),
-        )
-        for one in models.assets()
+        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(methods_using(one.name)))
+        for one in models.list_models()
     ]
     return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
 

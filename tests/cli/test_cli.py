@@ -257,7 +257,10 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
     whole, out = tmp_path / "whole.conll", tmp_path / "out.conll"
     assert run("augment", str(gold), "-m", "sis", "-o", str(whole)).returncode == 0
     partial = Path(f"{out}.partial")
-    code = "import sys; from entaug.files import checkpoints; from entaug.cli import main as cli; checkpoints._CHECKPOINT_SECONDS = 0.05; sys.exit(cli.main())"
+    code = (
+        "import sys; from entaug.files import checkpoints; from entaug.cli import main as cli; "
+        "checkpoints._CHECKPOINT_SECONDS = 0.05; sys.exit(cli.main())"
+    )
     command = [sys.executable, "-c", code, "augment", str(gold), "-m", "sis", "-o", str(out)]
     for number in (signal.SIGINT, signal.SIGKILL, signal.SIGTERM):
         before = partial.stat().st_size if partial.exists() else 0

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
+from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
 from entaug.params import Cosine, PositiveInt, Probability
 from entaug.spacing import is_word_character
@@ -166,7 +166,7 @@ def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
         words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and token.isalpha()]
         if 2 * sum(token.isupper() for token in words) <= len(words):
             return word if position else word[:1].upper() + word[1:]
-    return cased_like([word], original)[0]
+    return match_case([word], original)[0]
 
 
 def _is_word(token: str) -> bool:

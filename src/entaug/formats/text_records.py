@@ -262,8 +262,7 @@ class TextLines(BaseFormat):
                 an id occurs twice, or there is no sentence.
         """
 
-        def parse(number: int, line: str) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, line: str) -> Iterable[Sentence]:
             return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
 
         return read_records(path, numbered_lines(path, start, stop), parse, reading, is_whole=stop is None)

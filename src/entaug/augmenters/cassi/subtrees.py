@@ -7,7 +7,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from entaug.augmenters.syntax.span_exchange import DonorTokens, exchange_edit, keeps_mentions_whole
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
+from entaug.backends.dependency_trees import (
+    OBJECTS,
+    SUBJECTS,
+    base_relations,
+    predicate_words,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
 
@@ -95,10 +102,10 @@ def find_subtrees(parse: Parse) -> Subtrees:
         (((0, 1),), ((2, 4),))
     """
     ranges = subtree_ranges(parse.heads)
-    verbs = verbal(parse)
+    verbs = predicate_words(parse)
     subjects: set[Span] = set()
     objects: set[Span] = set()
-    for token, (head, name) in enumerate(zip(parse.heads, relation_names(parse), strict=True)):
+    for token, (head, name) in enumerate(zip(parse.heads, base_relations(parse), strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
@@ -127,7 +134,7 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
         >>> phrase_types(parse)[2, 4]  # Ada wants to code
         'xcomp'
     """
-    verbs, names = verbal(parse), relation_names(parse)
+    verbs, names = predicate_words(parse), base_relations(parse)
     types: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
         if span is not None:
@@ -152,7 +159,7 @@ def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
     """
 
     def strip(span: Span) -> Span:
-        return trimmed(span, tokens, _PUNCTUATION)
+        return strip_tokens(span, tokens, _PUNCTUATION)
 
     def strip_all(spans: Sequence[Span]) -> tuple[Span, ...]:
         return tuple(sorted({(start, end) for start, end in map(strip, spans) if start < end}))

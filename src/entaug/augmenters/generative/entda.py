@@ -131,7 +131,7 @@ class EnTDA(GenerativeAugmenter):
             decoding = self._decoding(
                 self.decoding or "sample",
                 self.num_beams,
-                texts=self.num_beams,
+                num_return_sequences=self.num_beams,
                 diversity_penalty=float(self.diversity_penalty),
                 top_k=self.top_k,
             )

@@ -110,8 +110,7 @@ class LabelStudio(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`."""
         parse_task = _parse_min if dialect.layout == "min" else _parse_task
 
-        def parse(number: int, task: Any) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, task: Any) -> Iterable[Sentence]:
             return cut_record(parse_task(as_object(task), dialect, reading), dialect, reading)
 
         return read_records(path, read_array(path), parse, reading, unit="task")
