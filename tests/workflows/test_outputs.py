@@ -23,7 +23,7 @@ from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
-from entaug.formats import FORMATS, find
+from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.workflows.augment import AugmentSummary, augment_file
 from entaug.workflows.check import check_file
@@ -332,7 +332,7 @@ def files_of(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
-@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find(name), BufferedFormat)])
+@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find_format(name), BufferedFormat)])
 def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))

@@ -30,9 +30,9 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.formats import FORMATS, find
+    from entaug.formats import FORMATS, find_format
 
-    formats = [find(name) for name in ([args.name] if args.name else FORMATS)]
+    formats = [find_format(name) for name in ([args.name] if args.name else FORMATS)]
     if args.json:
         records = [
             {

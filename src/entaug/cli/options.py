@@ -190,10 +190,10 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> None:
-    from entaug.formats import find
+    from entaug.formats import find_format
 
     for option, format_name, name in options:
-        dialect: Any = type(find(format_name).dialect())
+        dialect: Any = type(find_format(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == name]
         if option in _SEPARATORS:
             choices: tuple[str, ...] | None = _SEPARATORS[option]
