@@ -151,7 +151,7 @@ def nonsense(parameter: Parameter) -> list[Any]:
 def accepts(parameter: Parameter, value: Any) -> bool:
     try:
         parameter.check(value)
-    except ParameterError:
+    except (ParameterError, UnknownNameError):
         return False
     return True
 

@@ -59,7 +59,7 @@ def test_a_missing_module_is_reported_with_its_extra() -> None:
     assert isinstance(error, MissingExtraError)
     assert "pip install 'entaug[taggers]'" in str(error)
     assert extra_of(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
-    missing = Registry("codec", {"gone": "nowhere.at_all:Thing"})
+    missing: Registry[Any] = Registry("codec", {"gone": "nowhere.at_all:Thing"})
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         missing["gone"]
 

@@ -448,7 +448,7 @@ def test_methods_lists_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     assert {r["name"] for r in records} == set(entaug.METHODS)
     assert all(r["name"] in listed and r["summary"] in listed for r in records)
     assert main(["methods", "mention-replacement"]) == 0
-    assert "p = 0.3: the probability of each mention to be replaced" in capsys.readouterr().out
+    assert "p = 0.3: the probability of replacing each mention" in capsys.readouterr().out
 
 
 def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,8 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     wanted = whole(tmp_path)
     out = tmp_path / "out.conll"
     code = (
-        "import os, signal, sys; from entaug.workflows.augment import augment_file; from entaug.augmenters import create_augmenter\n"
+        "import os, signal, sys; from entaug.augmenters import create_augmenter\n"
+        "from entaug.workflows.augment import augment_file\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         f"augment_file({str(TRAIN)!r}, {str(out)!r}, create_augmenter('sis'), progress=die)"
     )

@@ -106,13 +106,16 @@ def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
 # ------------------------------------------------------------------------------------------------ parameters of classes
 
 
-def parameter_help(parameter: Parameter) -> str:
+def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
     """The description, valid values and default of a parameter.
 
     Args:
         parameter: the parameter.
+        with_default: whether to name the default.
     """
-    default = "" if parameter.default in (None, REQUIRED, ()) else f" (default: {parameter.default})"
+    default = f" (default: {parameter.default})"
+    if not with_default or parameter.default in (None, REQUIRED, ()):
+        default = ""
     expected = "" if parameter.is_flag else f": {parameter.expected}"
     return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
 
