@@ -141,7 +141,10 @@ class Jsonl(BaseFormat):
                     _add_fields(entity, further, dialect.label)
             else:
                 record.setdefault(name, value)
-        return to_json(record, sentence.key).decode() + "\n"
+        try:
+            return orjson.dumps(record).decode() + "\n"
+        except TypeError:  # an integer of more than 64 bits, or no JSON at all; the key takes long to compute
+            return to_json(record, sentence.key).decode() + "\n"
 
 
 def _are_entity_fields(value: object, n: int) -> bool:
