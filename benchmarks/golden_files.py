@@ -32,8 +32,7 @@ import entaug
 import golden
 from entaug.backends import fakes
 from entaug.errors import EntaugError, LossError
-from entaug.formats import FORMATS, open_file
-from entaug.formats import find as find_format
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.scoring.likelihood import log_likelihood
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store

@@ -19,7 +19,7 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
-from entaug.formats import find
+from entaug.formats import find_format
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 
@@ -29,7 +29,7 @@ _MAX_SENTENCES = 50  # of an input that are checked
 
 def put(folder: Path, name: str, data: bytes) -> Path:
     """Write an input as a file, or as a folder of files."""
-    format_ = find(name)
+    format_ = find_format(name)
     if isinstance(format_, BufferedFormat) and format_.folder:
         path = folder / "in"
         path.mkdir()
@@ -45,7 +45,7 @@ def put(folder: Path, name: str, data: bytes) -> Path:
 
 def check(name: str, data: bytes) -> int:
     """Read an input in one format, write its sentences, and read them again; return their number."""
-    format_: Any = find(name)
+    format_: Any = find_format(name)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         path = put(folder, name, data)
@@ -92,7 +92,7 @@ def main() -> None:
 
     name, *rest = sys.argv[1:]
     atheris.instrument_all()
-    find(name)
+    find_format(name)
     # Late imports of the readers must not count towards the time of an input.
     for seed in sorted((Path(__file__).parent / "seeds" / name).glob("*")):
         check(name, seed.read_bytes())

@@ -18,7 +18,7 @@ SRC = ROOT / "src" / "entaug"
 # or for all modules of a package; where several names fit, the longest one counts.
 LAYERS = (
     ("_version", "errors"),
-    ("rng", "params", "registry", "progress"),
+    ("rng", "constraints", "params", "registry", "progress"),
     ("provenance", "mentions", "edits", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
     ("files",),
     ("backends.compute", "backends.config"),

@@ -66,7 +66,11 @@ def test_learns_beside_the_first_and_is_read_back(
     assert again.fill(MARKED, 4) == answers
     assert plain.restore(tmp_path / "kept").fill(MARKED, 4) == answers, "one that has answered before, too"
     assert plain.fill(PLAIN, 4) == before
-    assert (again.losses, again.best_epoch, again.new_tokens) == (learned.losses, learned.best_epoch, learned.new_tokens)
+    assert (again.losses, again.best_epoch, again.new_tokens) == (
+        learned.losses,
+        learned.best_epoch,
+        learned.new_tokens,
+    )
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
     with pytest.raises(InputError, match="learned from"):
@@ -101,7 +105,11 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
         model.fit(blanked, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=kill)
     steps: list[int] = []
     resumed = model.fit(
-        blanked, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        blanked,
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps[0] > 1
     assert resumed.losses == whole.losses

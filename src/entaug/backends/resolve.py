@@ -37,7 +37,7 @@ class BackendKind:
         starter_models: the starter models that aliases stand for, by alias.
         loader: ``"module:function"`` that loads any other name, a folder or a model on the hub; None if there are
             aliases only.
-        accepts: whether a name other than an alias may exist; called without access to the network.
+        accepts: whether a name other than an alias may exist; None for a folder or a name with a slash, as on the hub.
         has_arguments: whether aliases take an argument behind a colon, as in ``"stanza:de"``.
     """
 
@@ -45,7 +45,7 @@ class BackendKind:
     registry: Registry[Callable[..., Any]]
     starter_models: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     loader: str | None = None
-    accepts: Callable[[str], bool] = lambda name: "/" in name or Path(name).exists()
+    accepts: Callable[[str], bool] | None = None
     has_arguments: bool = False
 
     def split(self, name: str) -> tuple[str, str]:
@@ -187,7 +187,8 @@ def check_name(kind: str, value: Any) -> bool:
         return True
     name = str(value)
     alias, _ = backend_kind.split(name)
-    if alias not in backend_kind.registry and not (backend_kind.loader and backend_kind.accepts(name)):
+    accepts = backend_kind.accepts or (lambda other: "/" in other or Path(other).exists())
+    if alias not in backend_kind.registry and not (backend_kind.loader and accepts(name)):
         others = ["a folder", "a name on the hub"] if backend_kind.loader else []
         raise UnknownNameError(backend_kind.registry.kind, name, [*backend_kind.registry, *others])
     return True

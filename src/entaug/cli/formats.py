@@ -30,9 +30,9 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.formats import FORMATS, find
+    from entaug.formats import FORMATS, find_format
 
-    formats = [find(name) for name in ([args.name] if args.name else FORMATS)]
+    formats = [find_format(name) for name in ([args.name] if args.name else FORMATS)]
     if args.json:
         records = [
             {
@@ -59,7 +59,8 @@ def _run(args: argparse.Namespace) -> int:
         settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
         print(f"\n{description}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}")
         for parameter in settable:
-            print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+            text = options.parameter_help(parameter, with_default=False)
+            print(f"  {parameter.name} = {parameter.default!r}: {text}")
     return output.ExitCode.OK
 
 

@@ -59,7 +59,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     print(f"keeps: {', '.join(keeps) or 'only the labels'}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
-        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter, with_default=False)}")
 
 
 def _properties(info: MethodInfo) -> str:

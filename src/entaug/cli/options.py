@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.backends.compute import ComputeSettings
 from entaug.errors import ParameterError
-from entaug.formats import FORMATS
 from entaug.params import REQUIRED, Parameter, parameters
 
 if TYPE_CHECKING:
@@ -106,13 +105,16 @@ def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
 # ------------------------------------------------------------------------------------------------ parameters of classes
 
 
-def parameter_help(parameter: Parameter) -> str:
+def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
     """The description, valid values and default of a parameter.
 
     Args:
         parameter: the parameter.
+        with_default: whether to name the default.
     """
-    default = "" if parameter.default in (None, REQUIRED, ()) else f" (default: {parameter.default})"
+    default = f" (default: {parameter.default})"
+    if not with_default or parameter.default in (None, REQUIRED, ()):
+        default = ""
     expected = "" if parameter.is_flag else f": {parameter.expected}"
     return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
 
@@ -169,6 +171,8 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("reading (format and layout are detected unless given)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     _add_format_options(group, _READ_OPTIONS)
@@ -182,6 +186,8 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("writing (as the input unless given)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
@@ -190,10 +196,10 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> None:
-    from entaug.formats import find
+    from entaug.formats import find_format
 
     for option, format_name, name in options:
-        dialect: Any = type(find(format_name).dialect())
+        dialect: Any = type(find_format(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == name]
         if option in _SEPARATORS:
             choices: tuple[str, ...] | None = _SEPARATORS[option]

@@ -13,7 +13,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import move_file, open_output
 from entaug.files.streams import encode_text, is_special, is_stdout
-from entaug.formats.base import Dialect, Format, Reading
+from entaug.formats.base import BaseFormat, Dialect, Reading
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
 
 __all__ = ["OpenedFile", "SentenceWriter"]
@@ -59,7 +59,7 @@ class OpenedFile:
     """
 
     path: Path
-    format: Format
+    format: BaseFormat
     dialect: Dialect
 
     @property

@@ -26,7 +26,7 @@ from entaug.data import PLACEHOLDER, Sentence
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout, open_bytes
-from entaug.formats import OpenedFile, find
+from entaug.formats import OpenedFile, find_format
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
@@ -276,7 +276,7 @@ class _Job:
         filled: set[str] = set()
         texts: list[str] = []
         rejected: list[str] = []
-        as_json = find("jsonl")
+        as_json = find_format("jsonl")
         total = summary.before.sentences
         done = first = summary.resumed_at
         for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=first + 1):

@@ -320,7 +320,7 @@ def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> 
             start, end = offsets[i]
             what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {words[i]!r:.60}"
             faults.append(InputError(what, remedy=remedy))
-        faults[0].also = faults[1:]
+        faults[0].others = faults[1:]
         raise faults[0]
     reading.repaired["region with other words than those of its place"] += len(invalid)
     return offsets
