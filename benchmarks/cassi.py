@@ -39,7 +39,7 @@ from entaug.augmenters.cassi.pairing import PairingOptions, rank_partners
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
-from entaug.models.catalogue import path
+from entaug.models.catalogue import model_path
 from entaug.scoring.candidate_selection import CandidateSet, select_best
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -72,14 +72,14 @@ def forecast(lm: Any, work: list[tuple[Any, CandidateSet]]) -> list[CandidateSet
 
 def rows(counts: dict[str, int], brute: int) -> Iterator[Row]:
     """Rows and picks."""
-    lm = Counted(TransformersMaskedLM(path("mpnet-mlm"), device="cpu"), remembers=True)
+    lm = Counted(TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu"), remembers=True)
     yield ("corpus", "way", "rows an augmentation", "of brute force", "picks")
     for name, count in counts.items():
         sentences = gold(name, count)
         cassi = CASSI(masked_lm=lm).fit(sentences)
         work = contests_of(cassi, sentences)
         pairs, contests = [p for p, _ in work], [c for _, c in work]
-        every = sum(len(p) for c in contests for p in lm.pieces(list(c.texts)))
+        every = sum(len(p) for c in contests for p in lm.token_offsets(list(c.texts)))
         n = len(work)
         candidates = np.mean([len(c.texts) for c in contests])
         yield (name, f"brute force, {n} pairs, {candidates:.0f} candidates each", f"{every / n:.0f}", "100 %", "")
@@ -119,7 +119,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
     """Augmentations a second: the choice alone, with the same pairs and candidates."""
     yield ("corpus", "way", "augmentations/s", "times as fast", "picks")
     sentences = gold("wnut17", count)
-    plain = TransformersMaskedLM(path("mpnet-mlm"), device="cpu", precision="fp32")
+    plain = TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu", precision="fp32")
     cassi = CASSI(masked_lm=plain).fit(sentences)
     work = contests_of(cassi, sentences)
     step = max(1, len(work) // few)
@@ -133,7 +133,7 @@ def speed(count: int, few: int) -> Iterator[Row]:
     slow = len(some) / (time.monotonic() - begun)
     yield ("wnut17", f"as the authors' pipeline, fp32, {len(some)} pairs", f"{slow:.3f}", "1.0", "")
     for precision, confidence in (("fp32", None), ("fp32", 4.0), ("bf16", None), ("bf16", 4.0)):
-        lm = TransformersMaskedLM(path("mpnet-mlm"), device="cpu", precision=precision)
+        lm = TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu", precision=precision)
         cassi.masked_lm_ = lm
         begun = time.monotonic()
         foreseen = forecast(lm, some)
@@ -197,7 +197,7 @@ def timed_method(thing: Any, name: str, what: str, spent: dict[str, float]) -> N
 def growth(sizes: list[int]) -> Iterator[Row]:
     """Pairing, exact and by the shortlist."""
     yield ("sentences", "exact, s", "shortlist of 100, s", "exact ten best found", "by 200", "of that encoding, s")
-    encoder = TransformersEncoder(path("minilm"), device="cpu")
+    encoder = TransformersEncoder(model_path("minilm"), device="cpu")
     everything = [s for s in entaug.read(DATA / LARGE) if len(s) > 4]
     for size in sizes:
         sentences = everything[:size]

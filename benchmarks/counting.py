@@ -21,7 +21,7 @@ class Counted:
         self.lm = lm
         self.name = lm.name
         self.fill = lm.fill
-        self.pieces = lm.pieces
+        self.token_offsets = lm.token_offsets
         self.rows = 0
         self._known: dict[tuple[str, int], float] | None = {} if remembers else None
 
@@ -32,7 +32,7 @@ class Counted:
         return found
 
     def _recalled(self, asked: list[Any], known: dict[tuple[str, int], float]) -> list[Any]:
-        lengths = map(len, self.pieces([text for text, _ in asked]))
+        lengths = map(len, self.token_offsets([text for text, _ in asked]))
         wanted = [
             (text, list(range(length)) if places is None else list(places))
             for (text, places), length in zip(asked, lengths, strict=True)

@@ -27,7 +27,7 @@ import entaug
 from entaug import ACLM, AugmentedPair, EnTDA, MentionReplacement, Sentence
 from entaug.augmenters.base import Augmenter
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
-from entaug.models.catalogue import path
+from entaug.models.catalogue import model_path
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = {
@@ -74,7 +74,7 @@ def measure(name: str, count: int | None, options: dict[str, Any], lm: Transform
     yield f"- made {tally.accepted} of {tally.requested}; yield {tally.accepted / max(1, looked):.1%} of {looked} texts"
     for reason, times in tally.rejected.most_common():
         yield f"    - {reason}: {times} ({times / looked:.1%})"
-    yield f"- learning {fitted:.0f} s, {len(tuned.losses)} epochs, kept {tuned.kept}, losses " + ", ".join(
+    yield f"- learning {fitted:.0f} s, {len(tuned.losses)} epochs, kept {tuned.best_epoch}, losses " + ", ".join(
         f"{a:.2f}/{b:.2f}" if b is not None else f"{a:.2f}" for a, b in tuned.losses
     )
     yield f"- writing {seconds - fitted:.0f} s, {tally.accepted / max(1e-9, seconds - fitted):.2f} kept a second; "
@@ -121,7 +121,7 @@ def main() -> None:
     for part in args.set:
         name, _, value = part.partition("=")
         options[name] = int(value) if value.isdigit() else float(value) if value.replace(".", "").isdigit() else value
-    lm = TransformersCausalLM(path("smollm2"), device="cpu")
+    lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
     lines = [
         "# EnTDA and ACLM with the starter generator",
         "",

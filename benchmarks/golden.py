@@ -101,8 +101,8 @@ _BACK = {"o": "that", "em": "inside", "novo": "recent", "sobre": "upon", "disse"
 _ALIKE = [["one", "a", "the", "its"], ["new", "old", "good", "in", "on", "and"]]
 
 
-def _trip(*, samples: bool = False) -> entaug.RoundTrip:
-    return entaug.RoundTrip(fakes.FakeTranslator(_THERE, samples=samples), fakes.FakeTranslator(_BACK, samples=samples))
+def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
+    return entaug.RoundTrip(fakes.FakeTranslator(_THERE, can_sample=can_sample), fakes.FakeTranslator(_BACK, can_sample=can_sample))
 
 
 # What stands for models in the fast cases.
@@ -181,14 +181,14 @@ _FAKED = (
     Case("bt-fake-long", "bt", "train", {"min_tokens": 6, **_TRIP}),
     Case("bt-fake-whole", "bt", "train", {"whole_sentence": True, **_TRIP}),
     Case("bt-fake-whole-nested", "bt", "nested", {"whole_sentence": True, **_TRIP}),
-    Case("bt-fake-sample", "bt", "train", {"do_sample": True, "translator": lambda: _trip(samples=True)}),
+    Case("bt-fake-sample", "bt", "train", {"do_sample": True, "translator": lambda: _trip(can_sample=True)}),
     Case(
         "bt-fake-sample-whole",
         "bt",
         "train",
-        {"do_sample": True, "whole_sentence": True, "translator": lambda: _trip(samples=True)},
+        {"do_sample": True, "whole_sentence": True, "translator": lambda: _trip(can_sample=True)},
     ),
-    Case("bt-fake-two", "bt", "train", {"translator": lambda: [_trip(), _trip(samples=True)], "do_sample": True}),
+    Case("bt-fake-two", "bt", "train", {"translator": lambda: [_trip(), _trip(can_sample=True)], "do_sample": True}),
     Case("crop-fake", "crop", "train", _PARSER),
     Case("crop-fake-nested", "crop", "nested", _PARSER),
     Case("crop-fake-spaced", "crop", "spaced", _PARSER),

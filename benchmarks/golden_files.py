@@ -32,8 +32,7 @@ import entaug
 import golden
 from entaug.backends import fakes
 from entaug.errors import EntaugError, LossError
-from entaug.formats import FORMATS, open_file
-from entaug.formats import find as find_format
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.scoring.likelihood import log_likelihood
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from golden import ROOT, SEED, commit, corpus, digest, environment, recorded, store
@@ -419,7 +418,9 @@ def taggers(folder: Path) -> Found:
             "sentences": of_sentences(predicted),
             "mentions": sum(len(sentence.mentions) for sentence in predicted),
             "f1": rounded(entaug.score(dev, predicted).micro.f1) if name != "linear" or source == "train" else None,
-            "confidences": [round(float(one), 6) for one in tagger.confidences(corpus("dev")[:10])],
+            "confidences": (
+                None if name == "w2ner" else [round(float(one), 6) for one in tagger.confidences(corpus("dev")[:10])]
+            ),
             "losses": [round(float(one), 6) for one in getattr(tagger, "history_").losses],  # noqa: B009
         }
     kept = create_tagger("linear")

@@ -50,7 +50,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
     """One method, in this process."""
     import entaug
     from entaug.backends.transformers.causal_lm import TransformersCausalLM
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
     from entaug.quality import MEASURES
 
     found = {s.key: s for s in islice((s for s in entaug.read(DATA / CORPORA[corpus]) if s.mentions), sentences)}
@@ -78,7 +78,7 @@ def measure(name: str, corpus: str, sentences: int, copies: int) -> dict[str, An
             "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
             "examples": [shown(s) for s in made[:: max(1, len(made) // 20)][:20]],
         }
-    lm = TransformersCausalLM(path("smollm2"), device="cpu")
+    lm = TransformersCausalLM(model_path("smollm2"), device="cpu")
     quality = entaug.measure_quality(pairs, gold, measures=list(MEASURED.values()), causal_lm=lm)
     for column, one in MEASURED.items():
         value = quality.values[one]

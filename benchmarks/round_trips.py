@@ -22,7 +22,7 @@ from typing import Any
 import entaug
 from entaug.data import Sentence
 from entaug.errors import LossError
-from entaug.formats import FORMATS, find, open_file, target
+from entaug.formats import FORMATS, find_format, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat
 
@@ -46,7 +46,7 @@ def corpora() -> dict[str, list[Sentence]]:
 
 def there_and_back(format_name: str, sentences: list[Sentence], folder: Path) -> dict[str, Any]:
     """One corpus in one format."""
-    found = find(format_name)
+    found = find_format(format_name)
     is_folder = isinstance(found, BufferedFormat) and found.folder
     to = target(folder / f"made{'' if is_folder or not found.extensions else found.extensions[0]}", format_name)
     kept = []

@@ -27,8 +27,8 @@ import transformers
 import entaug
 from entaug.models import catalogue as models
 from entaug.scoring.span_f1 import score
-from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.architectures import LinearTagger
+from entaug.taggers.base import TaggerTrainingConfig
 from entaug.tags import decode
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -44,7 +44,7 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     torch.manual_seed(seed)
     labels = sorted({m.label for s in train for m in s.mentions})
     tags = ["O", *(f"{p}-{label}" for label in labels for p in "BI")]
-    folder = models.path("minilm")
+    folder = models.model_path("minilm")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForTokenClassification.from_pretrained(folder, num_labels=len(tags))
 

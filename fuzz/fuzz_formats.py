@@ -1,10 +1,10 @@
-"""Coverage-guided fuzzing of the readers: whatever the bytes, a reader gives sentences or one of our errors.
+"""Coverage-guided fuzzing of the readers: for any bytes, a reader yields sentences or raises an `EntaugError`.
 
     .venv/bin/python fuzz/fuzz_formats.py jsonl -max_total_time=600 fuzz/seeds/jsonl
 
-What is read is written and read once more, and must be the same. A folder is one file to the fuzzer: its files stand
-behind one another, each begun by ``=== NAME`` and a line end. What was found is kept as a test (`tests/test_fuzz.py`
-runs all seeds through this). `make fuzz` does ten minutes of each; it installs atheris.
+The sentences are written and read again, and must be the same. A folder is one file to the fuzzer: its files follow one
+another, each preceded by a line ``=== NAME``. Inputs that revealed a fault are seeds, and ``tests/formats/test_fuzz.py``
+runs all seeds. ``make fuzz`` fuzzes each format for ten minutes; it installs atheris.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
-from entaug.formats import find
+from entaug.formats import find_format
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 
 _MARK = re.compile(rb"=== ([\w.-]{1,40})\n")
-_MANY = 50  # sentences of an input that are looked at
+_MAX_SENTENCES = 50  # of an input that are checked
 
 
 def put(folder: Path, name: str, data: bytes) -> Path:
-    """An input as a file, or as a folder of files."""
-    format_ = find(name)
+    """Write an input as a file, or as a folder of files."""
+    format_ = find_format(name)
     if isinstance(format_, BufferedFormat) and format_.folder:
         path = folder / "in"
         path.mkdir()
@@ -44,8 +44,8 @@ def put(folder: Path, name: str, data: bytes) -> Path:
 
 
 def check(name: str, data: bytes) -> int:
-    """Read an input in one format, write what was read, and read that; how many sentences there were."""
-    format_: Any = find(name)
+    """Read an input in one format, write its sentences, and read them again; return their number."""
+    format_: Any = find_format(name)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         path = put(folder, name, data)
@@ -53,7 +53,7 @@ def check(name: str, data: bytes) -> int:
             list(format_.read(path, format_.look(path), Reading(repair=True, on_fault=lambda _: None)))
         try:
             dialect = format_.look(path)
-            sentences = list(format_.read(path, dialect, Reading()))[:_MANY]
+            sentences = list(format_.read(path, dialect, Reading()))[:_MAX_SENTENCES]
         except EntaugError:
             return 0
         kept = []
@@ -92,8 +92,8 @@ def main() -> None:
 
     name, *rest = sys.argv[1:]
     atheris.instrument_all()
-    find(name)
-    # What readers import late is no part of the time that an input takes.
+    find_format(name)
+    # Late imports of the readers must not count towards the time of an input.
     for seed in sorted((Path(__file__).parent / "seeds" / name).glob("*")):
         check(name, seed.read_bytes())
 

@@ -18,15 +18,16 @@ SRC = ROOT / "src" / "entaug"
 # or for all modules of a package; where several names fit, the longest one counts.
 LAYERS = (
     ("_version", "errors"),
-    ("rng", "params", "registry", "progress"),
+    ("rng", "constraints", "params", "registry", "progress"),
     ("provenance", "mentions", "edits", "tags", "spacing", "data", "corpus", "alignment", "stopwords"),
     ("files",),
+    ("backends.compute", "backends.config"),
     ("models",),
-    ("formats", "backends.protocols", "backends.dependency_trees", "backends.compute"),
+    ("formats", "backends.protocols", "backends.dependency_trees"),
     ("backends.fakes", "backends.resolve"),
     ("scoring",),
     ("backends",),
-    ("models.packages", "models.conversion", "taggers"),
+    ("taggers",),
     ("component", "filters"),
     ("augmenters",),
     ("augmented", "experiment.records", "experiment.subsets"),  # augmented sentences beside their sources
@@ -50,7 +51,8 @@ APART = {
     "report": {"backends", "taggers"},
 }
 # ... but these parts of a package that stands apart may be imported.
-CONTRACTS = tuple(f"backends.{name}" for name in ("protocols", "resolve", "fakes", "dependency_trees", "compute"))
+_PLAIN = ("protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
+CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
 HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it", "scipy", "filelock"}

@@ -19,8 +19,8 @@ from entaug.cli.formats import CAPABILITIES
 from entaug.cli.models import methods_using
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
-from entaug.formats import FORMATS, find
-from entaug.formats.base import Format, FormatCapabilities
+from entaug.formats import FORMATS, find_format
+from entaug.formats.base import BaseFormat, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
@@ -52,20 +52,20 @@ def format_pages() -> dict[str, str]:
     names = [field.name for field in dataclasses.fields(FormatCapabilities)]
     rows = []
     for name in sorted(FORMATS):
-        one = find(name)
+        one = find_format(name)
         held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
         rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
     head = ("format", "what", "files", *(CAPABILITIES[kind].replace("ones", "mentions") for kind in names))
-    pages = {f"formats/{name}.md": _format_page(find(name)) for name in FORMATS}
+    pages = {f"formats/{name}.md": _format_page(find_format(name)) for name in FORMATS}
     return {"_made/formats.md": table(head, rows), **pages}
 
 
-def _files(one: Format) -> str:
+def _files(one: BaseFormat) -> str:
     folder = ["a folder"] if getattr(one, "folder", False) else []
     return ", ".join([*(f"`{extension}`" for extension in one.extensions), *folder]) or "any"
 
 
-def _format_page(one: Format) -> str:
+def _format_page(one: BaseFormat) -> str:
     carried = [CAPABILITIES[f.name] for f in dataclasses.fields(one.carries) if getattr(one.carries, f.name)]
     trip = next((row for row in rows_of(MEASURED["round-trips"].read_text("utf-8")) if row["format"] == one.name), None)
     rows = [
@@ -93,7 +93,7 @@ def _format_page(one: Format) -> str:
     return "\n".join(parts)
 
 
-def _sample(one: Format) -> list[str]:
+def _sample(one: BaseFormat) -> list[str]:
     """A sentence of the example corpus in a format, where that is text."""
     wanted = [
         sentence
@@ -116,7 +116,7 @@ def _sample(one: Format) -> list[str]:
     return ["## A sentence of the example corpus\n", *shown] if shown and len(shown) == len(texts) else []
 
 
-def _is_folder(one: Format) -> bool:
+def _is_folder(one: BaseFormat) -> bool:
     return isinstance(one, BufferedFormat) and one.folder
 
 
@@ -213,7 +213,7 @@ def models_table() -> str:
             f"`entaug[{one.extra}]`",
             ", ".join(methods_using(one.name)),
         )
-        for one in models.assets()
+        for one in models.list_models()
     ]
     return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
 

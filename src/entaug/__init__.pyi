@@ -21,11 +21,11 @@ from .backends.protocols import RoundTrip
 from .corpus import Corpus, CorpusStream
 from .data import Edit, Mention, Sentence
 from .errors import EntaugError
+from .experiment.records import read_run_records
 from .formats import read, stream, write
 from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
 from .report.markdown import markdown_report
-from .experiment.records import read_run_records
 from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
 from .scoring.significance import Difference, paired_bootstrap

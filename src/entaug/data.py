@@ -27,7 +27,6 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _LAYOUT_FIELDS = frozenset(("comments", "text", "_entity_fields", "_brat"))
 _PROVENANCE_FIELD = "entaug"
 _SPECIAL_FIELDS = _LAYOUT_FIELDS | {_PROVENANCE_FIELD}
-_set = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -99,14 +98,14 @@ class Sentence:
             spaces = tuple(spaces)
             if len(spaces) != len(tokens):
                 raise InputError(f"spaces has {len(spaces)} values for {len(tokens)} tokens")
-        _set(self, "tokens", tokens)
-        _set(self, "mentions", _canonical_mentions(mentions, len(tokens)) if mentions else ())
-        _set(self, "id", id)
-        _set(self, "meta", meta)
-        _set(self, "columns", columns)
-        _set(self, "spaces", spaces)
-        _set(self, "layout", layout)
-        _set(self, "provenance", provenance)
+        _set_tokens(self, tokens)
+        _set_mentions(self, _canonical_mentions(mentions, len(tokens)) if mentions else ())
+        _set_id(self, id)
+        _set_meta(self, meta)
+        _set_columns(self, columns)
+        _set_spaces(self, spaces)
+        _set_layout(self, layout)
+        _set_provenance(self, provenance)
 
     @classmethod
     def from_iob(cls, tokens: Iterable[str], tags: Sequence[str], scheme: str = "IOB2", **fields: Any) -> Sentence:
@@ -430,6 +429,17 @@ class Sentence:
         # The default of slotted dataclasses cannot pickle a mapping proxy, which worker processes need.
         mappings = dict(self.meta), dict(self.columns), self.spaces, dict(self.layout)
         return Sentence, (self.tokens, self.mentions, self.id, *mappings, self.provenance)
+
+
+# The setters of the slots, which are faster than `object.__setattr__`; readers create many sentences.
+_set_tokens = Sentence.__dict__["tokens"].__set__
+_set_mentions = Sentence.__dict__["mentions"].__set__
+_set_id = Sentence.__dict__["id"].__set__
+_set_meta = Sentence.__dict__["meta"].__set__
+_set_columns = Sentence.__dict__["columns"].__set__
+_set_spaces = Sentence.__dict__["spaces"].__set__
+_set_layout = Sentence.__dict__["layout"].__set__
+_set_provenance = Sentence.__dict__["provenance"].__set__
 
 
 def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:

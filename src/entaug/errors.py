@@ -1,19 +1,19 @@
-"""Every error that entaug raises on purpose.
+"""The errors of entaug.
 
 ::
 
     EntaugError
-    ├── InputError            the data that was given is faulty (file, line, remedy)
-    │   └── TagError          a tag or tag sequence breaks its scheme
-    ├── LossError             the wanted form cannot carry what the data holds
-    ├── EditError             an edit or reordering would cut a mention or leave the sentence
-    ├── ParameterError        an option has a value it cannot have
-    ├── UnknownNameError      no method, format or backend of that name (suggests the nearest)
-    ├── MissingExtraError     an optional package is not installed (gives the install line)
-    ├── MissingModelError     model or word list files are not there (gives the command)
+    ├── InputError            the input data is faulty (file, line, remedy)
+    │   └── TagError          a tag or a tag sequence breaks its scheme
+    ├── LossError             the output format cannot represent the data
+    ├── EditError             an edit or a reordering would cut a mention or leaves the sentence
+    ├── ParameterError        a parameter or an option has an invalid value
+    ├── UnknownNameError      there is no method, format or backend of a name (suggests the nearest)
+    ├── MissingExtraError     an optional package is not installed (gives the command that installs it)
+    ├── MissingModelError     files of a model or a word list are missing (gives the command)
     └── OutputError           the output exists, cannot be written, or belongs to another run
 
-Each prints as one line: ``file:line: what is wrong; what to do``.
+Each is printed on one line: ``file:line: what is wrong; what to do``.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = [
 
 
 class EntaugError(Exception):
-    """Base of all errors raised on purpose.
+    """Base class of the errors of entaug.
 
     Args:
         message: what is wrong, without a final full stop.
-        path: the file concerned, if any.
-        line: the 1-based line in that file, if known.
-        remedy: what the user can do about it.
+        path: the file, if there is one.
+        line: the line in the file, from 1, if it is known.
+        remedy: what to do.
 
     Example:
         >>> str(EntaugError("unknown tag 'X'", path="a.conll", line=3, remedy="correct it"))
@@ -64,52 +64,52 @@ class EntaugError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
-        text = f"{place}: {self.message}" if place else self.message
+        location = ":".join(str(part) for part in (self.path, self.line) if part is not None)
+        text = f"{location}: {self.message}" if location else self.message
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments are lost by the default pickling, which worker processes need.
+        # The default pickling, which worker processes need, loses keyword-only arguments.
         return (_rebuild, (type(self), self.__dict__.copy()))
 
 
-def _rebuild(kind: type[EntaugError], state: dict[str, object]) -> EntaugError:
-    error = kind.__new__(kind)
+def _rebuild(error_class: type[EntaugError], state: dict[str, object]) -> EntaugError:
+    error = error_class.__new__(error_class)
     Exception.__init__(error, state["message"])
     error.__dict__.update(state)
     return error
 
 
 class InputError(EntaugError):
-    """The data that was given is faulty.
+    """The input data is faulty.
 
     Attributes:
-        also: further faults of the same sentence or text, for who wants to hear of all.
+        others: further faults of the same sentence or text.
     """
 
-    also: Sequence[InputError] = ()
+    others: Sequence[InputError] = ()
 
-    def stands(self, path: str, line: int | None = None, record: str = "") -> None:
-        """Say where this fault is, and those beside it; what knows its line already keeps it.
+    def locate(self, path: str, line: int | None = None, record: str = "") -> None:
+        """Add the location of this fault and the others, where it is not known yet.
 
         Args:
             path: the file.
-            line: the line in it.
-            record: what to name before the message where a file has no lines, such as ``"task 3"``.
+            line: the line in the file.
+            record: the name of the record where a file has no lines, for example ``"task 3"``; put before the message.
         """
-        for one in (self, *self.also):
-            one.path = one.path or path
-            one.line = line if one.line is None else one.line
+        for fault in (self, *self.others):
+            fault.path = fault.path or path
+            fault.line = line if fault.line is None else fault.line
             if record:
-                one.message = f"{record}: {one.message}"
+                fault.message = f"{record}: {fault.message}"
 
 
 class TagError(InputError):
-    """A tag is unknown to its scheme, or may not stand where it stands."""
+    """A tag is unknown to its scheme, or invalid at its position."""
 
 
 class LossError(EntaugError):
-    """The wanted form cannot carry what the data holds (nested mentions as IOB, say)."""
+    """The output format cannot represent the data, for example nested mentions as IOB tags."""
 
 
 class EditError(EntaugError, ValueError):
@@ -121,7 +121,7 @@ class ParameterError(EntaugError, ValueError):
 
     Args:
         message: see `EntaugError`.
-        parameter: the name of the parameter, where one is to blame; a plan finds its line by it.
+        parameter: the name of the parameter, if a single one is invalid; a plan locates its line by it.
         remedy: see `EntaugError`.
     """
 
@@ -131,12 +131,12 @@ class ParameterError(EntaugError, ValueError):
 
 
 class UnknownNameError(EntaugError, LookupError):
-    """No such method, format or backend.
+    """There is no method, format or backend of a name.
 
     Args:
-        kind: what was looked for, for example ``"method"``.
-        name: the name that was given.
-        known: the names that exist.
+        kind: the kind of object, for example ``"method"``.
+        name: the unknown name.
+        known: the existing names.
 
     Example:
         >>> str(UnknownNameError("method", "ltwr", ["lwtr", "mr"]))
@@ -156,8 +156,8 @@ class MissingExtraError(EntaugError, ImportError):
     """An optional package is not installed.
 
     Args:
-        package: the package that is missing.
-        extra: the extra of entaug that brings it.
+        package: the missing package.
+        extra: the extra of entaug that installs it.
     """
 
     def __init__(self, package: str, extra: str) -> None:
@@ -168,7 +168,7 @@ class MissingExtraError(EntaugError, ImportError):
 
 
 class MissingModelError(EntaugError):
-    """The files of a model or a word list are not on this machine."""
+    """The files of a model or a word list are missing."""
 
 
 class OutputError(EntaugError):

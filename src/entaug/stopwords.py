@@ -34,7 +34,7 @@ def stop_words(language: str | None) -> frozenset[str]:
         return frozenset(word.lower() for word in stopwordsiso.stopwords(language))
     try:
         lines = Path(language).read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # not text, or not even the name of a file
         languages = ", ".join(sorted(stopwordsiso.langs()))
         raise ParameterError(
             f"no stop words for {language!r}", remedy=f"give a word list file or one of: {languages}"

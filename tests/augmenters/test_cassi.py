@@ -57,8 +57,8 @@ class Table:
     def fill(self, texts: Any, top: int, *, first_only: bool = False) -> Any:
         raise NotImplementedError
 
-    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        return FakeMaskedLM().pieces(texts)
+    def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        return FakeMaskedLM().token_offsets(texts)
 
     def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[Any]:
         found = []
@@ -513,7 +513,7 @@ def test_what_cannot_be_foreseen_is_proved() -> None:
     class Nowhere(FakeMaskedLM):
         """One whose tokenizer cannot say where its sub-words stand."""
 
-        def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
             return [[(0, 0)] * len(text.split()) for text in texts]
 
     gold = list(entaug.read(EXAMPLE / "train.conll"))
@@ -590,23 +590,23 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
     parser = resolve("dependency_parser", "en_core_web_sm")
     from entaug.backends.transformers.encoder import TransformersEncoder
     from entaug.backends.transformers.masked_lm import TransformersMaskedLM
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
 
-    encoder = TransformersEncoder(path("minilm"), precision="fp32", device="cpu")
-    lm = TransformersMaskedLM(path("tiny-bert"), precision="fp32", device="cpu")
+    encoder = TransformersEncoder(model_path("minilm"), precision="fp32", device="cpu")
+    lm = TransformersMaskedLM(model_path("tiny-bert"), precision="fp32", device="cpu")
     texts = [entaug.alignment.detokenize(s.tokens, s.spaces) for s in gold]
     slow = choose(
         gold,
         parser.parse([s.tokens for s in gold]),
         encoder.token_vectors(texts),
-        encoder.around,
+        encoder.num_special_tokens,
         one_mask_at_a_time(lm),
     )
     computed: list[int] = []
     plain = lm.token_log_probs
 
-    def counted(asked: Any) -> Any:
-        found = plain(asked)
+    def counted(requests: Any) -> Any:
+        found = plain(requests)
         computed[-1] += sum(map(len, found))
         return found
 

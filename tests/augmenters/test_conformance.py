@@ -49,7 +49,7 @@ FAKES: dict[str, Any] = {
     "constituency_parser": FakeConstituencyParser(),
     "token_lm": FakeTokenLM(),
     "word_vectors": FakeWordVectors([]),
-    "translator": RoundTrip(FakeTranslator(samples=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
+    "translator": RoundTrip(FakeTranslator(can_sample=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
 }
 
 ALL = pytest.mark.parametrize("name", sorted(METHODS))

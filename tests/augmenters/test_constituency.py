@@ -11,17 +11,17 @@ import pytest
 from entaug import ConstituencyReplacement, Mention, Sentence
 from entaug.augmenters.base import Request
 from entaug.backends.fakes import FakeCausalLM, FakeMaskedLM
-from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed
-from entaug.backends.parsers.projection import project
+from entaug.backends.parsers.link_grammar import LinkGrammar, read_bracketed_tree
+from entaug.backends.parsers.projection import project_constituents
 from entaug.backends.protocols import Constituent, Parse
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 
 
-def phrases(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:
+def constituents_of(text: str, heads: Sequence[int], relations: str, tags: str) -> set[str]:
     """The phrases projected from a tree, each as its category and its words."""
     words = text.split()
-    found = project(words, Parse(tuple(heads), tuple(relations.split()), tuple(tags.split())))
+    found = project_constituents(words, Parse(tuple(heads), tuple(relations.split()), tuple(tags.split())))
     return {f"{c.category} {' '.join(words[c.start : c.end])}" for c in found}
 
 
@@ -30,7 +30,7 @@ class TestProjection:
 
     def test_a_preposition_as_the_head(self) -> None:
         # As spaCy's English has it.
-        found = phrases(
+        found = constituents_of(
             "She has really lived in old Rome .",
             [3, 3, 3, 3, 3, 6, 4, 3],
             "nsubj aux advmod ROOT prep amod pobj punct",
@@ -47,7 +47,7 @@ class TestProjection:
 
     def test_a_preposition_below_its_noun(self) -> None:
         # As Universal Dependencies have it; and a copula.
-        found = phrases(
+        found = constituents_of(
             "The king of France is very old",
             [1, 6, 3, 1, 6, 6, 6],
             "det nsubj case nmod cop advmod root",
@@ -63,7 +63,7 @@ class TestProjection:
         }
 
     def test_what_is_joined(self) -> None:
-        found = phrases(
+        found = constituents_of(
             "Ana and Bo sing but Cy left",
             [3, 0, 0, 3, 3, 6, 3],
             "nsubj cc conj ROOT cc nsubj conj",
@@ -87,7 +87,7 @@ class TestProjection:
                 heads[token] = rng.choice(placed)
                 placed.append(token)
             parse = Parse(tuple(heads), tuple(rng.choices(names, k=n)), tuple(rng.choices(kinds, k=n)))
-            found = project(["w"] * n, parse)
+            found = project_constituents(["w"] * n, parse)
             for one in found:
                 assert 0 <= one.start < one.end <= n
                 for other in found:
@@ -101,7 +101,7 @@ class TestLinkGrammar:
     def test_marks_subscripts_and_small_first_words(self) -> None:
         printed = "(S (NP the U.S{!}.x) (VP said.v-d {oh} (NP (NP blorf{?}.n) (PP of (NP Mr..x Smith{!})))) .)"
         words = "The U.S said oh blorf of Mr. Smith .".split()
-        found = read_bracketed(printed, words)
+        found = read_bracketed_tree(printed, words)
         assert found is not None
         assert [(c.category, *words[c.start : c.end]) for c in found[1:]] == [
             ("NP", "The", "U.S"),
@@ -114,14 +114,14 @@ class TestLinkGrammar:
 
     def test_words_parted_otherwise_and_brackets(self) -> None:
         words = ["The", "5kg", "(", "old", ")", "cat"]
-        found = read_bracketed("(S (NP the 5 (NP kg.u { old.a }) cat.n))", words)
+        found = read_bracketed_tree("(S (NP the 5 (NP kg.u { old.a }) cat.n))", words)
         assert found == (Constituent("S", 0, 6), Constituent("NP", 0, 6)), "no phrase begins within a token"
 
     def test_other_words_are_no_parse(self) -> None:
-        assert read_bracketed("(S (NP a blower))", ["a", "blorf"]) is None
-        assert read_bracketed("(S (NP a)", ["a"]) is None
-        assert read_bracketed("", ["a"]) is None
-        assert read_bracketed("(S (NP a b))", ["a"]) is None
+        assert read_bracketed_tree("(S (NP a blower))", ["a", "blorf"]) is None
+        assert read_bracketed_tree("(S (NP a)", ["a"]) is None
+        assert read_bracketed_tree("", ["a"]) is None
+        assert read_bracketed_tree("(S (NP a b))", ["a"]) is None
 
     def test_a_missing_program_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shutil, "which", lambda _: None)
@@ -148,7 +148,7 @@ class TestLinkGrammar:
         # One that is too long for it, and one that it cuts within a letter, take none of the others with them.
         company = parser.parse([asked[0], ["A" + "b" * 2100], ["é" * 600, "sings"], asked[3]])
         assert (company[0], company[1], company[3]) == (found[0], (), found[3])
-        assert parser.unparsed >= 1
+        assert parser.num_unparsed >= 1
         assert all(0 <= c.start < c.end <= len(w) for w, some in zip(asked, found, strict=True) for c in some)
 
 
@@ -164,7 +164,7 @@ class TestStanza:
         pytest.importorskip("stanza", reason="stanza is not installed")
         from stanza.models.constituency.tree_reader import read_trees
 
-        from entaug.backends.parsers.stanza import StanzaParser, phrases
+        from entaug.backends.parsers.stanza import StanzaParser, constituents_of
 
         [tree] = read_trees("(ROOT (S (NP-SBJ (PRP She)) (VP (VBZ lives) (PP (IN in) (NP (NNP Rome)))) (. .)))")
         wanted = (
@@ -174,8 +174,8 @@ class TestStanza:
             Constituent("PP", 2, 4),
             Constituent("NP", 3, 4),
         )
-        assert phrases(tree, 5) == wanted
-        assert phrases(tree, 4) == (), "a tree over other tokens"
+        assert constituents_of(tree, 5) == wanted
+        assert constituents_of(tree, 4) == (), "a tree over other tokens"
 
         class Pipeline:
             def __call__(self, asked: list[list[str]]) -> object:

@@ -15,8 +15,8 @@ from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.augmenters.generative.linearization import label_tokens, parse_tagged, tag_tokens
 from entaug.backends.config import TrainingConfig
 from entaug.backends.fakes import FakeGenerator, FakeMaskedLM, FakeTokenLM
-from entaug.backends.protocols import Gapped
-from entaug.backends.transformers.lstm import LstmLM
+from entaug.backends.protocols import MaskedText
+from entaug.backends.transformers.lstm import LSTMTokenLM
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.tags import SCHEMES
 
@@ -52,10 +52,10 @@ class Ranked(FakeMaskedLM):
 
     def __init__(self, words: Sequence[str]) -> None:
         super().__init__(words)
-        self.asked: list[Gapped] = []
+        self.asked: list[MaskedText] = []
 
     def fill(
-        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+        self, texts: Sequence[MaskedText], top: int, *, first_only: bool = False
     ) -> list[list[list[tuple[str, float]]]]:
         del first_only
         self.asked += texts
@@ -144,7 +144,7 @@ def test_melm_refusals() -> None:
 
         def fill(self, *_: Any, **__: Any) -> Any: ...
         def token_log_probs(self, _: Any) -> Any: ...
-        def pieces(self, _: Any) -> Any: ...
+        def token_offsets(self, _: Any) -> Any: ...
 
     with pytest.raises(ParameterError, match=r"deaf cannot be trained.*mpnet-mlm"):
         MaskedEntityLM(masked_lm=Deaf()).load()
@@ -249,7 +249,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
 @pytest.mark.parametrize("cls", [DAGA, MulDA, MaskedEntityLM])
 def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) -> None:
     backend: dict[Any, dict[str, Any]] = {
-        DAGA: {"token_lm": LstmLM(4, 4)},
+        DAGA: {"token_lm": LSTMTokenLM(4, 4)},
         MulDA: {"generator": FakeGenerator()},
         MaskedEntityLM: {"masked_lm": FakeMaskedLM()},
     }
@@ -274,47 +274,47 @@ def test_daga_refusals() -> None:
 
 
 @pytest.fixture(scope="module")
-def learned() -> LstmLM:
+def learned() -> LSTMTokenLM:
     rows = [["<B-PER>", name, verb, "<B-LOC>", town] for name in "abcd" for verb in "xyz" for town in "pqr"]
-    return LstmLM(embedding=16, hidden=32, dropout=0.1).fit(
+    return LSTMTokenLM(embedding=16, hidden=32, dropout=0.1).fit(
         rows, TrainingConfig(epochs=30, batch_size=8, learning_rate=2e-2)
     )
 
 
-def test_the_lstm_learns_the_grammar(learned: LstmLM) -> None:
+def test_the_lstm_learns_the_grammar(learned: LSTMTokenLM) -> None:
     rows = learned.sample(range(200))
     assert sum(row is not None and len(row) == 5 and row[0] == "<B-PER>" and row[3] == "<B-LOC>" for row in rows) > 190
     assert len(set(rows)) > 25, "of 36 that there are"
     assert learned.losses[-1][0] < learned.losses[0][0]
 
 
-def test_what_the_lstm_draws_depends_on_its_seed_alone(learned: LstmLM) -> None:
+def test_what_the_lstm_draws_depends_on_its_seed_alone(learned: LSTMTokenLM) -> None:
     rows = learned.sample(range(100))
     assert [learned.sample([seed])[0] for seed in range(100)] == rows
     assert learned.sample(list(range(100))[::-1]) == rows[::-1]
     assert learned.sample([1, 2], max_new_tokens=3) == [None, None], "what comes to no end is none"
 
 
-def test_the_lstm_is_saved_and_read_again(learned: LstmLM, tmp_path: Path) -> None:
+def test_the_lstm_is_saved_and_read_again(learned: LSTMTokenLM, tmp_path: Path) -> None:
     learned.save(tmp_path / "kept")
     size: dict[str, Any] = {"embedding": 16, "hidden": 32, "dropout": 0.1}
-    again = LstmLM(**size).restore(tmp_path / "kept")
+    again = LSTMTokenLM(**size).restore(tmp_path / "kept")
     assert again.sample(range(20)) == learned.sample(range(20))
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
     with pytest.raises(InputError, match=r"is lstm-16-32-0\.1, and this is lstm-300-512-0\.5"):
-        LstmLM().restore(tmp_path / "kept")
+        LSTMTokenLM().restore(tmp_path / "kept")
     with pytest.raises(InputError, match="holds no language model"):
-        LstmLM(**size).restore(tmp_path)
+        LSTMTokenLM(**size).restore(tmp_path)
     with pytest.raises(ParameterError, match="learned nothing"):
-        LstmLM().sample([1])
+        LSTMTokenLM().sample([1])
     with pytest.raises(ParameterError, match="learned nothing"):
-        LstmLM().save(tmp_path / "other")
+        LSTMTokenLM().save(tmp_path / "other")
 
 
 def test_learning_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     rows = [["a", "b", "c"], ["a", "c"], ["b"]] * 4
-    small = LstmLM(embedding=8, hidden=8)
+    small = LSTMTokenLM(embedding=8, hidden=8)
     tuning = TrainingConfig(epochs=6, batch_size=4, patience=9)
     whole = small.fit(rows, tuning)
 
@@ -326,8 +326,8 @@ def test_learning_that_was_interrupted_goes_on(tmp_path: Path) -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        small.fit(rows, tuning, folder=tmp_path / "state", progress=stop)
-    resumed = small.fit(rows, tuning, folder=tmp_path / "state")
+        small.fit(rows, tuning, checkpoint_dir=tmp_path / "state", progress=stop)
+    resumed = small.fit(rows, tuning, checkpoint_dir=tmp_path / "state")
     assert resumed.losses == whole.losses
     assert resumed.sample(range(9)) == whole.sample(range(9))
 

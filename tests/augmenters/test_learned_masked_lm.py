@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import tiny
 from entaug import MaskedEntityLM, Mention, Sentence
 from entaug.backends.config import TrainingConfig
-from entaug.backends.protocols import Blanked, Gapped, TunableMaskedLM
+from entaug.backends.protocols import MaskedExample, MaskedText, TrainableMaskedLM
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import InputError, OutputError
 
@@ -20,13 +20,13 @@ KINDS = ("bert", "roberta", "xlm-roberta")
 TUNING = TrainingConfig(epochs=3, learning_rate=1e-2)
 MARKERS = {"<B-X>": "begin x", "<I-X>": "inside x"}
 WORDS = "office spring full Monday new last".split()
-PLAIN: list[Gapped] = [["The ", None, " opened."], [None, " rained on ", None]]
-MARKED: list[Gapped] = [["The <B-X> ", None, " <B-X> opened."]]
+PLAIN: list[MaskedText] = [["The ", None, " opened."], [None, " rained on ", None]]
+MARKED: list[MaskedText] = [["The <B-X> ", None, " <B-X> opened."]]
 
 
-def blanked(epoch: int) -> list[Blanked]:
+def blanked(epoch: int) -> list[MaskedExample]:
     """Another word of each text hidden in each epoch."""
-    made: list[Blanked] = []
+    made: list[MaskedExample] = []
     for i, word in enumerate(WORDS * 4):
         other = WORDS[(i + epoch) % len(WORDS)]
         made.append([("The <B-X>", False), (f" {word}", True), (f" <B-X> was {other} .", False)])
@@ -48,10 +48,10 @@ def test_learns_beside_the_first_and_is_read_back(
     folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path
 ) -> None:
     plain = opened(folders, kind, adapters=adapters)
-    assert isinstance(plain, TunableMaskedLM)
+    assert isinstance(plain, TrainableMaskedLM)
     before = plain.fill(PLAIN, 4)
     likely = plain.token_log_probs([("The new office opened.", None)])
-    learned = plain.fit(blanked, TUNING, markers=MARKERS)
+    learned = plain.fit(blanked, TUNING, new_tokens=MARKERS)
     assert learned.losses[-1][0] < learned.losses[0][0]
     answers = learned.fill(MARKED, 4)
     assert answers != plain.fill(MARKED, 4)
@@ -66,7 +66,11 @@ def test_learns_beside_the_first_and_is_read_back(
     assert again.fill(MARKED, 4) == answers
     assert plain.restore(tmp_path / "kept").fill(MARKED, 4) == answers, "one that has answered before, too"
     assert plain.fill(PLAIN, 4) == before
-    assert (again.losses, again.kept, again.markers) == (learned.losses, learned.kept, learned.markers)
+    assert (again.losses, again.best_epoch, again.new_tokens) == (
+        learned.losses,
+        learned.best_epoch,
+        learned.new_tokens,
+    )
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
     with pytest.raises(InputError, match="learned from"):
@@ -74,8 +78,8 @@ def test_learns_beside_the_first_and_is_read_back(
 
 
 def test_no_answer_of_what_has_learned_depends_on_company(folders: dict[str, Path]) -> None:
-    learned = opened(folders, "roberta").fit(blanked, TUNING, markers=MARKERS)
-    texts: list[Gapped] = [*MARKED, ["A <B-X> ", None, " <B-X> <I-X> ", None, " <I-X> and much more of the same"]]
+    learned = opened(folders, "roberta").fit(blanked, TUNING, new_tokens=MARKERS)
+    texts: list[MaskedText] = [*MARKED, ["A <B-X> ", None, " <B-X> <I-X> ", None, " <I-X> and much more of the same"]]
 
     def words(answers: Sequence[Sequence[Sequence[tuple[str, float]]]]) -> list[list[list[str]]]:
         return [[[word for word, _ in of_gap] for of_gap in of_text] for of_text in answers]
@@ -87,7 +91,7 @@ def test_no_answer_of_what_has_learned_depends_on_company(folders: dict[str, Pat
 
 def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     model = opened(folders, "roberta")
-    whole = model.fit(blanked, TUNING, markers=MARKERS)
+    whole = model.fit(blanked, TUNING, new_tokens=MARKERS)
 
     class KilledError(Exception):
         pass
@@ -98,10 +102,14 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
             raise KilledError
 
     with pytest.raises(KilledError):
-        model.fit(blanked, TUNING, markers=MARKERS, folder=tmp_path, progress=kill)
+        model.fit(blanked, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=kill)
     steps: list[int] = []
     resumed = model.fit(
-        blanked, TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        blanked,
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps[0] > 1
     assert resumed.losses == whole.losses

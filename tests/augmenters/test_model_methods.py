@@ -13,7 +13,7 @@ from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
 from entaug.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.backends.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
-from entaug.backends.protocols import Gapped
+from entaug.backends.protocols import MaskedText
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.spacing import infer_spaces
 
@@ -27,7 +27,7 @@ class Scripted(FakeMaskedLM):
         self.asked: list[list[str | None]] = []
 
     def fill(
-        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+        self, texts: Sequence[MaskedText], top: int, *, first_only: bool = False
     ) -> list[list[list[tuple[str, float]]]]:
         self.asked += [list(text) for text in texts]
         return [[self.offered[:top] for part in text if part is None] for text in texts]
@@ -36,8 +36,8 @@ class Scripted(FakeMaskedLM):
 class Says(FakeTranslator):
     """A translator that gives a fixed answer for each text, and remembers what it was asked."""
 
-    def __init__(self, answers: dict[str, str] | None = None, *, samples: bool = False) -> None:
-        super().__init__(samples=samples)
+    def __init__(self, answers: dict[str, str] | None = None, *, can_sample: bool = False) -> None:
+        super().__init__(can_sample=can_sample)
         self.answers = answers or {}
         self.asked: list[str] = []
 
@@ -93,7 +93,7 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
 def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
     class Sure(FakeMaskedLM):
         def fill(
-            self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
+            self, texts: Sequence[MaskedText], top: int, *, first_only: bool = False
         ) -> list[list[list[tuple[str, float]]]]:
             # Sure of "of", and open to anything else.
             return [
@@ -247,7 +247,7 @@ def test_bt_translates_what_repeats_once_and_remembers() -> None:
     ]
     method = Backtranslation(translator=trip, p=1.0, copies=2).fit(gold)
     assert len(list(method.augment(gold))) == 3
-    assert trip.there.asked == ["it rains a lot"]  # type: ignore[attr-defined]
+    assert trip.forward.asked == ["it rains a lot"]  # type: ignore[attr-defined]
     assert method.statistics_.missing == {"made before": 3}
 
 
@@ -258,7 +258,7 @@ def test_bt_varies_pivots_and_samples() -> None:
     trips = [by({question: "takes the train daily"}), by({question: "travels there by rail each day"})]
     made = Backtranslation(translator=trips, copies=2, p=1.0).fit(gold).augment(gold)
     assert len({sentence.tokens for sentence in made}) == 2
-    sampling = RoundTrip(FakeTranslator(samples=True), FakeTranslator())
+    sampling = RoundTrip(FakeTranslator(can_sample=True), FakeTranslator())
     drawn = Backtranslation(translator=sampling, do_sample=True, copies=4, p=1.0).fit(gold)
     assert len(list(drawn.augment(gold))) > 2
     assert drawn.notes() == []

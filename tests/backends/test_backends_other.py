@@ -153,7 +153,7 @@ def test_a_missing_package_is_named(module: str, package: str, extra: str, monke
 
 @pytest.mark.models
 def test_real_parser_finds_subjects() -> None:
-    parser = resolve("dependency_parser", models.path("en_core_web_sm"))
+    parser = resolve("dependency_parser", models.model_path("en_core_web_sm"))
     assert "core_web_sm" in parser.name
     [parse] = parser.parse([["The", "old", "man", "sings", "songs", "."]])
     assert parse.heads == (2, 2, 3, 3, 3, 3)
@@ -250,7 +250,7 @@ def test_glove() -> None:
 def test_packaged_translators() -> None:
     there, back = resolve("translator", "en-pt"), resolve("translator", "pt-en")
     assert isinstance(there, protocols.Translator)
-    assert not there.samples
+    assert not there.can_sample
     assert there.name != back.name
     # What the package does by default would make of it "não norte".
     assert there.translate(["He lives in the north of Brazil."]) == ["Ele vive no norte do Brasil."]
@@ -277,7 +277,7 @@ def test_packaged_translator_loses_nothing_of_a_long_text() -> None:
     there = resolve("translator", "en-pt")
     [made] = there.translate([" ".join(f"The patient number {i} went home." for i in range(100, 140))])
     assert all(str(i) in made for i in range(100, 140))
-    assert there.shortened == 1
+    assert there.num_split == 1
 
 
 # ---------------------------------------------------------------------------------------------------------- translators
@@ -309,7 +309,7 @@ NAMES = ["marian", "fsmt", "m2m@en:de", "mbart@en:de_DE", "t5@en:de"]
 def test_translations_depend_on_the_text_alone(tiny: Path, name: str) -> None:
     translator = resolve("translator", f"{tiny}/{name}")
     assert isinstance(translator, protocols.Translator)
-    assert translator.samples
+    assert translator.can_sample
     kind, _, pair = name.partition("@")
     assert translator.name.startswith(f"{kind}@")
     assert translator.name.endswith(f"/fp32@{pair}" if pair else "/fp32")
@@ -349,17 +349,17 @@ def test_draws_have_the_distribution_of_the_model() -> None:
 def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> None:
     from entaug.backends.translation.transformers import TransformersTranslator
 
-    translator = TransformersTranslator(tiny / "m2m", ("en", "fr"), beams=1)
+    translator = TransformersTranslator(tiny / "m2m", ("en", "fr"), num_beams=1)
     german, french = translator.tokenizer.get_lang_id("de"), translator.tokenizer.get_lang_id("fr")
-    [row] = translator._generate([[*translator.before, 7, 8, *translator.after]], 8, [_part("x")])
+    [row] = translator._generate([[*translator.prefix_ids, 7, 8, *translator.suffix_ids]], 8, [_part("x")])
     assert row[1] == french
-    assert translator.before == [translator.tokenizer.get_lang_id("en")]
+    assert translator.prefix_ids == [translator.tokenizer.get_lang_id("en")]
     assert german != french
-    from entaug.backends.translation.languages import told
+    from entaug.backends.translation.languages import set_languages
 
-    assert told("t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5").prefix == (
-        "translate English to French: "
-    )
+    assert set_languages(
+        "t", TransformersTranslator(tiny / "t5", ("en", "de")).tokenizer, ("en", "fr"), {}, "t5"
+    ).prefix == ("translate English to French: ")
 
 
 @pytest.mark.parametrize(
@@ -371,35 +371,35 @@ def test_target_language_comes_first_and_is_not_part_of_the_text(tiny: Path) -> 
     ],
 )
 def test_codes_of_multilingual_models(kind: str, pair: tuple[str, str], token: str, starts: bool) -> None:
-    from entaug.backends.translation.languages import told
+    from entaug.backends.translation.languages import set_languages
 
     hf: Any = importlib.import_module("transformers")
     tokenizer = getattr(hf, kind)()
-    how = told("t", tokenizer, pair)
-    assert (how.prefix, how.token, how.starts) == ("", token, starts)
+    how = set_languages("t", tokenizer, pair)
+    assert (how.prefix, how.token, how.is_start) == ("", token, starts)
     assert tokenizer.src_lang.startswith(pair[0])
-    assert {tokenizer.src_lang, token} <= how.languages
+    assert {tokenizer.src_lang, token} <= how.language_tokens
     with pytest.raises(ParameterError, match="does not know the language 'qq'; it knows "):
-        told("t", tokenizer, ("qq", pair[1]))
+        set_languages("t", tokenizer, ("qq", pair[1]))
 
 
 def test_codes_of_marian_models_with_several_targets() -> None:
     from types import SimpleNamespace
 
-    from entaug.backends.translation.languages import told
+    from entaug.backends.translation.languages import set_languages
 
     tokenizer = SimpleNamespace(supported_language_codes=[">>por<<", ">>pob<<"])
-    assert told("t", tokenizer, ("en", "por")).prefix == ">>por<< "
+    assert set_languages("t", tokenizer, ("en", "por")).prefix == ">>por<< "
     with pytest.raises(ParameterError, match="is multilingual"):
-        told("t", tokenizer, None)
+        set_languages("t", tokenizer, None)
     tokenizer.supported_language_codes = [">>deu<<"]
-    assert told("t", tokenizer, None).prefix == ""
+    assert set_languages("t", tokenizer, None).prefix == ""
 
 
 def _part(text: str) -> Any:
-    from entaug.backends.translation.splitting import Part
+    from entaug.backends.translation.splitting import TextPart
 
-    return Part(text, None, 0)
+    return TextPart(text, None, 0)
 
 
 def test_long_texts_are_translated_in_parts(tiny: Path) -> None:
@@ -407,10 +407,10 @@ def test_long_texts_are_translated_in_parts(tiny: Path) -> None:
     assert translator.max_length == 128
     long = " ".join(TEXTS)
     made = translator.translate([long, TEXTS[0], long], [1, 1, 2])
-    assert translator.shortened == 1
+    assert translator.num_split == 1
     assert made[0] != made[2]
     assert translator.translate([TEXTS[0] * 40])
-    assert translator.shortened == 2
+    assert translator.num_split == 2
 
 
 def test_out_of_memory_halves_the_batch(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -490,7 +490,7 @@ def test_converted_models_translate(converted: Path, name: str) -> None:
     translator = resolve("translator", f"{converted}/{name}")
     assert isinstance(translator, protocols.Translator)
     assert type(translator).__name__ == "CTranslate2Translator"
-    assert not translator.samples
+    assert not translator.can_sample
     together = translator.translate([*TEXTS, TEXTS[3], " ", ""], seeds=list(range(35)))
     assert together[32:] == [together[3], " ", ""]
     assert [translator.translate([text])[0] for text in TEXTS[:32:5]] == together[:32:5]
@@ -501,9 +501,9 @@ def test_converted_model_gives_what_the_original_gives(converted: Path) -> None:
     from entaug.backends.translation.ctranslate2 import CTranslate2Translator
     from entaug.backends.translation.transformers import TransformersTranslator
 
-    original = TransformersTranslator(converted / "marian", beams=1).translate(TEXTS)
+    original = TransformersTranslator(converted / "marian", num_beams=1).translate(TEXTS)
     for name in ("marian-ct2", "plain-ct2"):
-        fast = CTranslate2Translator(converted / name, beams=1).translate(TEXTS)
+        fast = CTranslate2Translator(converted / name, num_beams=1).translate(TEXTS)
         # The libraries count the bound on the length differently, and CTranslate2 never gives nothing.
         assert all(a.startswith(b) or b.startswith(a) for a, b in zip(original, fast, strict=True))
 
@@ -511,7 +511,7 @@ def test_converted_model_gives_what_the_original_gives(converted: Path) -> None:
 def test_converted_long_texts(converted: Path) -> None:
     translator = resolve("translator", converted / "marian-ct2")
     assert translator.translate([" ".join(TEXTS)])
-    assert translator.shortened == 1
+    assert translator.num_split == 1
 
 
 def test_damaged_converted_models_are_said(converted: Path, tmp_path: Path) -> None:

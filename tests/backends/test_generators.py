@@ -18,15 +18,15 @@ import tiny
 from entaug import ACLM, EnTDA, Mention, MulDA, Sentence
 from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.linearization import label_tokens, label_transitions, parse_tagged
-from entaug.backends.config import TrainingConfig
+from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
-from entaug.backends.protocols import Decoding, Generator
-from entaug.backends.transformers.decoding import DiversityPenalty, PhraseConstraint, Wanted
+from entaug.backends.protocols import Generator
+from entaug.backends.transformers.decoding import DiversityPenalty, Phrase, PhraseConstraint
 from entaug.backends.transformers.generator import (
     CausalGenerator,
     Seq2SeqGenerator,
     TransformersGenerator,
-    open_generator,
+    load_generator,
 )
 from entaug.backends.transformers.training import fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
@@ -53,30 +53,36 @@ def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> Trans
 def test_learns_and_is_read_back(folders: dict[str, Path], kind: str, adapters: bool, tmp_path: Path) -> None:
     plain = made(folders, kind, adapters=adapters)
     assert isinstance(plain, Generator)
-    short = Decoding(max_new_tokens=8, whole=False)
+    short = DecodingConfig(max_new_tokens=8, drop_unfinished=False)
     before = plain.generate(["red <mask>"], short)
     steps: list[tuple[int, int]] = []
-    learned = plain.fit(PAIRS, TUNING, markers=MARKERS, progress=lambda done, total, loss: steps.append((done, total)))
+    learned = plain.fit(
+        PAIRS, TUNING, new_tokens=MARKERS, progress=lambda done, total, loss: steps.append((done, total))
+    )
     assert plain.generate(["red <mask>"], short) == before, "the first one stays as it was"
     assert learned.losses[-1][0] < learned.losses[0][0]
     assert steps == [(i + 1, 9) for i in range(3 * len(learned.losses))]  # 22 pairs and 3 held out: 3 steps an epoch
-    decoding = Decoding(texts=2, how="sample", num_beams=3, max_new_tokens=12, whole=False)
+    decoding = DecodingConfig(
+        num_return_sequences=2, strategy="sample", num_beams=3, max_new_tokens=12, drop_unfinished=False
+    )
     texts = learned.generate(["red <mask>", "blue <mask>"], decoding, [1, 2])
     assert [len(one) for one in texts] == [2, 2]
     learned.save(tmp_path / "kept")
     again = made(folders, kind, adapters=adapters).restore(tmp_path / "kept")
     assert again.generate(["red <mask>", "blue <mask>"], decoding, [1, 2]) == texts
-    assert (again.losses, again.kept) == (learned.losses, learned.kept)
+    assert (again.losses, again.best_epoch) == (learned.losses, learned.best_epoch)
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
 
 
 @pytest.mark.parametrize("kind", ["llama", "mbart"])
-@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
-def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: str) -> None:
+@pytest.mark.parametrize("how", ["beam_search", "diverse_beam_search", "sample"])
+def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: Any) -> None:
     generator = made(folders, kind)
     inputs = ["red", "blue and a longer input than the others", "green", "black white"]
-    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=10, whole=False)
+    decoding = DecodingConfig(
+        num_return_sequences=3, strategy=how, num_beams=3, max_new_tokens=10, drop_unfinished=False
+    )
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
@@ -84,7 +90,7 @@ def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: 
 
 def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     generator = made(folders, "llama")
-    whole = generator.fit(PAIRS, TUNING, markers=MARKERS)
+    whole = generator.fit(PAIRS, TUNING, new_tokens=MARKERS)
 
     class KilledError(Exception):
         pass
@@ -94,10 +100,14 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
             raise KilledError
 
     with pytest.raises(KilledError):
-        generator.fit(PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=kill)
+        generator.fit(PAIRS, TUNING, new_tokens=MARKERS, checkpoint_dir=tmp_path, progress=kill)
     steps: list[int] = []
     resumed = generator.fit(
-        PAIRS, TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        PAIRS,
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps == [7, 8, 9]
     assert resumed.losses == whole.losses
@@ -105,7 +115,11 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     # What was learned from other pairs is not gone on with.
     steps.clear()
     other = generator.fit(
-        PAIRS[1:], TUNING, markers=MARKERS, folder=tmp_path, progress=lambda done, total, loss: steps.append(done)
+        PAIRS[1:],
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
     )
     assert steps[0] == 1
     assert other.losses != whole.losses
@@ -118,9 +132,9 @@ def test_pairs_drawn_anew_for_each_epoch(folders: dict[str, Path]) -> None:
         seen.append(epoch)
         return PAIRS
 
-    drawn = made(folders, "llama").fit(pairs, TUNING, markers=MARKERS)
+    drawn = made(folders, "llama").fit(pairs, TUNING, new_tokens=MARKERS)
     assert seen == [0, 1, 2]
-    assert drawn.losses == made(folders, "llama").fit(PAIRS, TUNING, markers=MARKERS).losses
+    assert drawn.losses == made(folders, "llama").fit(PAIRS, TUNING, new_tokens=MARKERS).losses
 
 
 def test_stops_when_what_is_held_out_gets_worse(folders: dict[str, Path]) -> None:
@@ -133,7 +147,7 @@ def test_stops_when_what_is_held_out_gets_worse(folders: dict[str, Path]) -> Non
     )
     outside = [loss for _, loss in learned.losses if loss is not None]
     assert len(outside) < 60
-    assert learned.kept == outside.index(min(outside)) + 1 == len(outside) - 2
+    assert learned.best_epoch == outside.index(min(outside)) + 1 == len(outside) - 2
 
 
 # ---------------------------------------------------------------------------------------------------------- decoding
@@ -209,7 +223,14 @@ def test_diverse_beam_search_is_that_of_the_paper(folders: dict[str, Path], pena
     generator = made(folders, "llama").fit(
         [(c, f"{c} {c}") for c in COLOURS * 4], TrainingConfig(epochs=4, learning_rate=1e-2)
     )
-    decoding = Decoding(texts=3, how="diverse", num_beams=3, diversity_penalty=penalty, max_new_tokens=6, whole=False)
+    decoding = DecodingConfig(
+        num_return_sequences=3,
+        strategy="diverse_beam_search",
+        num_beams=3,
+        diversity_penalty=penalty,
+        max_new_tokens=6,
+        drop_unfinished=False,
+    )
     for prompt in COLOURS:
         assert generator.generate([prompt], decoding)[0] == slow_diverse(generator, prompt, 3, penalty, 6)
 
@@ -223,13 +244,13 @@ def holds(text: str, wanted: list[list[str]]) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("how", ["beams", "diverse", "sample"])
-def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: str) -> None:
+@pytest.mark.parametrize("how", ["beam_search", "diverse_beam_search", "sample"])
+def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how: Any) -> None:
     pairs = [(f"{a} {b}", f"a {a} and {b}.") for a in COLOURS for b in COLOURS]
     generator = made(folders, kind, adapters=False).fit(
         pairs, TrainingConfig(epochs=25, learning_rate=1e-2, patience=25)
     )
-    decoding = Decoding(texts=3, how=how, num_beams=3, max_new_tokens=50)
+    decoding = DecodingConfig(num_return_sequences=3, strategy=how, num_beams=3, max_new_tokens=50)
     inputs = ["red white", "blue black", "white"]
     free = generator.generate(inputs, decoding, [1, 2, 3])
     forced = generator.generate(inputs, decoding, [1, 2, 3], [COMPOUNDS] * 3)
@@ -241,11 +262,11 @@ def test_constrained_decoding_is_exact(folders: dict[str, Path], kind: str, how:
 
 def test_what_constrained_decoding_allows() -> None:
     # Words are sub-words here: 1 "machine", 2 "learning", 3 "translation", 4 "arm", 5 "hurts", 9 full stop, 8 "s".
-    piece = [Wanted((1, 2), (1, 2), (11, 2))]
-    longer = [Wanted((1, 2, 3), (1, 2, 3), (11, 2, 3))]
-    gap = [Wanted((4,), (4,), (14,)), Wanted((5,), (5,), (15,))]
+    piece = [Phrase((1, 2), (1, 2), (11, 2))]
+    longer = [Phrase((1, 2, 3), (1, 2, 3), (11, 2, 3))]
+    gap = [Phrase((4,), (4,), (14,)), Phrase((5,), (5,), (15,))]
     insist = PhraseConstraint(
-        [[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, eager=1.0
+        [[piece, gap]], 1, 1, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False, boost=1.0
     )
 
     def possible(*said: int) -> list[int]:
@@ -266,20 +287,28 @@ def test_what_constrained_decoding_allows() -> None:
     assert insist(torch.tensor([[7, 6, 6, 6]]), torch.zeros(1, 16))[0, [1, 4, 6]].tolist() == [3.0, 3.0, 0.0]
     # A piece that begins another one is whole, and may still go on.
     both = PhraseConstraint([[piece, longer]], 1, 0, 0, torch.tensor([0, 9]), torch.tensor([8]), lambda _: False)
-    state = both.state([piece, longer], [6, 1, 2])
-    assert (state.is_whole, set(state.next), set(state.firsts)) == (True, {3}, {1})
-    assert both.state([piece, longer], [6, 1, 2, 3]).firsts == {1}, "it was the longer one; the other is missing"
-    assert not both.state([piece, longer], [6, 1, 2, 3, 6, 1, 2]).firsts
+    state = both.progress([piece, longer], [6, 1, 2])
+    assert (state.is_complete, set(state.next_ids), set(state.first_ids)) == (True, {3}, {1})
+    assert both.progress([piece, longer], [6, 1, 2, 3]).first_ids == {1}, "it was the longer one; the other is missing"
+    assert not both.progress([piece, longer], [6, 1, 2, 3, 6, 1, 2]).first_ids
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -> None:
     marks = label_tokens(["X", "Y"])
     pairs = [(a, f"<B-X> {a} <I-X> {b} and <B-Y> {c}") for a in COLOURS for b in COLOURS for c in ("red", "blue")]
-    learned = made(folders, kind).fit(pairs, TrainingConfig(epochs=8, learning_rate=1e-2), markers=marks)
+    learned = made(folders, kind).fit(pairs, TrainingConfig(epochs=8, learning_rate=1e-2), new_tokens=marks)
 
     def read(rules: dict[str, Any]) -> list[bool]:
-        decoding = Decoding(3, "sample", 3, max_new_tokens=24, whole=False, temperature=2.0, goes_on=rules)
+        decoding = DecodingConfig(
+            num_return_sequences=3,
+            strategy="sample",
+            num_beams=3,
+            max_new_tokens=24,
+            drop_unfinished=False,
+            temperature=2.0,
+            marker_rules=rules,
+        )
         texts = [t for of_each in learned.generate(COLOURS * 3, decoding, list(range(15))) for t in of_each]
         assert sum("<B-" in text for text in texts) > 5
         assert any("<I-" in text for text in texts)
@@ -305,22 +334,29 @@ def test_what_came_to_no_end_is_left_out(folders: dict[str, Path], kind: str) ->
     generator = made(folders, kind)  # it has learned nothing, and does not know how to end
     generator.model.generation_config.forced_eos_token_id = 2
     fresh = generator.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-6))
-    assert fresh.generate(["red", "blue"], Decoding(texts=3, max_new_tokens=5)) == [[], []]
-    assert all(len(texts) == 3 for texts in fresh.generate(["red"], Decoding(texts=3, max_new_tokens=5, whole=False)))
+    assert fresh.generate(["red", "blue"], DecodingConfig(num_return_sequences=3, max_new_tokens=5)) == [[], []]
+    assert all(
+        len(texts) == 3
+        for texts in fresh.generate(
+            ["red"], DecodingConfig(num_return_sequences=3, max_new_tokens=5, drop_unfinished=False)
+        )
+    )
 
 
 def test_a_text_begins_with_what_it_began_with_when_it_was_learned(folders: dict[str, Path]) -> None:
     # mBART's targets begin with a language, a special token that nobody says.
     generator = made(folders, "mbart", adapters=False)
-    assert generator.before, "a language stands in front"
+    assert generator.prefix_ids, "a language stands in front"
     pairs = [(colour, f"a {colour} car.") for colour in COLOURS]
     learned = generator.fit(pairs, TrainingConfig(epochs=40, learning_rate=1e-2, patience=40, validation_fraction=0))
-    assert [texts[0] for texts in learned.generate(COLOURS, Decoding(max_new_tokens=20))] == [said for _, said in pairs]
+    assert [texts[0] for texts in learned.generate(COLOURS, DecodingConfig(max_new_tokens=20))] == [
+        said for _, said in pairs
+    ]
 
 
 def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], tmp_path: Path) -> None:
     generator = made(folders, "llama").fit([("a", "a red car")] * 4, TrainingConfig(epochs=1, learning_rate=1e-6))
-    assert generator.said == len(generator.encode(["a red car"])[0]) + 1
+    assert generator.max_target_length == len(generator.encode(["a red car"])[0]) + 1
     generator.save(tmp_path / "kept")
     for one in (generator, made(folders, "llama").restore(tmp_path / "kept")):
         asked: list[int] = []
@@ -332,8 +368,8 @@ def test_no_text_is_much_longer_than_what_was_learned(folders: dict[str, Path], 
 
         one.model.generate = noting
         for longest in (60, 6):
-            one.generate(["a"], Decoding(max_new_tokens=longest))
-        assert asked == [2 * generator.said + 8, 6]
+            one.generate(["a"], DecodingConfig(max_new_tokens=longest))
+        assert asked == [2 * generator.max_target_length + 8, 6]
 
 
 def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Path]) -> None:
@@ -341,20 +377,20 @@ def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Pat
     unknown = generator.tokenizer.unk_token
     assert generator.tokenizer.unk_token_id in generator.encode(["東京"])[0], unknown
     started = time.monotonic()
-    assert generator.generate(["red"], Decoding(max_new_tokens=100), None, [[["東京"]]]) == [[]]
+    assert generator.generate(["red"], DecodingConfig(max_new_tokens=100), None, [[["東京"]]]) == [[]]
     assert time.monotonic() - started < 5
-    assert not generator._is_open(10**6), "no sub-word"
+    assert not generator._is_opening(10**6), "no sub-word"
 
 
 def test_what_constrained_decoding_does_not_allow() -> None:
-    def one(*ids: int) -> Wanted:
-        return Wanted(ids, ids, ids)
+    def one(*ids: int) -> Phrase:
+        return Phrase(ids, ids, ids)
 
     # Wanted is 1 2 3; unwanted are 4 by itself, 1 2 5 6 and, where nothing stands before, the last two alone.
-    bare = Wanted((10, 11), (7, 11), (7, 11))
+    bare = Phrase((10, 11), (7, 11), (7, 11))
     unwanted = [one(4), one(1, 2, 5, 6), one(1, 2), bare]
     marks = (0, torch.tensor([0, 9]), torch.tensor([8]))
-    insist = PhraseConstraint([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, eager=1.0)
+    insist = PhraseConstraint([[[one(1, 2, 3)]]], 1, 0, *marks, lambda id_: id_ == 12, unwanted, boost=1.0)
 
     def impossible(*said: int) -> list[int]:
         ids = torch.tensor([said], dtype=torch.long)
@@ -388,23 +424,23 @@ def test_refusals(folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.
     generator = made(folders, "llama")
     with pytest.raises(InputError, match="no training example fits"):
         generator.fit([("a", "word " * 80)])
-    with pytest.raises(ParameterError, match="learned nothing"):
+    with pytest.raises(ParameterError, match="not trained"):
         generator.save(tmp_path / "x")
     with pytest.raises(ParameterError, match="seeds"):
-        generator.generate(["a"], Decoding(how="sample"))
-    with pytest.raises(ParameterError, match="how must be"):
-        generator.generate(["a"], Decoding(how="best"))
-    with pytest.raises(ParameterError, match="texts must be"):
-        generator.generate(["a"], Decoding(texts=4))
+        generator.generate(["a"], DecodingConfig(strategy="sample"))
+    with pytest.raises(ParameterError, match="strategy must be"):
+        generator.generate(["a"], DecodingConfig(strategy="best"))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="num_return_sequences must be"):
+        generator.generate(["a"], DecodingConfig(num_return_sequences=4))
     with pytest.raises(ParameterError, match="epochs"):
         generator.fit(PAIRS, TrainingConfig(epochs=0))
-    assert generator.generate(["word " * 80, "a"], Decoding(max_new_tokens=4))[0] == [], "too long for the model"
+    assert generator.generate(["word " * 80, "a"], DecodingConfig(max_new_tokens=4))[0] == [], "too long for the model"
     some = generator.fit([*PAIRS, ("a", "word " * 80)], TrainingConfig(epochs=1))
-    assert some.left_out == 1
-    with pytest.raises(InputError, match="holds nothing that was learned"):
+    assert some.num_skipped == 1
+    with pytest.raises(InputError, match="holds no trained model"):
         generator.restore(tmp_path)
     some.save(tmp_path / "kept")
-    with pytest.raises(InputError, match="learned from"):
+    with pytest.raises(InputError, match="was trained from"):
         made(folders, "bart").restore(tmp_path / "kept")
     (tmp_path / "kept" / "learned.safetensors").write_bytes(b"rubbish")
     with pytest.raises(InputError, match=r"learned\.safetensors: cannot be read"):
@@ -415,14 +451,14 @@ def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monk
     whole = made(folders, "llama").fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     narrow = made(folders, "llama")
     most = [4]
-    plain = narrow._batch
+    plain = narrow._collate
 
     def batch(rows: Any) -> Any:
         if len(rows) > most[0]:
             raise torch.OutOfMemoryError("out of memory")
         return plain(rows)
 
-    monkeypatch.setattr(CausalGenerator, "_batch", lambda self, rows: batch(rows))
+    monkeypatch.setattr(CausalGenerator, "_collate", lambda self, rows: batch(rows))
     small = narrow.fit(PAIRS, TrainingConfig(epochs=1, learning_rate=1e-2))
     assert small.losses[0] == pytest.approx(whole.losses[0], rel=0.05)
     most[0] = 0
@@ -469,7 +505,7 @@ def corpus() -> list[Sentence]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path: Path) -> None:
     gold = corpus()
-    generator = open_generator(str(folders[kind]))
+    generator = load_generator(str(folders[kind]))
     assert isinstance(generator, CausalGenerator if kind == "llama" else Seq2SeqGenerator)
     others: dict[str, Any] = {"tagger": FakeTagger(), "encoder": FakeEncoder()}
     for cls, more in ((EnTDA, {}), (ACLM, others), (MulDA, {})):

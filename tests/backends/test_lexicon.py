@@ -9,13 +9,14 @@ import pytest
 
 from entaug.augmenters.replacement import SynonymReplacement
 from entaug.backends.fakes import FakeLexicon
-from entaug.backends.lexicon import wordnet
+from entaug.backends.lexicon import wordnet, wordnet_files
 from entaug.backends.lexicon.wordnet_table import compile_table
-from entaug.backends.protocols import Lexicon, cased_like
+from entaug.backends.protocols import Lexicon, match_case
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.models import catalogue as models
+from entaug.models.preparation import prepare_models, verify_models
 
 # Synsets: (offset, type, words, gloss); senses: (lemma, type number, offset, sense number, count).
 HEAD = "  1 This software and database is being provided under a licence  \n  2 WordNet 3.1 Copyright  \n"
@@ -178,41 +179,41 @@ def test_preparing_twice_gives_the_same(source: Path, tmp_path: Path, monkeypatc
     made = []
     for name in ("one", "two"):
         monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / name))
-        models.prepare(["wordnet"], source=source)
+        prepare_models(["wordnet"], source=source)
         made.append((tmp_path / name / "wordnet" / "synonyms.json").read_bytes())
     assert made[0] == made[1]
 
 
 def test_damage_is_told_in_one_line(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models.prepare(["wordnet"], source=source)
+    prepare_models(["wordnet"], source=source)
     (cache / "wordnet" / "synonyms.json").write_bytes(b'{"name":')
     with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or damaged; run: entaug models prepare"):
-        wordnet.WordNet()
+        wordnet.WordNet(cache / "wordnet")
     (cache / "wordnet" / "synonyms.json").unlink()
     with pytest.raises(MissingModelError, match="is missing or damaged"):
-        wordnet.WordNet()
+        wordnet.WordNet(cache / "wordnet")
     with pytest.raises(UnknownNameError, match="unknown model 'wordnot'"):
-        models.path("wordnot")
+        models.model_path("wordnot")
     # A damaged archive among NLTK's data is passed over.
     (cache / "corpora").mkdir()
     (cache / "corpora" / "wordnet31.zip").write_bytes(b"no archive")
     monkeypatch.setenv("NLTK_DATA", str(cache))
     with pytest.raises(MissingModelError, match="offline"):
-        models.prepare(["wordnet"], offline=True)
+        prepare_models(["wordnet"], offline=True)
 
 
 def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> None:
     said: list[str] = []
-    assert [asset.installed for asset in models.assets(["wordnet"])] == [False]
+    assert [asset.installed for asset in models.list_models(["wordnet"])] == [False]
     with pytest.raises(MissingModelError, match="run: entaug models prepare wordnet"):
-        models.path("wordnet")
-    models.prepare(["wordnet"], source=source, progress=said.append)
+        models.model_path("wordnet")
+    prepare_models(["wordnet"], source=source, report=said.append)
     assert said[-1] == "wordnet: prepared"
-    assert [asset.installed for asset in models.assets(["wordnet"])] == [True]
-    models.verify()
-    models.prepare(["wordnet"], progress=said.append, offline=True)
+    assert [asset.installed for asset in models.list_models(["wordnet"])] == [True]
+    verify_models()
+    prepare_models(["wordnet"], report=said.append, offline=True)
     assert said[-1] == "wordnet: ready"
-    lexicon = wordnet.WordNet()
+    lexicon = resolve("lexicon", "wordnet")
     assert isinstance(lexicon, Lexicon)
     assert lexicon.name.startswith("wordnet-3.1+")
     assert lexicon.synonyms("Films") == (("Movies",), ("Motion", "pictures"))
@@ -221,9 +222,9 @@ def test_prepare_is_idempotent_verified_and_heals(source: Path, cache: Path) -> 
     table = cache / "wordnet" / "synonyms.json"
     table.write_bytes(table.read_bytes()[:-5])
     with pytest.raises(MissingModelError, match=r"synonyms\.json: is missing or not as it was prepared; run: entaug"):
-        models.verify()
-    models.prepare(["wordnet"], source=source)
-    models.verify(["wordnet"])
+        verify_models()
+    prepare_models(["wordnet"], source=source)
+    verify_models(["wordnet"])
     assert [p.name for p in cache.iterdir()] == ["wordnet"], "nothing temporary is left"
 
 
@@ -231,9 +232,9 @@ def test_a_broken_preparation_leaves_nothing(source: Path, cache: Path, monkeypa
     def killed(files: Path) -> dict[str, list[str]]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(wordnet, "compile_table", killed)
+    monkeypatch.setattr(wordnet_files, "compile_table", killed)
     with pytest.raises(KeyboardInterrupt):
-        models.prepare(["wordnet"], source=source)
+        prepare_models(["wordnet"], source=source)
     assert list(cache.iterdir()) == []
 
 
@@ -241,16 +242,16 @@ def test_offline_fetches_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch, t
     def fetch(*_: object) -> None:
         raise AssertionError("went on line")
 
-    monkeypatch.setattr(wordnet, "_on_this_machine", lambda work: iter(()))
-    monkeypatch.setattr(wordnet, "_by_npm", fetch)
-    monkeypatch.setattr(wordnet, "_by_nltk", fetch)
-    with pytest.raises(MissingModelError, match="and offline; go on line, or pass --source"):
-        models.prepare(["wordnet"], offline=True)
+    monkeypatch.setattr(wordnet_files, "_local_folders", lambda work: iter(()))
+    monkeypatch.setattr(wordnet_files, "_download_by_npm", fetch)
+    monkeypatch.setattr(wordnet_files, "_download_by_nltk", fetch)
+    with pytest.raises(MissingModelError, match="and offline; go online, or pass --source"):
+        prepare_models(["wordnet"], offline=True)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingModelError, match="offline"):
-        models.prepare(["wordnet"])
+        prepare_models(["wordnet"])
     with pytest.raises(MissingModelError, match=r"has not all of data\.noun"):
-        models.prepare(["wordnet"], source=tmp_path)
+        prepare_models(["wordnet"], source=tmp_path)
 
 
 def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,15 +263,15 @@ def test_sources_in_order(source: Path, cache: Path, monkeypatch: pytest.MonkeyP
     shutil.copytree(source, source.parent / "packed" / "wordnet31")
     shutil.make_archive(str(nltk / "wordnet31"), "zip", source.parent / "packed")
     monkeypatch.setenv("NLTK_DATA", str(nltk.parent))
-    models.prepare(["wordnet"], progress=said.append)
-    assert "taking the files in" in said[0], "3.1 on this machine comes before any fetching"
+    prepare_models(["wordnet"], report=said.append)
+    assert "using the files in" in said[0], "3.1 on this machine comes before any fetching"
     monkeypatch.setenv("NLTK_DATA", "")
-    monkeypatch.setattr(wordnet, "_on_this_machine", lambda work: iter(()))
+    monkeypatch.setattr(wordnet_files, "_local_folders", lambda work: iter(()))
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(wordnet, "_by_nltk", lambda work, say: None)
+    monkeypatch.setattr(wordnet_files, "_download_by_nltk", lambda work, report: None)
     shutil.rmtree(models.cache_dir())
     with pytest.raises(MissingModelError, match="not by npm or NLTK's downloader"):
-        models.prepare(["wordnet"])
+        prepare_models(["wordnet"])
 
 
 def test_names_and_instances() -> None:
@@ -281,14 +282,14 @@ def test_names_and_instances() -> None:
     with pytest.raises(ParameterError, match="is not a lexicon"):
         resolve("lexicon", 3)
     with pytest.raises(UnknownNameError, match="unknown model"):
-        models.prepare(["wordnot"])
-    assert cased_like(["a", "b"], "x") == ("a", "b")
+        prepare_models(["wordnot"])
+    assert match_case(["a", "b"], "x") == ("a", "b")
 
 
 @pytest.fixture(scope="module")
 def real() -> wordnet.WordNet:
     try:
-        return wordnet.WordNet()
+        return wordnet.WordNet(models.model_path("wordnet"))
     except MissingModelError as error:
         pytest.skip(f"WordNet is not prepared: {error.remedy}")
 

@@ -20,8 +20,9 @@ from entaug.alignment import detokenize
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers import base as torch_base
-from entaug.backends.transformers.base import Batcher, choose
+from entaug.backends.transformers.base import Batcher, choose_device
 from entaug.backends.transformers.causal_lm import TransformersCausalLM
+from entaug.backends.transformers.decoding import GumbelTopK
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.errors import EntaugError, MissingModelError, ParameterError, UnknownNameError
@@ -82,13 +83,13 @@ def test_pseudo_log_likelihood_is_that_of_one_mask_at_a_time(kind: str, folder: 
 def test_some_places_alone_and_pieces(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     [whole] = lm.token_log_probs([(TEXTS[0], None)])
-    [pieces] = lm.pieces(TEXTS[:1])
+    [pieces] = lm.token_offsets(TEXTS[:1])
     assert len(pieces) == len(whole)
     assert "".join(TEXTS[0][a:b] for a, b in pieces).replace(" ", "") == TEXTS[0].replace(" ", "")
     [some, none] = lm.token_log_probs([(TEXTS[0], [3, 1]), (TEXTS[1], [])])
     assert some == pytest.approx(whole[[3, 1]], abs=1e-5)
     assert len(none) == 0
-    assert lm.pieces([""]) == [[]]
+    assert lm.token_offsets([""]) == [[]]
 
 
 @MASKED
@@ -131,7 +132,7 @@ def test_fills_are_whole_words_most_likely_first(kind: str, folder: Callable[[st
 def test_markers_in_a_text_are_text(kind: str, folder: Callable[[str], Path]) -> None:
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     mask = lm.tokenizer.mask_token
-    assert len(lm.pieces([f"a {mask} b"])[0]) > 3
+    assert len(lm.token_offsets([f"a {mask} b"])[0]) > 3
     [[candidates]] = lm.fill([[f"A {mask} and a ", None, "."]], 3)
     assert len(candidates) == 3
     sentence = entaug.Sentence([mask, "came", "back", "late", mask])
@@ -144,12 +145,12 @@ def test_a_text_that_is_too_long_is_seen_through_windows(kind: str, folder: Call
     lm = TransformersMaskedLM(folder(kind), precision="fp32")
     long = " ".join(TEXTS * 12)
     [values] = lm.token_log_probs([(long, None)])
-    assert len(values) == len(lm.pieces([long])[0]) > 2 * lm.max_length
+    assert len(values) == len(lm.token_offsets([long])[0]) > 2 * lm.max_length
     assert (values < 0).all()
-    assert lm.shortened == 1
+    assert lm.num_split == 1
     [candidates] = lm.fill([[long, " And ", None, " then ", long, None]], 4)
     assert [len(c) for c in candidates] == [4, 4]
-    assert lm.shortened == 2
+    assert lm.num_split == 2
     limit = lm.max_length - 2
     # The window of the first places is the beginning of the text.
     ids = lm.encode([long])[0]
@@ -178,7 +179,7 @@ def test_the_best_are_found_without_computing_all(folder: Callable[[str], Path])
         for per_word in (True, False):
             scores = entaug.pseudo_log_likelihood(candidates, lm, per_word=per_word)
             wanted = sorted(range(23), key=lambda i: (-scores[i], i))[:5]
-            lengths = [len(pieces) for pieces in lm.pieces(candidates)]
+            lengths = [len(pieces) for pieces in lm.token_offsets(candidates)]
             # What is expected settles how much is computed, never the outcome.
             for expected in (None, [[rng.uniform(-9, 0) for _ in range(length)] for length in lengths]):
                 before = asked
@@ -209,8 +210,8 @@ def test_vectors_of_any_layer(kind: str, folder: Callable[[str], Path]) -> None:
     assert np.linalg.norm(sentences, axis=1) == pytest.approx(np.ones(5), abs=1e-5)
     assert encoder.sentence_vectors([]).shape == (0, 32)
     long = encoder.token_vectors([" ".join(TEXTS * 9)])[0]
-    assert len(long) == len(encoder.encode([" ".join(TEXTS * 9)], special=True)[0])
-    assert encoder.shortened == 1
+    assert len(long) == len(encoder.encode([" ".join(TEXTS * 9)], add_special_tokens=True)[0])
+    assert encoder.num_split == 1
 
 
 def test_attentions_between_words(folder: Callable[[str], Path]) -> None:
@@ -247,7 +248,7 @@ def test_bertscore_of_pairs_is_that_of_the_definition(folder: Callable[[str], Pa
 # ---------------------------------------------------------------------------------------------------------- causal LMs
 
 
-def test_causal_likelihood_and_sampling(folder: Callable[[str], Path]) -> None:
+def test_causal_likelihood(folder: Callable[[str], Path]) -> None:
     lm = TransformersCausalLM(folder("llama"), precision="fp32", budget=128)
     assert isinstance(lm, CausalLM)
     long = " ".join(TEXTS * 12)
@@ -260,28 +261,22 @@ def test_causal_likelihood_and_sampling(folder: Callable[[str], Path]) -> None:
     assert len(found[5]) == 0
     assert len(found[6]) == len(lm.encode([long])[0])
     assert (found[6] < 0).all()
-    seeds = list(range(5))
-    together = lm.generate(TEXTS, seeds, max_new_tokens=6)
-    assert together == [
-        lm.generate([text], [seed], max_new_tokens=6)[0] for text, seed in zip(TEXTS, seeds, strict=True)
-    ]
-    assert together != lm.generate(TEXTS, [9] * 5, max_new_tokens=6)
-    assert lm.generate(TEXTS, max_new_tokens=6) == lm.generate(TEXTS, seeds, max_new_tokens=6, top_k=1)
+
+
+def test_sampling_is_reproducible_and_as_often_as_is_likely() -> None:
+    scores = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
+    ids = torch.zeros((2000, 1), dtype=torch.long)
     state = torch.get_rng_state()
-    lm.generate(TEXTS, seeds, max_new_tokens=2)
+    sampler = GumbelTopK([[seed] for seed in range(2000)], 3, 1.0)
+    drawn = sampler(ids, scores.expand(2000, -1)).argmax(1)
     assert torch.equal(state, torch.get_rng_state()), "no global generator is touched"
-    with pytest.raises(ParameterError, match="seeds"):
-        lm.generate(TEXTS, [1])
-
-
-def test_samples_as_often_as_is_likely(folder: Callable[[str], Path]) -> None:
-    lm = TransformersCausalLM(folder("llama"), precision="fp32")
-    ids = torch.tensor([lm.encode(["The"])[0]])
-    with torch.no_grad():
-        likely = torch.softmax(lm.model(ids).logits[0, -1], -1).topk(3)
-    drawn = lm.generate(["The"] * 2000, list(range(2000)), max_new_tokens=1, top_k=3)
-    share = drawn.count(lm.tokenizer.decode([int(likely.indices[0])])) / 2000
-    assert share == pytest.approx(float(likely.values[0] / likely.values.sum()), abs=0.05)
+    for i in (0, 7, 1999):
+        assert GumbelTopK([[i]], 3, 1.0)(ids[:1], scores).argmax(1) == drawn[i], "the rest of the batch does not matter"
+    assert float((drawn == 0).float().mean()) == pytest.approx(0.5 / 0.95, abs=0.05)
+    assert 3 not in drawn
+    assert set(GumbelTopK([[seed] for seed in range(9)], 1, 1.0)(ids[:9], scores.expand(9, -1)).argmax(1).tolist()) == {
+        0
+    }
 
 
 # ------------------------------------------------------------------------------------------------- what can go wrong
@@ -343,17 +338,17 @@ def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_device_and_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose("cpu", "fp32") == (torch.device("cpu"), torch.float32)
+    assert choose_device("cpu", "fp32") == (torch.device("cpu"), torch.float32)
     monkeypatch.setenv("ENTAUG_DEVICE", "cpu")
     monkeypatch.setenv("ENTAUG_PRECISION", "bf16")
-    assert choose() == (torch.device("cpu"), torch.bfloat16)
+    assert choose_device() == (torch.device("cpu"), torch.bfloat16)
     monkeypatch.delenv("ENTAUG_PRECISION")
     monkeypatch.setattr(torch_base, "_has_bf16", lambda _: False)
-    assert choose() == (torch.device("cpu"), torch.float32)
+    assert choose_device() == (torch.device("cpu"), torch.float32)
     with pytest.raises(ParameterError, match="precision"):
-        choose("cpu", "fp7")
+        choose_device("cpu", "fp7")
     with pytest.raises(ParameterError, match="no device"):
-        choose("toaster")
+        choose_device("toaster")
 
 
 def test_batches_halve_when_memory_runs_out() -> None:
@@ -367,7 +362,7 @@ def test_batches_halve_when_memory_runs_out() -> None:
 
     batcher.run([5, 8, 3, 16, 7], compute)
     assert sorted(done) == [0, 1, 2, 3, 4]
-    assert batcher.halved >= 2
+    assert batcher.num_halvings >= 2
     with pytest.raises(EntaugError, match="out of memory for a single text"):
         batcher.run([40], compute)
 

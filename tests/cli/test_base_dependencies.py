@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tomllib
 import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,25 +43,35 @@ BASE_FORMATS = {
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
 PREPARE = re.compile(r"entaug: error: .*; run: entaug models prepare [\w-]+.*\n")
 
-# Imports of the optional dependencies fail as if they were not installed.
-BLOCKER = f"""
-import sys
+# Runs commands in a process in which imports of the optional dependencies fail as if they were not installed.
+DRIVER = """
+import contextlib, io, json, sys, traceback
 from importlib.abc import MetaPathFinder
+
+commands, blocked = json.loads(sys.stdin.read())
+
 class Blocker(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {sorted(OPTIONAL)!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
 sys.meta_path.insert(0, Blocker())
+from entaug.cli.main import main
+
+results = {}
+for name, arguments in commands.items():
+    out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(arguments)
+        except SystemExit as stop:
+            code = stop.code or 0
+        except BaseException:
+            code = -1
+            err.write(traceback.format_exc())
+    results[name] = code, err.getvalue()
+print(json.dumps(results))
 """
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("blocker")
-    (folder / "sitecustomize.py").write_text(BLOCKER)
-    path = os.pathsep.join([str(folder), str(ROOT / "src")])
-    return {**os.environ, "PYTHONPATH": path, "ENTAUG_CACHE": str(folder / "no cache")}
-
 
 COMMANDS: dict[str, list[str]] = {
     **{f"method {name}": ["augment", TRAIN, "-m", name] for name in METHODS},
@@ -77,31 +89,49 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-def check(python: str, arguments: list[str], folder: Path, environment: dict[str, str]) -> bool:
-    """Run a command; it works, or fails with one line that says how to install what is missing."""
+def run_commands(python: str, blocked: set[str], folder: Path, environment: dict[str, str]) -> dict[str, Any]:
+    """The exit code and the messages of each command."""
     done = subprocess.run(
-        [python, "-m", "entaug", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [python, "-c", DRIVER],
+        input=json.dumps([COMMANDS, sorted(blocked)]),
+        cwd=folder,
+        env={**environment, "ENTAUG_CACHE": str(folder / "no cache")},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert "Traceback" not in done.stderr, done.stderr
-    if done.returncode == 0:
+    results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return run_commands(sys.executable, OPTIONAL, tmp_path_factory.mktemp("base"), environment)
+
+
+def works(code: int, messages: str) -> bool:
+    """Whether a command works; else it fails with one line that says how to install what is missing."""
+    assert "Traceback" not in messages, messages
+    if code == 0:
         return True
-    assert done.returncode == 2, done.stderr
-    assert HINT.fullmatch(done.stderr) or PREPARE.fullmatch(done.stderr), done.stderr
+    assert code == 2, messages
+    assert HINT.fullmatch(messages) or PREPARE.fullmatch(messages), messages
     return False
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_everything_works_or_names_the_extra(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
-    works = check(sys.executable, COMMANDS[name], tmp_path, environment)
+def test_everything_works_or_names_the_extra(name: str, results: dict[str, Any]) -> None:
+    does_work = works(*results[name])
     kind, _, what = name.partition(" ")
     if kind == "method":
-        assert works == (what in RULES)
+        assert does_work == (what in RULES)
     elif kind == "format":
-        assert works == (what in BASE_FORMATS)
+        assert does_work == (what in BASE_FORMATS)
     elif kind == "tagger" or name == "report":
-        assert not works
+        assert not does_work
     elif kind not in ("filter", "help"):
-        assert works
+        assert does_work
 
 
 def test_every_optional_dependency_is_blocked() -> None:
@@ -121,6 +151,6 @@ def test_the_same_in_a_real_environment(tmp_path: Path) -> None:
     if installed.returncode:
         pytest.skip(f"nothing can be installed here: {installed.stderr.decode()[-200:]}")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["ENTAUG_CACHE"] = str(tmp_path / "no cache")
-    for name, arguments in COMMANDS.items():
-        check(python, [argument for argument in arguments], tmp_path, environment)
+    results = run_commands(python, set(), tmp_path, environment)
+    for name in COMMANDS:
+        works(*results[name])

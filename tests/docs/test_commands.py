@@ -95,7 +95,9 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return True, True
     if command == "evaluate":
         return "tagger" in rest, "tagger" in rest
-    return (command == "models" and rest[0] != "list") or any(f"--filter {name}" in text for name in MODEL_FILTERS), False
+    return (command == "models" and rest[0] != "list") or any(
+        f"--filter {name}" in text for name in MODEL_FILTERS
+    ), False
 
 
 def cases() -> Iterator[object]:

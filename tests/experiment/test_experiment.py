@@ -484,7 +484,7 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said == b"entaug: interrupted; run the same command again to go on\n"
+    assert said == b"entaug: interrupted; run the same command again to resume\n"
     assert not lock_file.exists()
     with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
         for _ in range(100):

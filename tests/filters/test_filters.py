@@ -281,8 +281,8 @@ def test_declares_itself(name: str) -> None:
     doc = inspect.getdoc(cls) or ""
     assert "Example:" in doc
     assert all(f"{field.name}: " in doc for field in parameters(cls))
-    readme = (ROOT / "README.md").read_text()
-    assert f"`{name}`" in readme
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    assert f"`{name}`" in guide
 
 
 @ALL

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import entaug
 from entaug.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
-from entaug.formats import FORMATS, find, open_file
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.tools.label_studio import TASK
 from strategies import TEXT, WORDS, sentences
@@ -96,8 +96,8 @@ def test_doccano_objects_and_relations(tmp_path: Path) -> None:
     entaug.write([made], tmp_path / "c.jsonl", like=path)
     assert orjson.loads((tmp_path / "c.jsonl").read_bytes()).keys() == {"id", "text", "entities", "tokens", "entaug"}
     assert next(iter(entaug.read(tmp_path / "c.jsonl"))).fields == {"entaug": {"copy": 1}}
-    lists = find("doccano").dialect()
-    assert find("doccano").lost(first[0], lists) == ["field 'id' of mentions"]
+    lists = find_format("doccano").dialect()
+    assert find_format("doccano").lost(first[0], lists) == ["field 'id' of mentions"]
 
 
 def test_doccano_of_intents_and_of_older_exports(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_doccano_without_tokens(tmp_path: Path) -> None:
     # A field of that name that is no list of the tokens is somebody else's.
     other = put(tmp_path, "b.jsonl", {"text": "a b", "label": [[0, 1, "X"]], "tokens": ["a", "c"]})
     assert entaug.read(other)[0].fields == {"tokens": ["a", "c"]}
-    assert find("doccano").lost(entaug.read(other)[0], find("doccano").dialect()) == ["field 'tokens'"]
+    assert find_format("doccano").lost(entaug.read(other)[0], find_format("doccano").dialect()) == ["field 'tokens'"]
 
 
 def test_texts_are_cut_into_sentences(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_gliner_is_what_its_own_scripts_load(tmp_path: Path) -> None:
 def test_gliner_loses(tmp_path: Path) -> None:
     meta = {"ner": 1, ENTITY_FIELDS: [{"a": 1}]}
     s = Sentence(["a ", "b"], [Mention("X", [(0, 1)])], "i", meta, {"pos": ("x", "y")}, spaces=(" ", ""))
-    assert find("gliner").lost(s, find("gliner").dialect()) == [
+    assert find_format("gliner").lost(s, find_format("gliner").dialect()) == [
         "column 'pos'",
         "field 'ner'",
         "fields of mentions",
@@ -515,7 +515,7 @@ def test_each_is_told_from_the_others(tmp_path: Path) -> None:
     others["bytes"].write_bytes(b"[\xff\xfe{\x00")
     others["deep"].write_text("[" * 100_000)
     for name in NAMES:
-        found = find(name)
+        found = find_format(name)
         assert [n for n, path in files.items() if found.recognises(path)] == [name]
         assert [n for n, path in others.items() if found.recognises(path)] == []
     for name, path in files.items():
@@ -524,7 +524,7 @@ def test_each_is_told_from_the_others(tmp_path: Path) -> None:
         assert open_file(bare).format.name == name, "without an extension too"
     long_ = task()
     long_["data"]["body"] += "x" * 100_000
-    assert find("label-studio").recognises(put(tmp_path, "long.json", long_, array=True))
+    assert find_format("label-studio").recognises(put(tmp_path, "long.json", long_, array=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -730,7 +730,7 @@ def test_nothing_but_clear_errors(tmp_path: Path, name: str, data: st.DataObject
         holder[key] = data.draw(JUNK)
     path = put(tmp_path, "a.json", record, array=name == "label-studio")
     for format_ in NAMES:
-        find(format_).recognises(path)
+        find_format(format_).recognises(path)
     try:
         found = list(entaug.read(path, name))
         entaug.write(found, tmp_path / "b.json", name, like=path)
@@ -748,7 +748,7 @@ def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, 
     good = json.dumps(RICH[name], ensure_ascii=False).encode()
     path = tmp_path / "a.json"
     path.write_bytes(good[:cut] + byte + good[cut + 1 :])
-    for found in map(find, FORMATS):
+    for found in map(find_format, FORMATS):
         found.recognises(path)
     try:
         entaug.read(path, name)

@@ -88,7 +88,7 @@ def test_one_of_the_columns_can_be_asked_for(tmp_path: Path) -> None:
     assert entaug.read(path, tag_columns="3,2")[0].mentions == entaug.read(path)[0].mentions
     different: list[Any] = ["2,2", "a", "", "1,,2", [], 7]
     for wrong in different:
-        with pytest.raises(ParameterError, match="must be different columns, outermost first, as '1,2', not"):
+        with pytest.raises(ParameterError, match="must be different columns, outermost first, as 1,2, not"):
             entaug.read(path, tag_columns=wrong)
     with pytest.raises(ParameterError, match="no such column"):
         entaug.read(path, tag_columns="2,4")

@@ -15,7 +15,7 @@ from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError, OutputError, ParameterError
-from entaug.formats import FORMATS, find, open_file
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
 from entaug.workflows.augment import augment_file
@@ -84,7 +84,7 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
     for run in (
         lambda: convert_file(pair[1], out, to_format=name, lose=["all"], force=True),
         lambda: augment_file(pair[1], out, create_augmenter("mr"), to_format=name, force=True),
-        lambda: write_buffered(whole(name), find(name).dialect(), [BO], out, force=True),
+        lambda: write_buffered(whole(name), find_format(name).dialect(), [BO], out, force=True),
     ):
         with pytest.raises(OutputError, match=r"holds more than .* and is not replaced; name a new or empty one"):
             run()
@@ -93,7 +93,7 @@ def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], na
 
 
 def whole(name: str) -> BufferedFormat:
-    found = find(name)
+    found = find_format(name)
     assert isinstance(found, BufferedFormat)
     return found
 
@@ -118,7 +118,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
     old = files(out)
     bad = Sentence(["x"], [Mention("two words", [(0, 1)])])
     with pytest.raises(LossError, match="holds white space"):
-        write_buffered(whole("brat"), find("brat").dialect(), [BO, bad], out, force=True)
+        write_buffered(whole("brat"), find_format("brat").dialect(), [BO, bad], out, force=True)
     assert files(out) == old
     real = Path.rename
 
@@ -129,7 +129,7 @@ def test_a_folder_is_there_until_the_new_one_is_complete(
 
     monkeypatch.setattr(Path, "rename", rename)
     with pytest.raises(OutputError, match="No space left"):
-        write_buffered(whole("brat"), find("brat").dialect(), [BO], out, force=True)
+        write_buffered(whole("brat"), find_format("brat").dialect(), [BO], out, force=True)
     assert files(out) == old
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -337,7 +337,7 @@ def test_large_numbers_are_read_alike(tmp_path: Path, name: str) -> None:
     [sentence] = entaug.read(path, name)
     assert sentence.fields["n"] == 12345678901234567890123
     path.write_text(path.read_text().replace("12345678901234567890123", "1" * 5000))
-    with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); see whether"):
+    with pytest.raises(InputError, match=r"not JSON that can be read \(too large a number\); check that"):
         entaug.read(path, name)
 
 

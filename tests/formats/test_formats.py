@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import entaug
 from entaug.data import Mention, Sentence, split_fields
-from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError
+from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
 from entaug.formats import open_file, target
 from entaug.formats.base import Reading
 from entaug.tags import SCHEMES
@@ -110,7 +110,7 @@ def test_columns_by_hand_and_content_without_extension(tmp_path: Path) -> None:
     assert entaug.read(path, token_column=1).labels == ("ACT",)
     with pytest.raises(ParameterError, match="no such column"):
         entaug.read(path, tag_column=7)
-    with pytest.raises(ParameterError, match="no option 'colour'"):
+    with pytest.raises(UnknownNameError, match="unknown option of the conll format: 'colour'"):
         entaug.read(path, colour=3)
     for tag in (2, -2):
         with pytest.raises(ParameterError, match="cannot hold both the token and its tag; name two different"):
@@ -344,8 +344,8 @@ FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
         1,
         "twice",
     ),
-    "not an object": ("a.jsonl", '{"tokens":["a"]}\n["a"]\n', 2, "a JSON array where an object is expected"),
-    "number": ("a.jsonl", "3\n", 1, "a JSON number where an object is expected"),
+    "not an object": ("a.jsonl", '{"tokens":["a"]}\n["a"]\n', 2, "an array where an object is expected"),
+    "number": ("a.jsonl", "3\n", 1, "a number where an object is expected"),
     "not JSON": ("a.jsonl", '{"tokens":["a"]}\n{"tokens":\n', 2, "not JSON"),
     "deep": ("a.jsonl", f'{{"tokens":["a"],"id":"x","y":{"[" * 1010}{"1" * 19}{"]" * 1010}}}', 1, "nested too deep"),
     "no tokens": ("a.jsonl", '{"words":["a"]}\n', 1, "no list 'tokens'"),

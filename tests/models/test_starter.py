@@ -12,11 +12,11 @@ def mlm_tops(name: str, text: str, mask: str) -> list[str]:
     import torch
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    from entaug.backends.transformers.base import load
+    from entaug.backends.transformers.base import load_pretrained
 
-    folder = models.path(name)
-    tokenizer = load(AutoTokenizer, folder)
-    model = load(AutoModelForMaskedLM, folder).eval()
+    folder = models.model_path(name)
+    tokenizer = load_pretrained(AutoTokenizer, folder)
+    model = load_pretrained(AutoModelForMaskedLM, folder).eval()
     assert tokenizer.mask_token == mask
     given = tokenizer(text, return_tensors="pt")
     [place] = (given["input_ids"][0] == tokenizer.mask_token_id).nonzero()[:, 0].tolist()
@@ -42,11 +42,11 @@ def test_the_real_smollm2_knows_good_sentences() -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from entaug.backends.transformers.base import load
+    from entaug.backends.transformers.base import load_pretrained
 
-    folder = models.path("smollm2")
-    tokenizer = load(AutoTokenizer, folder)
-    model = load(AutoModelForCausalLM, folder).eval()
+    folder = models.model_path("smollm2")
+    tokenizer = load_pretrained(AutoTokenizer, folder)
+    model = load_pretrained(AutoModelForCausalLM, folder).eval()
 
     def perplexity(text: str) -> float:
         # The first token is end-of-text, id 0: what stood before each text in training; the BOS is of the chat format.
@@ -67,14 +67,14 @@ def test_the_real_minilm_knows_like_from_unlike() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from entaug.backends.transformers.base import load
+    from entaug.backends.transformers.base import load_pretrained
 
-    folder = models.path("minilm")
-    given = load(AutoTokenizer, folder)(
+    folder = models.model_path("minilm")
+    given = load_pretrained(AutoTokenizer, folder)(
         ["The film was great.", "A wonderful movie!", "Tax law is complicated."], padding=True, return_tensors="pt"
     )
     with torch.no_grad():
-        hidden = load(AutoModel, folder).eval()(**given).last_hidden_state
+        hidden = load_pretrained(AutoModel, folder).eval()(**given).last_hidden_state
     mask = given["attention_mask"][:, :, None]
     rows = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1))
     like, unlike = float(rows[0] @ rows[1]), float(rows[0] @ rows[2])
@@ -86,7 +86,7 @@ def test_the_real_minilm_knows_like_from_unlike() -> None:
 def test_the_real_glove_knows_kings_and_queens() -> None:
     import numpy as np
 
-    folder = models.path("glove")
+    folder = models.model_path("glove")
     words = (folder / "words.txt").read_text(encoding="utf-8").split("\n")[:-1]
     vectors = np.load(folder / "vectors.npy", allow_pickle=False)
     assert vectors.shape == (len(words), 50) == (400_000, 50)
@@ -103,7 +103,7 @@ def test_the_real_glove_knows_kings_and_queens() -> None:
 def test_the_real_spacy_pipeline_parses() -> None:
     import spacy
 
-    parsed = spacy.load(models.path("en_core_web_sm"))("The old dog chased a cat in the garden.")
+    parsed = spacy.load(models.model_path("en_core_web_sm"))("The old dog chased a cat in the garden.")
     assert [(t.text, t.dep_, t.head.text) for t in parsed if t.dep_ in {"nsubj", "dobj"}] == [
         ("dog", "nsubj", "chased"),
         ("cat", "dobj", "chased"),
@@ -112,10 +112,10 @@ def test_the_real_spacy_pipeline_parses() -> None:
 
 @pytest.mark.models
 def test_the_real_translation_pair_is_whole() -> None:
-    assert models.path("en-pt")
-    packages.check_translator()
+    assert models.model_path("en-pt")
+    packages.verify_translator()
 
 
 @pytest.mark.models
 def test_all_that_methods_use_is_prepared() -> None:
-    assert [asset.name for asset in models.assets() if asset.by_default and not asset.installed] == []
+    assert [asset.name for asset in models.list_models() if asset.by_default and not asset.installed] == []

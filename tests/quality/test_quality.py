@@ -419,9 +419,9 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from entaug.backends.transformers.causal_lm import TransformersCausalLM
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
 
-    folder = path("smollm2")
+    folder = model_path("smollm2")
     gold = [s for s in entaug.read(example / "train.conll") if len(s) > 4][:6]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
@@ -445,9 +445,9 @@ def test_perplexity_is_that_of_a_plain_loop(example: Path) -> None:
 def test_self_bertscore_is_that_of_the_bert_score_package(example: Path) -> None:
     bert_score = pytest.importorskip("bert_score", reason="bert-score comes with the dev extra")
     from entaug.backends.transformers.encoder import TransformersEncoder
-    from entaug.models.catalogue import path
+    from entaug.models.catalogue import model_path
 
-    folder = path("minilm")
+    folder = model_path("minilm")
     gold = [s for s in entaug.read(example / "train.conll") if len(s) > 4][:8]
     texts = [detokenize(s.tokens, s.spaces) for s in gold]
     pairs = [(a, b) for i, a in enumerate(texts) for b in texts[i + 1 :]]

@@ -9,7 +9,7 @@ import pytest
 
 from entaug.data import Sentence
 from entaug.errors import ParameterError
-from entaug.scoring import near_duplicates as near_duplicates
+from entaug.scoring import near_duplicates
 from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 
 

@@ -21,7 +21,7 @@ import entaug
 import tiny
 from conftest import EXAMPLE
 from entaug import tags
-from entaug.backends.transformers.base import batches
+from entaug.backends.transformers.base import shuffled_batches
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
@@ -248,12 +248,12 @@ def test_predictions_do_not_depend_on_company(name: str, bert: Path, vectors: Pa
 
 def test_batches_hold_every_sentence_once_a_pass() -> None:
     lengths = [Random(1).randint(1, 40) for _ in range(100)]
-    made_batches = batches(lengths, 8, Random(2))
+    made_batches = shuffled_batches(lengths, 8, Random(2))
     passes = [[next(made_batches) for _ in range(13)] for _ in range(2)]
     for one in passes:
         assert sorted(i for batch in one for i in batch) == list(range(100))
     assert passes[0] != passes[1]
-    again = batches(lengths, 8, Random(2))
+    again = shuffled_batches(lengths, 8, Random(2))
     assert passes[0] == [next(again) for _ in range(13)]
     spread = np.mean([max(lengths[i] for i in b) - min(lengths[i] for i in b) for b in passes[0]])
     assert spread < 8  # of lengths up to 40

@@ -92,9 +92,13 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     conll = written(tmp_path, "gold.conll", plain[:2])
     filter_file(theirs, tmp_path / "out.conll", create_filters("validity+duplicates"), gold=conll)
     assert [s.tokens for s in entaug.read(tmp_path / "out.conll")] == [s.tokens for s in (*GOLD, *GOOD)]
-    with pytest.raises(InputError, match="4 augmented sentences have no known source, and mentions compares with it; leave"):
+    with pytest.raises(
+        InputError, match="4 augmented sentences have no known source, and mentions compares with it; leave"
+    ):
         filter_file(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
-    with pytest.raises(InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* --gold"):
+    with pytest.raises(
+        InputError, match=r"theirs.conll: holds no augmented sentence that says so; name the file .* --gold"
+    ):
         filter_file(theirs, tmp_path / "2.conll", create_filters("validity"))
     with pytest.raises(InputError, match=r"gold.conll: holds no augmented sentence"):
         filter_file(conll, tmp_path / "2.conll", create_filters("validity"), gold=theirs)

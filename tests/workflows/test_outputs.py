@@ -23,7 +23,7 @@ from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
-from entaug.formats import FORMATS, find
+from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.workflows.augment import AugmentSummary, augment_file
 from entaug.workflows.check import check_file
@@ -95,7 +95,8 @@ def test_a_kill_before_any_progress_needs_no_force(tmp_path: Path) -> None:
     wanted = whole(tmp_path)
     out = tmp_path / "out.conll"
     code = (
-        "import os, signal, sys; from entaug.workflows.augment import augment_file; from entaug.augmenters import create_augmenter\n"
+        "import os, signal, sys; from entaug.augmenters import create_augmenter\n"
+        "from entaug.workflows.augment import augment_file\n"
         "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
         f"augment_file({str(TRAIN)!r}, {str(out)!r}, create_augmenter('sis'), progress=die)"
     )
@@ -332,7 +333,7 @@ def files_of(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
-@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find(name), BufferedFormat)])
+@pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find_format(name), BufferedFormat)])
 def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name: str) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_bytes(b"\n".join(records(600, "X")))

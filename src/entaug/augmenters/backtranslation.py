@@ -1,4 +1,4 @@
-"""BT: backtranslation of what stands outside mentions."""
+"""BT: backtranslation of words outside mentions."""
 
 from __future__ import annotations
 
@@ -23,29 +23,30 @@ __all__ = ["Backtranslation"]
 
 _NO_SEGMENT = Rejection("no run of enough words outside mentions", final=True)
 _MENTION_LOST = Rejection("a protected mention was lost or moved in translation")
-_ODD = Rejection("the translation cannot stand in a sentence")
-_STARTER = {"pt": ("en-pt", "pt-en")}
-_REMEMBERED = 50_000  # translations kept; segments repeat within a corpus and between copies
-# What a model must never leave in a text: pieces of words, hidden places, unknown words, detached apostrophes.
-_LEAKS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
-# What a translation has to leave as it is: figures, brackets, names and addresses of the web.
+_UNUSABLE = Rejection("the translation cannot stand in a sentence")
+_STARTER_PAIRS = {"pt": ("en-pt", "pt-en")}
+_CACHE_SIZE = 50_000  # translations kept; segments repeat within a corpus and between copies
+# Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
+_ARTEFACTS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
+# What a translation must not change: figures, brackets, user names, tags and web addresses.
 _FIXED = re.compile(r"\d|^[@#]\w|://|^www\.|[()\[\]]")
-_LONE = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
+_DETACHED_APOSTROPHES = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 
 
 @dataclass(kw_only=True, eq=False)
 class Backtranslation(Augmenter):
-    """Translate runs of words outside mentions into another language and back.
+    """Translate segments outside mentions into another language and back.
 
-    Runs of at least `min_tokens` tokens are candidates, the gaps of discontinuous mentions excepted. What comes back is
-    tokenised as the corpus is; the casing of its beginning and the punctuation around it follow the original.
+    Runs of at least `min_tokens` tokens are candidates, except the gaps of discontinuous mentions. The translation is
+    tokenized as the corpus is; the casing of its beginning and the punctuation around it follow the original.
 
     Args:
-        p: the probability of each candidate to be translated; one at least always is.
-        translator: the way there and back: ``"pt"`` (the starter pair), ``"THERE>BACK"`` with two names of translators,
-            several of them with commas between, or a `RoundTrip`, or a list of these. One is drawn for each run.
+        p: the probability of translating each candidate; at least one is translated.
+        translator: the translators there and back: ``"pt"`` (the starter pair), ``"THERE>BACK"`` with two names of
+            translators, several of them with commas between, or a `RoundTrip`, or a list of these. One is drawn for
+            each run.
         min_tokens: the minimum number of tokens of a candidate.
-        do_sample: draw translations at random instead of taking the best, where the translator can.
+        do_sample: sample translations instead of taking the best, where the translator can.
         whole_sentence: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p`
             and `min_tokens` then have no effect, and a sentence whose placeholders do not come back in order is given
             up.
@@ -79,7 +80,7 @@ class Backtranslation(Augmenter):
     )
 
     def _load(self) -> None:
-        self.translator_ = _Pivots(self.translator)
+        self.translator_ = _RoundTrips(self.translator)
         self._answers: dict[_Question, tuple[str, str]] = {}
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -92,15 +93,15 @@ class Backtranslation(Augmenter):
         return [
             f"{trip.name} cannot sample: its translation of a text is always the same"
             for trip in self.translator_.trips
-            if not (trip.there.samples or trip.back.samples)
+            if not (trip.forward.can_sample or trip.backward.can_sample)
         ]
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         plan_one = self._plan_whole if self.whole_sentence else self._plan_runs
-        plans = [plan_one(one.sentence, one.rng) for one in asked]
+        plans = [plan_one(request.sentence, request.rng) for request in requests]
         self._translate([question for plan in plans for _, question in plan])
         finish = self._finish_whole if self.whole_sentence else self._finish_runs
-        return [finish(sentence, plan) for (sentence, *_), plan in zip(asked, plans, strict=True)]
+        return [finish(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
 
     def _question(self, text: str, rng: Random) -> _Question:
         pivot = rng.randrange(len(self.translator_.trips))
@@ -109,7 +110,7 @@ class Backtranslation(Augmenter):
 
     def _translate(self, questions: Iterable[_Question]) -> None:
         """Answer all questions that are new, each pivot's in one call."""
-        if len(self._answers) > _REMEMBERED:
+        if len(self._answers) > _CACHE_SIZE:
             self._answers.clear()
         new = [question for question in dict.fromkeys(questions) if question not in self._answers]
         for pivot, trip in enumerate(self.translator_.trips):
@@ -117,8 +118,8 @@ class Backtranslation(Augmenter):
             if not of_pivot:
                 continue
             seeds = [question.seed for question in of_pivot if question.seed is not None] or None
-            there = trip.there.translate([question.text for question in of_pivot], seeds)
-            back = trip.back.translate(there, seeds)
+            there = trip.forward.translate([question.text for question in of_pivot], seeds)
+            back = trip.backward.translate(there, seeds)
             self._answers.update(zip(of_pivot, zip(there, back, strict=True), strict=True))
 
     # ------------------------------------------------------------------------------------------------- run by run
@@ -150,22 +151,22 @@ class Backtranslation(Augmenter):
         edits = []
         odd = False
         for (start, end), question in plan:
-            words = self._fitted_to(sentence.tokens[start:end], *self._answers[question])
+            words = self._tokens_of(sentence.tokens[start:end], *self._answers[question])
             odd = odd or words is None
             if words is not None and words != sentence.tokens[start:end]:
                 edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
         if not edits:
-            return _ODD if odd else UNCHANGED
+            return _UNUSABLE if odd else UNCHANGED
         return sentence.edit(edits)
 
-    def _fitted_to(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
+    def _tokens_of(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
         """A translation as tokens that can stand where the original stood; None where it cannot."""
         words = self.tokenizer_(text)
         ends = _core(words, 0, len(words))
         if ends is None:
             return None
         words = words[ends[0] : ends[1]]
-        if _LEAKS.search(text) or not self._sound(original, words, pivot):
+        if _ARTEFACTS.search(text) or not self._is_plausible(original, words, pivot):
             return None
         first = words[0]
         if original[0][0].islower() and first[0].isupper() and first[1:].islower() and first not in original:
@@ -174,11 +175,11 @@ class Backtranslation(Augmenter):
             words[0] = first[0].upper() + first[1:]
         return tuple(words)
 
-    def _sound(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
-        """Whether a translation is one: nothing of the machinery, of the other language or of the figures is amiss."""
+    def _is_plausible(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
+        """Whether a translation has a plausible length, the same figures, and no words of the other language."""
         if len(words) > 2 * len(original) + 3 or 2 * len(words) + 1 < len(original):
             return False  # it runs away or breaks off
-        if not _LONE.isdisjoint(words) and _LONE.isdisjoint(original):
+        if not _DETACHED_APOSTROPHES.isdisjoint(words) and _DETACHED_APOSTROPHES.isdisjoint(original):
             return False
         if sorted(filter(_FIXED.search, words)) != sorted(filter(_FIXED.search, original)):
             return False
@@ -189,13 +190,13 @@ class Backtranslation(Augmenter):
     # ------------------------------------------------------------------------------------------------ whole sentences
 
     def _plan_whole(self, sentence: Sentence, rng: Random) -> _Plan:
-        units = _units(sentence)
+        ranges = _mention_ranges(sentence)
         core = _core(sentence.tokens, 0, len(sentence))
-        if core is None or sum(end - start for start, end in units) >= len(sentence):
+        if core is None or sum(end - start for start, end in ranges) >= len(sentence):
             return []
         tokens: list[str] = []
         place = core[0]
-        for number, (start, end) in enumerate(units):
+        for number, (start, end) in enumerate(ranges):
             tokens += [*sentence.tokens[place:start], _placeholder(number)]
             place = end
         tokens += sentence.tokens[place : max(place, core[1])]
@@ -206,23 +207,25 @@ class Backtranslation(Augmenter):
             return _NO_SEGMENT
         [((first, last), question)] = plan
         pivot, text = self._answers[question]
-        units = _units(sentence)
-        pieces = _split_at([_placeholder(number) for number in range(len(units))], text)
+        ranges = _mention_ranges(sentence)
+        pieces = _split_at([_placeholder(number) for number in range(len(ranges))], text)
         if pieces is None:
             return _MENTION_LOST
         edits = []
-        bounds = [first, *(edge for unit in units for edge in unit), last]
+        bounds = [first, *(edge for span in ranges for edge in span), last]
         for number, piece in enumerate(pieces):
             start, end = bounds[2 * number], max(bounds[2 * number], bounds[2 * number + 1])
             words = tuple(self.tokenizer_(piece))
             if number == 0 and words and start < end:
                 words = (_cased(words[0], sentence.tokens[start]), *words[1:])
             if number == len(pieces) - 1:
-                words = _without_end(words)
+                words = _strip_final_punctuation(words)
             if words != sentence.tokens[start:end]:
                 edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        made = sentence.edit(edits)
-        return _ODD if _LEAKS.search(text) or not self._sound(sentence.tokens, made.tokens, pivot) else made
+        new = sentence.edit(edits)
+        return (
+            _UNUSABLE if _ARTEFACTS.search(text) or not self._is_plausible(sentence.tokens, new.tokens, pivot) else new
+        )
 
 
 class _Question(NamedTuple):
@@ -236,28 +239,28 @@ class _Question(NamedTuple):
 _Plan = list[tuple[tuple[int, int], _Question]]
 
 
-class _Pivots:
-    """The ways there and back that were asked for."""
+class _RoundTrips:
+    """The pairs of translators given by the parameter."""
 
-    def __init__(self, asked: str | RoundTrip | Sequence[RoundTrip]) -> None:
-        if isinstance(asked, str):
-            self.trips = [_named(one.strip()) for one in asked.split(",")]
+    def __init__(self, given: str | RoundTrip | Sequence[RoundTrip]) -> None:
+        if isinstance(given, str):
+            self.trips = [_open_round_trip(part.strip()) for part in given.split(",")]
         else:
-            self.trips = [asked] if isinstance(asked, RoundTrip) else list(asked)
+            self.trips = [given] if isinstance(given, RoundTrip) else list(given)
         if not self.trips or not all(isinstance(trip, RoundTrip) for trip in self.trips):
-            raise ParameterError(f"translator must be a name or RoundTrips, not {asked!r}")
+            raise ParameterError(f"translator must be a name or RoundTrips, not {given!r}")
         self.name = ",".join(trip.name for trip in self.trips)
 
 
-def _named(name: str) -> RoundTrip:
-    if name in _STARTER:
-        there, back = _STARTER[name]
+def _open_round_trip(name: str) -> RoundTrip:
+    if name in _STARTER_PAIRS:
+        there, back = _STARTER_PAIRS[name]
     else:
         there, arrow, back = name.partition(">")
         if not (there and arrow and back):
             raise ParameterError(
                 f"translator {name!r} does not say how to come back",
-                remedy=f"name two with > between, or one of: {', '.join(_STARTER)}",
+                remedy=f"name two with > between, or one of: {', '.join(_STARTER_PAIRS)}",
             )
     return RoundTrip(resolve("translator", there.strip()), resolve("translator", back.strip()))
 
@@ -271,15 +274,15 @@ def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None
     return (start, end) if sum(token[0].isalpha() for token in tokens[start:end]) > 1 else None
 
 
-def _units(sentence: Sentence) -> list[tuple[int, int]]:
+def _mention_ranges(sentence: Sentence) -> list[tuple[int, int]]:
     """Ranges that hold mentions whole, gaps included; overlapping ones are one range."""
-    units: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for start, end in sorted((m.start, m.end) for m in sentence.mentions):
-        if units and start < units[-1][1]:
-            units[-1] = (units[-1][0], max(end, units[-1][1]))
+        if ranges and start < ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
         else:
-            units.append((start, end))
-    return units
+            ranges.append((start, end))
+    return ranges
 
 
 def _placeholder(number: int) -> str:
@@ -298,8 +301,8 @@ def _cased(word: str, model: str) -> str:
     return word
 
 
-def _without_end(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without the punctuation that a translator puts at the end of a sentence: the original's own is kept."""
+def _strip_final_punctuation(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Words without final punctuation, because that of the original is kept."""
     end = len(words)
     while end and not is_word_character(words[end - 1][-1]):
         end -= 1

@@ -107,7 +107,11 @@ class Augmenter(Component, abc.ABC):
     # ------------------------------------------------------------------------------------------------------- for users
 
     def notes(self) -> list[str]:
-        """Return what a user should know about the fitted corpus."""
+        """Return what a user should know about the fitted corpus.
+
+        Returns:
+            Lines of text.
+        """
         return []
 
     def advice(self, statistics: RunStatistics) -> list[str]:
@@ -115,6 +119,9 @@ class Augmenter(Component, abc.ABC):
 
         Args:
             statistics: the counts of a run.
+
+        Returns:
+            Lines of text.
         """
         del statistics
         return []
@@ -301,5 +308,8 @@ def source_of(corpus: object) -> str | None:
 
     Args:
         corpus: sentences, perhaps with an attribute ``source``.
+
+    Returns:
+        The file or other source; None where it is unknown.
     """
     return getattr(corpus, "source", None)

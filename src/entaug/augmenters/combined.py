@@ -112,7 +112,11 @@ class CombinedAugmenter:
         return self
 
     def notes(self) -> list[str]:
-        """Return what a user should know about the fitted corpus."""
+        """Return what a user should know about the fitted corpus.
+
+        Returns:
+            The notes of all methods.
+        """
         return [note for augmenter in self.augmenters for note in augmenter.notes()]
 
     def advice(self, statistics: RunStatistics) -> list[str]:
@@ -120,6 +124,9 @@ class CombinedAugmenter:
 
         Args:
             statistics: the counts of a run.
+
+        Returns:
+            The advice of all methods.
         """
         return [line for augmenter in self.augmenters for line in augmenter.advice(statistics)]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from entaug.data import Sentence
 
@@ -203,7 +203,11 @@ class RunStatistics:
                     self.missing[outcome.reason] += 1
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
-        """Return the counts as plain values."""
+        """Return the counts as plain values.
+
+        Returns:
+            The counts by name, those by reason as dictionaries.
+        """
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in vars(self).items()}
 
     def update(self, counts: dict[str, int | dict[str, int]]) -> None:
@@ -217,80 +221,86 @@ class RunStatistics:
 
 
 class Method(Protocol):
-    """What a run needs of an augmenter."""
+    """What a run needs of an augmenter.
 
-    @property
-    def name(self) -> str:
-        """The registry name."""
-        ...
+    Attributes:
+        name: the registry name.
+        info: the description.
+        window_size: how many sources are processed together; results do not depend on it.
+        copies: how many sentences are requested for each source.
+        seed: the seed of all random streams.
+        existing_ids: ids of the corpus that contain `id_infix`.
+    """
 
-    @property
-    def info(self) -> MethodInfo:
-        """The description."""
-        ...
+    name: ClassVar[str]
+    info: ClassVar[MethodInfo]
+    window_size: ClassVar[int]
+    copies: int
+    seed: int
+    existing_ids: set[str]
 
     @property
     def signature(self) -> str:
         """Method, parameters and version."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """The seed of all random streams."""
-        ...
-
-    @property
-    def copies(self) -> int:
-        """How many sentences are requested for each source."""
-        ...
 
     @property
     def attempts(self) -> int:
-        """How many drafts are requested for each of them at most."""
-        ...
-
-    @property
-    def window_size(self) -> int:
-        """How many sources are processed together; results do not depend on it."""
-        ...
+        """How many drafts are requested for a sentence at most."""
 
     @property
     def id_infix(self) -> str:
-        """What the ids of all sentences that the method makes under a seed have in common."""
-        ...
-
-    @property
-    def existing_ids(self) -> Collection[str]:
-        """Ids of the corpus that hold `id_infix`."""
-        ...
+        """What the ids of all sentences that the method makes under its seed have in common."""
 
     @property
     def has_filters(self) -> bool:
         """Whether `apply_filters` can reject anything."""
-        ...
 
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Draw one draft for each request."""
-        ...
+        """Draw a draft for each request.
+
+        Args:
+            requests: the sources with their random streams.
+
+        Returns:
+            For each request a sentence, or why there is none.
+        """
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by the reason."""
-        ...
+        """Replace drafts that a filter rejects by the reason.
+
+        Args:
+            drafts: results of `draft`.
+            sources: their sources.
+
+        Returns:
+            The drafts, rejected ones as `Rejection`.
+        """
 
 
 class OutputTarget(Protocol):
     """The format that accepted sentences are written in."""
 
     def carried(self, sentence: Sentence) -> Sentence:
-        """Return what is left of a sentence once it is written and read back; duplicates are judged by it."""
-        ...
+        """Return what is left of a sentence once it is written and read back; duplicates are judged by it.
+
+        Args:
+            sentence: an augmented sentence.
+
+        Returns:
+            The sentence that a reader gets.
+        """
 
     def encode(self, sentence: Sentence) -> str:
         """Return a sentence as it is written.
 
+        Args:
+            sentence: an augmented sentence.
+
+        Returns:
+            Its text in the format.
+
         Raises:
             LossError: the format cannot carry it.
         """
-        ...

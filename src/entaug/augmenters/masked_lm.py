@@ -1,4 +1,4 @@
-"""Masked-LM replacement of words outside mentions: LM, and Filtered BERT."""
+"""LM: words outside mentions replaced by a masked language model, with Filtered BERT as an option."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
-from entaug.backends.protocols import MaskedLM, WordVectors, cased_like
+from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
 from entaug.params import Cosine, PositiveInt, Probability
 from entaug.spacing import is_word_character
@@ -21,30 +21,30 @@ from entaug.stopwords import StopWords, stop_words
 __all__ = ["MaskedLMReplacement"]
 
 _NO_WORD = Rejection("no word outside mentions that may be replaced", final=True)
-_TRIED = 3  # places tried at most, times those wanted
 _NO_FILL = Rejection("no other word fits")
+_MAX_POSITIONS = 3  # positions tried at most, as a multiple of the number of replacements
 
 
 @dataclass(kw_only=True, eq=False)
 class MaskedLMReplacement(Augmenter):
-    """Replace words outside mentions by what a masked language model puts there.
+    """Replace words outside mentions by predictions of a masked language model.
 
-    The words are drawn without replacement, hidden, and filled from left to right, each fill drawn among the likeliest
-    by its probability. Only whole words that differ from the original are taken, in its casing; mentions, punctuation
-    and numbers stay. A place where nothing but the original is plausible keeps it, and another is tried instead. The
-    tokens are never made anew from text, so no label can move. (The authors' code takes the likeliest fill for all at
-    once, so that all copies with the same places are equal.)
+    The words are drawn without replacement, masked, and filled from left to right; each fill is sampled from the
+    likeliest predictions by their probability. Only whole words that differ from the original are used, in its case;
+    mentions, punctuation and numbers stay. A position where nothing but the original is plausible keeps it, and another
+    position is tried instead. Sentences are never tokenized again, so no label can move. (The authors' code takes the
+    likeliest fill for all positions at once, so that all copies with the same positions are equal.)
 
     Args:
-        num_replacements: how many words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
+        num_replacements: the number of words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
         masked_lm: a `MaskedLM`, or the name of one.
-        top_k: how many of the likeliest words a fill is drawn among.
+        top_k: the number of likeliest words to sample a fill from.
         min_p: the minimum probability of a fill, as a share of that of the likeliest word for the position (the
             original included); 0 for any, as in the paper.
-        single_pass: fill all words of a sentence from one look of the model, instead of one after the other.
+        single_pass: fill all words of a sentence from one pass of the model, instead of one after the other.
         min_similarity: the minimum cosine of the word vectors of a fill and the original (Filtered BERT); none for any.
-        word_vectors: the vectors for that, or the name of some.
-        stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
+        word_vectors: the word vectors for that, or the name of some.
+        stop_words: the code of a language whose stop words are not replaced, or a path to a word list.
         replace_punctuation: whether punctuation and numbers may be replaced by words too, as in the authors' code.
 
     Example:
@@ -84,99 +84,93 @@ class MaskedLMReplacement(Augmenter):
     def _uses_backend(self, kind: str) -> bool:
         return kind != "word_vectors" or self.min_similarity is not None
 
-    def _rewrite_batch(self, asked: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        work = [
-            _Filling(sentence, self._choose(sentence, rng), self.num_replacements, rng) for sentence, rng, *_ in asked
-        ]
-        while todo := [filling for filling in work if filling.pending]:
-            answers = self.masked_lm_.fill(
-                [filling.text() for filling in todo], self._ask(), first_only=not self.single_pass
-            )
-            for filling, candidates in zip(todo, answers, strict=True):
-                places = filling.pending if self.single_pass else filling.pending[:1]
-                for place, offered in zip(tuple(places), candidates, strict=False):
-                    filling.fill(place, self._draw(filling, place, offered))
-        return [filling.result() for filling in work]
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        fillings = [_Filling(s, self._positions(s, rng), self.num_replacements, rng) for s, rng, *_ in requests]
+        # The original is no candidate, and of those with other vectors most are none either.
+        num_predictions = self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
+        while unfinished := [filling for filling in fillings if filling.pending]:
+            texts = [filling.text() for filling in unfinished]
+            predictions = self.masked_lm_.fill(texts, num_predictions, first_only=not self.single_pass)
+            for filling, of_text in zip(unfinished, predictions, strict=True):
+                positions = filling.pending if self.single_pass else filling.pending[:1]
+                for position, candidates in zip(tuple(positions), of_text, strict=False):
+                    filling.fill(position, self._sample(filling, position, candidates))
+        return [filling.result() for filling in fillings]
 
-    def _ask(self) -> int:
-        # The original is no candidate, and with a filter most others are none either.
-        return self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
-
-    def _choose(self, sentence: Sentence, rng: Random) -> list[int]:
-        free, stop = sentence.outside_mask(), stop_words(self.stop_words)
-        places = [
+    def _positions(self, sentence: Sentence, rng: Random) -> list[int]:
+        """The positions to be tried, in random order."""
+        stop = stop_words(self.stop_words)
+        positions = [
             i
-            for i, token in enumerate(sentence.tokens)
-            if free[i] and (self.replace_punctuation or _is_word(token)) and token.lower() not in stop
+            for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
+            if outside and (self.replace_punctuation or _is_word(token)) and token.lower() not in stop
         ]
-        return rng.sample(places, min(_TRIED * self.num_replacements, len(places)))
+        return rng.sample(positions, min(_MAX_POSITIONS * self.num_replacements, len(positions)))
 
-    def _draw(self, filling: _Filling, place: int, offered: Sequence[tuple[str, float]]) -> str | None:
-        """A word for a place, or None."""
-        original = filling.sentence.tokens[place]
-        least = offered[0][1] + math.log(self.min_p) if self.min_p and offered else -math.inf
-        words = [(word, value) for word, value in offered if value >= least and word.lower() != original.lower()]
+    def _sample(self, filling: _Filling, position: int, candidates: Sequence[tuple[str, float]]) -> str | None:
+        """A word for a position, or None."""
+        original = filling.sentence.tokens[position]
+        minimum = candidates[0][1] + math.log(self.min_p) if self.min_p and candidates else -math.inf
+        fills = [(word, score) for word, score in candidates if score >= minimum and word.lower() != original.lower()]
         if self.min_similarity is not None:
-            # Vectors are of plain words: of "Well-known" none may be known, and then no fill is known to be near.
-            cosines = self.word_vectors_.similarities([(original, word) for word, _ in words])
-            words = [
-                pair
-                for pair, cosine in zip(words, cosines, strict=True)
+            cosines = self.word_vectors_.similarities([(original, word) for word, _ in fills])
+            fills = [
+                fill
+                for fill, cosine in zip(fills, cosines, strict=True)
                 if cosine is not None and cosine >= self.min_similarity
             ]
-        words = words[: self.top_k]
-        draw = filling.rng.random()  # drawn in any case, so that places do not depend on each other's candidates
-        if not words:
+        fills = fills[: self.top_k]
+        draw = filling.rng.random()  # drawn in any case, so that positions do not depend on each other's candidates
+        if not fills:
             return None
-        sums = list(accumulate(math.exp(value - words[0][1]) for _, value in words))
-        at = next(i for i, total in enumerate(sums) if draw * sums[-1] < total or i == len(sums) - 1)
-        return _cased(words[at][0], filling.sentence.tokens, place)
+        sums = list(accumulate(math.exp(score - fills[0][1]) for _, score in fills))
+        index = next(i for i, total in enumerate(sums) if draw * sums[-1] < total or i == len(sums) - 1)
+        return _adjust_case(fills[index][0], filling.sentence.tokens, position)
 
 
 class _Filling:
-    """A sentence on its way to its new words: the first few places from left to right, then others in their stead."""
+    """A sentence whose words are being replaced: the first positions from left to right, then others in their stead."""
 
-    def __init__(self, sentence: Sentence, order: list[int], wanted: int, rng: Random) -> None:
+    def __init__(self, sentence: Sentence, positions: list[int], count: int, rng: Random) -> None:
         self.sentence = sentence
         self.rng = rng
-        self.pending = sorted(order[:wanted])
-        self._others = order[wanted:]
-        self._possible = bool(order)
+        self.pending = sorted(positions[:count])
+        self._others = positions[count:]
+        self._has_positions = bool(positions)
         self._tokens = list(sentence.tokens)
         self._edits: list[Edit] = []
 
     def text(self) -> list[str | None]:
-        """The sentence with the fills made so far, and the places to come hidden."""
+        """The sentence with the fills so far, and gaps at the pending positions."""
         return detokenize_with_gaps(self._tokens, self.pending, self.sentence.spaces)
 
-    def fill(self, place: int, word: str | None) -> None:
-        """Put a word in a place, or leave what is there and go for another place."""
-        self.pending.remove(place)
+    def fill(self, position: int, word: str | None) -> None:
+        """Fill a position; without a word keep the original and add another position."""
+        self.pending.remove(position)
         if word is not None:
-            self._tokens[place] = word
-            self._edits.append(Edit(place, place + 1, (word,)))
+            self._tokens[position] = word
+            self._edits.append(Edit(position, position + 1, (word,)))
         elif self._others:
-            # In the order of the text, as the model answers.
             insort(self.pending, self._others.pop(0))
 
     def result(self) -> Sentence | Rejection:
-        if not self._possible:
+        if not self._has_positions:
             return _NO_WORD
         return self.sentence.edit(self._edits) if self._edits else _NO_FILL
 
 
-def _cased(word: str, tokens: Sequence[str], place: int) -> str:
-    """A fill in the casing of what it replaces; for an acronym in an ordinary sentence that is none of its own."""
-    original = tokens[place]
+def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
+    """A fill in the case of the original; an acronym in an ordinary sentence does not make it upper case."""
+    original = tokens[position]
     if len(original) > 1 and original.isupper():
-        words = [token for i, token in enumerate(tokens) if i != place and len(token) > 1 and token.isalpha()]
+        words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and token.isalpha()]
         if 2 * sum(token.isupper() for token in words) <= len(words):
-            return word if place else word[:1].upper() + word[1:]
-    return cased_like([word], original)[0]
+            return word if position else word[:1].upper() + word[1:]
+    return match_case([word], original)[0]
 
 
 def _is_word(token: str) -> bool:
-    """Whether a token is a word of letters, hyphens inside it allowed; apostrophes mark clitics, which are none."""
+    """Whether a token is a word of letters, with hyphens inside; apostrophes mark clitics, which are not replaced."""
     if not token[0].isalpha() or not is_word_character(token[-1]):
         return False
     return all((is_word_character(c) and not c.isdigit()) or c == "-" for c in token)

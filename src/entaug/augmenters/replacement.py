@@ -1,4 +1,4 @@
-"""Methods that put other words in place: LwTR, SR, MR (Dai and Adel, COLING 2020, https://aclanthology.org/2020.coling-main.343)."""
+"""Replacement of tokens and mentions: LwTR, MR and SR (Dai and Adel 2020, aclanthology.org/2020.coling-main.343)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class LabelWiseTokenReplacement(Augmenter):
     With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that hold it.
 
     Args:
-        p: the probability of each token to be replaced; one at least always is.
-        stop_words: a language code; its stop words are then not replaced (a path to a word list works too).
+        p: the probability of replacing each token; at least one is replaced.
+        stop_words: the code of a language whose stop words are not replaced, or a path to a word list.
 
     Example:
         >>> person = [Mention("PER", [(0, 1)])]
@@ -74,13 +74,13 @@ class LabelWiseTokenReplacement(Augmenter):
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         tokens, stop = sentence.tokens, stop_words(self.stop_words)
-        open_ = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
-        if not open_:
+        candidates = [i for i, token in enumerate(tokens) if token.lower() not in stop] if stop else range(len(tokens))
+        if not candidates:
             return NO_CANDIDATE
         tags = position_tags(len(sentence), sentence.mentions)
         edits = []
-        for place in some_of(rng, len(open_), self.p):
-            i = open_[place]
+        for k in some_of(rng, len(candidates), self.p):
+            i = candidates[k]
             pool = self.pools_.get(tags[i])
             if pool is not None:
                 words, sums = pool
@@ -90,13 +90,13 @@ class LabelWiseTokenReplacement(Augmenter):
 
 @dataclass(kw_only=True, eq=False)
 class MentionReplacement(Augmenter):
-    """Replace mentions by other training mentions of the same type, each distinct one as likely as the other.
+    """Replace mentions by other training mentions of the same label, each distinct one with the same probability.
 
-    Only contiguous mentions that overlap no other are replaced, and only by mentions that hold no other; the rest stay.
+    Only contiguous mentions that overlap no other are replaced, and only by mentions that contain no other.
     A mention is never replaced by itself.
 
     Args:
-        p: the probability of each mention to be replaced; one at least always is.
+        p: the probability of replacing each mention; at least one is replaced.
 
     Example:
         >>> gold = [
@@ -124,7 +124,7 @@ class MentionReplacement(Augmenter):
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, where the corpus has its own
         for sentence in corpus:
             for mention in sentence.mentions:
-                if mention.is_contiguous and _whole_by_itself(mention, sentence):
+                if mention.is_contiguous and _is_self_contained(mention, sentence):
                     words = sentence.mention_tokens(mention)
                     distinct[mention.label].add(words)
                     if sentence.spaces is not None and len(words) > 1:
@@ -149,12 +149,12 @@ class MentionReplacement(Augmenter):
         ]
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        places = [m for m in _alone(sentence) if len(self.pools_.get(m.label, ())) > 1]
-        if not places:
+        mentions = [m for m in _standalone_mentions(sentence) if len(self.pools_.get(m.label, ())) > 1]
+        if not mentions:
             return _NO_MENTION
         edits = []
-        for place in some_of(rng, len(places), self.p):
-            mention = places[place]
+        for k in some_of(rng, len(mentions), self.p):
+            mention = mentions[k]
             pool = self.pools_[mention.label]
             own = self._index[mention.label].get(sentence.mention_tokens(mention))
             if own is None:
@@ -167,7 +167,7 @@ class MentionReplacement(Augmenter):
         return sentence.edit(edits)
 
 
-def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
+def _is_self_contained(mention: Mention, sentence: Sentence) -> bool:
     """Whether a mention's words, put elsewhere, carry all their labels: no other mention ends or begins in them."""
     if len(sentence.mentions) == 1 or sentence.is_flat:
         return True
@@ -176,7 +176,7 @@ def _whole_by_itself(mention: Mention, sentence: Sentence) -> bool:
     return all(own.isdisjoint(other) or own < other for other in others)
 
 
-def _alone(sentence: Sentence) -> Iterable[Mention]:
+def _standalone_mentions(sentence: Sentence) -> Iterable[Mention]:
     """The contiguous mentions that overlap no other."""
     mentions = sentence.mentions
     if len(mentions) < 2 or sentence.is_flat:
@@ -194,7 +194,7 @@ class SynonymReplacement(Augmenter):
     names are left alone: in English, those with a capital letter inside a mention or within the sentence.
 
     Args:
-        p: the probability of each token that has a synonym to be replaced; one at least always is.
+        p: the probability of replacing each token that has a synonym; at least one is replaced.
         lexicon: a `Lexicon`, or the name of one.
         stop_words: a language code; its stop words are then not replaced (a path to a word list works too). A lexicon
             has nothing for the words of closed classes anyway.
@@ -244,25 +244,25 @@ class SynonymReplacement(Augmenter):
         return [f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?"]
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        synonyms, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
+        lookup, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
         tokens = sentence.tokens
         choices = [
-            (i, found) for i, token in enumerate(tokens) if (found := synonyms(token)) and token.lower() not in stop
+            (i, synonyms) for i, token in enumerate(tokens) if (synonyms := lookup(token)) and token.lower() not in stop
         ]
         if choices and sentence.mentions:
             free = sentence.outside_mask()
             if self.inside_mentions:
-                choices = [(i, found) for i, found in choices if free[i] or not tokens[i][:1].isupper()]
+                choices = [(i, synonyms) for i, synonyms in choices if free[i] or not tokens[i][:1].isupper()]
             else:
-                choices = [(i, found) for i, found in choices if free[i]]
+                choices = [(i, synonyms) for i, synonyms in choices if free[i]]
         if self.lexicon_.language == "en":
-            choices = [(i, fit) for i, found in choices if (fit := _fitting(tokens, i, found))]
+            choices = [(i, fit) for i, synonyms in choices if (fit := _fitting_synonyms(tokens, i, synonyms))]
         if not choices:
             return _NO_SYNONYM
         edits = []
-        for place in some_of(rng, len(choices), self.p):
-            i, found = choices[place]
-            words = found[int(rng.random() * len(found))]
+        for k in some_of(rng, len(choices), self.p):
+            i, synonyms = choices[k]
+            words = synonyms[int(rng.random() * len(synonyms))]
             if len(words) == 1:
                 edits.append(Edit(i, i + 1, words))
             else:
@@ -272,14 +272,16 @@ class SynonymReplacement(Augmenter):
         return sentence.edit(edits)
 
 
-def _fitting(tokens: tuple[str, ...], i: int, found: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+def _fitting_synonyms(
+    tokens: tuple[str, ...], i: int, synonyms: tuple[tuple[str, ...], ...]
+) -> tuple[tuple[str, ...], ...]:
     """The synonyms that may stand at a place of an English sentence: none for a name, "an" before vowels only."""
     if tokens[i][:1].isupper() and (i or tokens[i].isupper()):
         return ()
     article = tokens[i - 1].lower() if i else ""
     if article not in ("a", "an"):
-        return found
-    return tuple(words for words in found if _takes_an(words[0]) == (article == "an"))
+        return synonyms
+    return tuple(words for words in synonyms if _takes_an(words[0]) == (article == "an"))
 
 
 def _takes_an(word: str) -> bool:

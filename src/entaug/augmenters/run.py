@@ -56,14 +56,28 @@ class Draft:
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
 
     def compare(self, sentence: Sentence) -> Rejection | None:
-        """Return why a sentence is nothing new: it is the source, or equal to a sibling."""
+        """Return why a sentence is nothing new.
+
+        Args:
+            sentence: a draft.
+
+        Returns:
+            `UNCHANGED` where it is equal to the source, `DUPLICATE` where it is equal to a sibling; else None.
+        """
         content = (sentence.tokens, sentence.mentions)
         if content == (self.source.tokens, self.source.mentions):
             return UNCHANGED
         return DUPLICATE if content in self.siblings else None
 
     def accept(self, sentence: Sentence) -> Rejection | None:
-        """Accept a sentence unless it is nothing new."""
+        """Accept a sentence unless it is nothing new.
+
+        Args:
+            sentence: a draft.
+
+        Returns:
+            Why it is not accepted; None where it is.
+        """
         rejection = self.compare(sentence)
         if rejection is None:
             self.siblings.add((sentence.tokens, sentence.mentions))

@@ -1,4 +1,4 @@
-"""Methods that change the order of words: SiS (Dai and Adel 2020)."""
+"""SiS: shuffling within segments (Dai and Adel 2020)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ShuffleWithinSegments(Augmenter):
     same mentions.
 
     Args:
-        p: the probability of each segment of two or more different tokens to be permuted; one at least always is.
+        p: the probability of each segment of two or more different tokens to be permuted; at least one is.
 
     Example:
         >>> from entaug.data import Mention
@@ -48,13 +48,13 @@ class ShuffleWithinSegments(Augmenter):
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         tokens = sentence.tokens
-        open_ = [
+        segments = [
             (start, end) for start, end in sentence.segments() if end - start > 1 and len(set(tokens[start:end])) > 1
         ]
-        if not open_:
+        if not segments:
             return _NOTHING_TO_PERMUTE
         permutation = list(range(len(tokens)))
-        for place in some_of(rng, len(open_), self.p):
-            start, end = open_[place]
+        for k in some_of(rng, len(segments), self.p):
+            start, end = segments[k]
             permutation[start:end] = rng.sample(range(start, end), end - start)
         return sentence.reorder(permutation)

@@ -1,17 +1,18 @@
-"""Hyperparameters of training, shared by generators, masked language models, token language models and taggers."""
+"""Hyperparameters of the training of generators, language models and taggers, and of decoding."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from entaug.params import Check, PositiveFloat, PositiveInt, Probability, validate
+from entaug.errors import ParameterError
+from entaug.params import Check, NonNegativeFloat, PositiveFloat, PositiveInt, Probability, validate
 
-__all__ = ["BaseTrainingConfig", "Seed", "TrainingConfig", "TrainingProgress"]
+__all__ = ["BaseTrainingConfig", "DecodingConfig", "Seed", "TrainingConfig", "TrainingProgress"]
 
 Seed = Annotated[int, Check(lambda seed: abs(seed) < 2**63, "an integer below 2^63")]
 
@@ -84,3 +85,40 @@ class TrainingConfig(BaseTrainingConfig):
     learning_rate: PositiveFloat | None = None
     validation_fraction: Annotated[float, Interval(ge=0, lt=1)] = 0.1
     patience: PositiveInt = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """How a generator writes texts.
+
+    Args:
+        num_return_sequences: number of texts for each input, at most `num_beams`.
+        strategy: ``"beam_search"``; ``"diverse_beam_search"``, which penalises continuations by their rank within their
+            beam (EnTDA, Hu et al. 2023, section 4.2); or ``"sample"``, random draws of which the likeliest are returned.
+        num_beams: number of beams, or of draws for each input.
+        diversity_penalty: penalty for each rank in diverse beam search, the paper's gamma.
+        top_k: number of likeliest tokens that are drawn from.
+        temperature: temperature of draws; above 1 for more variety, below for less.
+        max_new_tokens: maximum number of tokens of a text.
+        drop_unfinished: whether texts that have not ended by then are dropped.
+        marker_rules: markers that must each be followed by one word, with the markers that must precede them and their
+            word directly; None for a marker that may occur anywhere. Empty for no such rule.
+    """
+
+    num_return_sequences: PositiveInt = 1
+    strategy: Literal["beam_search", "diverse_beam_search", "sample"] = "beam_search"
+    num_beams: PositiveInt = 3
+    diversity_penalty: NonNegativeFloat = 10.0
+    top_k: PositiveInt = 50
+    temperature: PositiveFloat = 1.0
+    max_new_tokens: PositiveInt = 128
+    drop_unfinished: bool = True
+    marker_rules: Mapping[str, Collection[str] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        validate(self)
+        if self.num_return_sequences > self.num_beams:
+            raise ParameterError(
+                f"num_return_sequences must be at most num_beams ({self.num_beams}), not {self.num_return_sequences}",
+                parameter="num_return_sequences",
+            )

@@ -1,6 +1,6 @@
-"""Dependency trees as values: the ranges of subtrees, and what relations are called.
+"""Functions of dependency trees: subtrees, relations, verbs.
 
-Subjects and objects have other names in spaCy's pipelines than in Universal Dependencies; here all are known.
+Relations are those of spaCy's pipelines and of Universal Dependencies.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from entaug.backends.protocols import Parse
 from entaug.data import Span
 
-__all__ = ["OBJECTS", "SUBJECTS", "relation_names", "subtree_ranges", "trimmed", "verbal"]
+__all__ = ["OBJECTS", "SUBJECTS", "base_relations", "predicate_words", "strip_tokens", "subtree_ranges"]
 
 SUBJECTS = frozenset(
     {
@@ -26,45 +26,61 @@ OBJECTS = frozenset(
         *("oa", "oc", "og", "op"),  # spaCy's German
     }
 )
-"""Relations of objects and complements in the same."""
+"""Relations of objects and complements in the same label sets."""
 
 _VERBS = frozenset({"VERB", "AUX"})
 
 
-def relation_names(parse: Parse) -> list[str]:
-    """For each token its relation, without subtype and in lower case.
+def base_relations(parse: Parse) -> list[str]:
+    """The relation of each word, without subtype and in lower case.
+
+    Args:
+        parse: the tree.
+
+    Returns:
+        A relation for each word.
 
     Example:
-        >>> relation_names(Parse((1, 1), ("nsubj:pass", "ROOT"), ("PRON", "VERB")))
+        >>> base_relations(Parse((1, 1), ("nsubj:pass", "ROOT"), ("PRON", "VERB")))
         ['nsubj', 'root']
     """
     return [relation.lower().partition(":")[0] for relation in parse.relations]
 
 
-def verbal(parse: Parse) -> set[int]:
-    """The tokens that are verbs or have a copula, as in Universal Dependencies."""
-    found = {head for head, name in zip(parse.heads, relation_names(parse), strict=True) if name == "cop"}
-    return found | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
+def predicate_words(parse: Parse) -> set[int]:
+    """The words that are verbs, or predicates with a copula as in Universal Dependencies.
+
+    Args:
+        parse: the tree.
+
+    Returns:
+        Their positions.
+    """
+    with_copula = {head for head, name in zip(parse.heads, base_relations(parse), strict=True) if name == "cop"}
+    return with_copula | {token for token, tag in enumerate(parse.tags) if tag in _VERBS}
 
 
 def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
-    """For each token the range of its subtree, or None where that has gaps.
+    """The range of the subtree of each word.
 
     Args:
-        heads: for each token the position of its head; a root is its own head.
+        heads: for each word the position of its head; a root is its own head.
+
+    Returns:
+        For each word a half-open range, or None where the subtree has gaps.
 
     Example:
-        >>> subtree_ranges([1, 1, 0])  # the last token belongs to the first, across the root
+        >>> subtree_ranges([1, 1, 0])  # the last word depends on the first, across the root
         [None, (0, 3), (2, 3)]
     """
     n = len(heads)
     first, last, size = list(range(n)), list(range(n)), [1] * n
-    # Deepest first: a token's depth is how many heads stand above it.
+    # The depth of a word is the number of its ancestors; the deepest words come first.
     depth = [0] * n
     for token in range(n):
-        at = token
-        while heads[at] != at and depth[token] <= n:
-            at = heads[at]
+        ancestor = token
+        while heads[ancestor] != ancestor and depth[token] <= n:
+            ancestor = heads[ancestor]
             depth[token] += 1
     for token in sorted(range(n), key=lambda token: -depth[token]):
         head = heads[token]
@@ -77,16 +93,24 @@ def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
     ]
 
 
-def trimmed(span: Span, tokens: Sequence[str], points: Container[str]) -> Span:
-    """A range without the tokens at its ends that are made of some characters; it may come out empty.
+def strip_tokens(span: Span, tokens: Sequence[str], characters: Container[str]) -> Span:
+    """A range without the tokens at its ends that consist of some characters.
+
+    Args:
+        span: the half-open range.
+        tokens: the tokens of the sentence.
+        characters: the characters, for example punctuation.
+
+    Returns:
+        The smaller range, which may be empty.
 
     Example:
-        >>> trimmed((0, 3), ["(", "Rome", "."], "().")
+        >>> strip_tokens((0, 3), ["(", "Rome", "."], "().")
         (1, 2)
     """
     start, end = span
-    while start < end and all(c in points for c in tokens[start]):
+    while start < end and all(c in characters for c in tokens[start]):
         start += 1
-    while start < end and all(c in points for c in tokens[end - 1]):
+    while start < end and all(c in characters for c in tokens[end - 1]):
         end -= 1
     return start, end

@@ -1,6 +1,7 @@
-"""A small deterministic fake of each protocol: what tests, examples and people who write methods use.
+"""Deterministic fakes of all protocols, for tests, examples and the development of methods.
 
-They are functions of their input alone, take no time, and mean nothing.
+They are functions of their input alone, take no time, and their results have no meaning. One file because each fake is
+short and tests import several.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from entaug.backends.config import TrainingConfig, TrainingProgress
-from entaug.backends.protocols import Blanked, Constituent, Decoding, Gapped, Pairs, Parse, cased_like
+from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.protocols import Constituent, MaskedExample, MaskedText, Parse, TextPairs, match_case
 from entaug.data import Sentence
 from entaug.tags import is_tag
 
@@ -36,189 +37,36 @@ __all__ = [
     "FakeWordVectors",
 ]
 
+_WORDS = ("one", "other", "new", "old", "good")
+
 
 def _number(text: str) -> float:
-    """A number in [0, 1) that is always the same for a text."""
+    """A number in [0, 1) that depends on a text."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) / 2**32
 
 
 def _array(values: Sequence[object]) -> NDArray[float32]:
-    import numpy as np  # only fakes of what gives arrays need it
+    import numpy as np  # only fakes that return arrays need it
 
     return np.array(values, dtype=np.float32)
 
 
-class FakeMaskedLM:
-    """A masked language model whose probabilities come from the spelling.
+class _FakeTrainable:
+    """Base of the fakes that are trained and forget what they learned when they are saved."""
 
-    Args:
-        words: what gaps are filled with; which is likeliest depends on the text.
-
-    Example:
-        >>> lm = FakeMaskedLM(["red", "blue"])
-        >>> sorted(word for word, _ in lm.fill([["A ", None, " car"]], 5)[0][0])
-        ['blue', 'red']
-        >>> lm.pieces(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
-        ([[(0, 1), (2, 5), (6, 9)]], 2)
-    """
-
-    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
+    def __init__(self, words: Iterable[str] = _WORDS) -> None:
         self._words = tuple(words)
         self.name = "fake"
-        self.learned: list[Blanked] = []
-        """What it was fitted on."""
+        self.learned: list[Any] = []
+        """The training examples of all epochs."""
 
-    def fill(
-        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
-    ) -> list[list[list[tuple[str, float]]]]:
-        """See `MaskedLM.fill`."""
-        found = []
-        for text in texts:
-            gaps = [i for i, part in enumerate(text) if part is None]
-            asked = gaps[:1] if first_only else gaps
-            found.append([self._candidates(f"{i}{text!r}")[:top] for i in asked])
-        return found
-
-    def _candidates(self, key: str) -> list[tuple[str, float]]:
-        scored = [(word, -1.0 - 9 * _number(word + key)) for word in self._words]
-        return sorted(scored, key=lambda pair: -pair[1])
-
-    def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
-        """See `MaskedLM.token_log_probs`; sub-words are what white space separates."""
-        found = []
-        for text, places in asked:
-            words = text.split()
-            chosen = range(len(words)) if places is None else places
-            found.append(_array([-10 * _number(f"{words[i]} {i} {text}") for i in chosen]))
-        return found
-
-    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """See `MaskedLM.pieces`."""
-        return [[found.span() for found in re.finditer(r"\S+", text)] for text in texts]
-
-    def fit(
-        self,
-        texts: Callable[[int], Sequence[Blanked]],
-        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
-        *,
-        markers: Mapping[str, str] | None = None,
-        folder: Path | None = None,
-        progress: TrainingProgress | None = None,
-    ) -> Self:
-        """See `TunableMaskedLM.fit`."""
-        del markers, folder
-        made = type(self)(self._words)
-        for epoch in range(config.epochs):
-            made.learned += texts(epoch)
+    def _fit(self, examples: Callable[[int], Iterable[Any]], epochs: int, progress: TrainingProgress | None) -> Self:
+        trained = type(self)(self._words)
+        for epoch in range(epochs):
+            trained.learned += examples(epoch)
         if progress is not None:
             progress(1, 1, 0.0)
-        return made
-
-    def save(self, folder: str | Path) -> None:
-        """See `TunableMaskedLM.save`."""
-        Path(folder).mkdir(parents=True, exist_ok=True)
-
-    def restore(self, folder: str | Path) -> Self:
-        """See `TunableMaskedLM.restore`."""
-        del folder
-        return type(self)(self._words)
-
-
-class FakeCausalLM:
-    """A causal language model whose probabilities come from the spelling.
-
-    Example:
-        >>> lm = FakeCausalLM(["tea", "sea"])
-        >>> lm.generate(["I see the"], max_new_tokens=2) == lm.generate(["I see the"], max_new_tokens=2)
-        True
-    """
-
-    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
-        self._words = tuple(words)
-        self.name = "fake"
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
-        """See `CausalLM.token_log_probs`."""
-        return [
-            _array([-10 * _number(" ".join(words[: i + 1])) for i in range(len(words))])
-            for words in map(str.split, texts)
-        ]
-
-    def generate(
-        self,
-        prompts: Sequence[str],
-        seeds: Sequence[int] | None = None,
-        *,
-        max_new_tokens: int = 64,
-        temperature: float = 1.0,
-        top_k: int = 50,
-    ) -> list[str]:
-        """See `CausalLM.generate`; temperature is ignored."""
-        del temperature
-        words = self._words[:top_k]
-        made = []
-        for i, prompt in enumerate(prompts):
-            rng = Random(f"{seeds[i] if seeds else None} {prompt}")
-            made.append(" ".join(rng.choice(words) for _ in range(max_new_tokens)))
-        return made
-
-
-class FakeGenerator:
-    """A generator that repeats its input, with other words in place of ``<mask>`` and one more at the end.
-
-    An input that it has learned it answers with something that it has learned for it, and a word more.
-
-    Args:
-        words: what it puts there; which, depends on the input and the seed.
-
-    Example:
-        >>> made = FakeGenerator(["tea"]).fit([("a", "b")])
-        >>> made.generate(["I like <mask>"], Decoding(texts=2)), made.learned
-        ([['I like tea tea', 'I like tea tea']], [('a', 'b')])
-    """
-
-    def __init__(self, words: Iterable[str] = ("one", "other", "new", "old", "good")) -> None:
-        self._words = tuple(words)
-        self.name = "fake"
-        self.learned: list[tuple[str, str]] = []
-        """What it was fitted on."""
-
-    def fit(
-        self,
-        pairs: Pairs,
-        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
-        *,
-        markers: Mapping[str, str] | None = None,
-        folder: Path | None = None,
-        progress: TrainingProgress | None = None,
-    ) -> Self:
-        """See `Generator.fit`."""
-        del markers, folder
-        made = type(self)(self._words)
-        for epoch in range(config.epochs if callable(pairs) else 1):
-            made.learned += pairs(epoch) if callable(pairs) else pairs
-        if progress is not None:
-            progress(1, 1, 0.0)
-        return made
-
-    def generate(
-        self,
-        inputs: Sequence[str],
-        decoding: Decoding = Decoding(),  # noqa: B008 (immutable)
-        seeds: Sequence[int] | None = None,
-        wanted: Sequence[Sequence[Sequence[str]]] | None = None,
-        unwanted: Sequence[str] = (),
-    ) -> list[list[str]]:
-        """See `Generator.generate`; what is wanted has to stand in the input."""
-        del wanted, unwanted
-        made = []
-        for i, text in enumerate(inputs):
-            rng = Random(f"{seeds[i] if seeds else None} {text}")
-            known = [said for asked, said in self.learned if asked == text] or [text]
-            texts = [rng.choice(known) for _ in range(decoding.texts)]
-            filled = (re.sub("<mask>", lambda _: rng.choice(self._words), one) for one in texts)  # noqa: B023
-            made.append([f"{one} {rng.choice(self._words)}" for one in filled])
-        return made
+        return trained
 
     def save(self, folder: str | Path) -> None:
         """See `Generator.save`."""
@@ -230,11 +78,133 @@ class FakeGenerator:
         return type(self)(self._words)
 
 
-class FakeTokenLM:
-    """A language model of tokens that gives back the sequences that it has seen, each with one word of another in it.
+class FakeMaskedLM(_FakeTrainable):
+    """A masked language model whose probabilities depend on the spelling.
 
     Args:
-        rows: what it has seen.
+        words: the words that gaps are filled with; which one is likeliest depends on the text.
+
+    Example:
+        >>> lm = FakeMaskedLM(["red", "blue"])
+        >>> sorted(word for word, _ in lm.fill([["A ", None, " car"]], 5)[0][0])
+        ['blue', 'red']
+        >>> lm.token_offsets(["A red car"]), len(lm.token_log_probs([("A red car", [0, 2])])[0])
+        ([[(0, 1), (2, 5), (6, 9)]], 2)
+    """
+
+    def fill(
+        self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
+        """See `MaskedLM.fill`."""
+        filled = []
+        for text in texts:
+            gaps = [i for i, part in enumerate(text) if part is None]
+            filled.append([self._candidates(f"{i}{text!r}")[:top_k] for i in (gaps[:1] if first_only else gaps)])
+        return filled
+
+    def _candidates(self, key: str) -> list[tuple[str, float]]:
+        scored = [(word, -1.0 - 9 * _number(word + key)) for word in self._words]
+        return sorted(scored, key=lambda pair: -pair[1])
+
+    def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
+        """See `MaskedLM.token_log_probs`; tokens are separated by white space."""
+        log_probs = []
+        for text, positions in requests:
+            words = text.split()
+            chosen = range(len(words)) if positions is None else positions
+            log_probs.append(_array([-10 * _number(f"{words[i]} {i} {text}") for i in chosen]))
+        return log_probs
+
+    def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """See `MaskedLM.token_offsets`."""
+        return [[match.span() for match in re.finditer(r"\S+", text)] for text in texts]
+
+    def fit(
+        self,
+        texts: Callable[[int], Sequence[MaskedExample]],
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        *,
+        new_tokens: Mapping[str, str] | None = None,
+        checkpoint_dir: Path | None = None,
+        progress: TrainingProgress | None = None,
+    ) -> Self:
+        """See `TrainableMaskedLM.fit`."""
+        del new_tokens, checkpoint_dir
+        return self._fit(texts, config.epochs, progress)
+
+
+class FakeCausalLM:
+    """A causal language model whose probabilities depend on the spelling.
+
+    Example:
+        >>> FakeCausalLM().token_log_probs(["I see the sea"])[0].shape
+        (4,)
+    """
+
+    name = "fake"
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """See `CausalLM.token_log_probs`."""
+        return [
+            _array([-10 * _number(" ".join(words[: i + 1])) for i in range(len(words))])
+            for words in map(str.split, texts)
+        ]
+
+
+class FakeGenerator(_FakeTrainable):
+    """A generator that repeats its input, with words in place of ``<mask>`` and one more word at the end.
+
+    For an input of the training pairs it repeats one of their outputs instead.
+
+    Args:
+        words: the words; which one is taken depends on the input and the seed.
+
+    Example:
+        >>> generator = FakeGenerator(["tea"]).fit([("a", "b")])
+        >>> generator.generate(["I like <mask>"], DecodingConfig(num_return_sequences=2)), generator.learned
+        ([['I like tea tea', 'I like tea tea']], [('a', 'b')])
+    """
+
+    def fit(
+        self,
+        pairs: TextPairs,
+        config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
+        *,
+        new_tokens: Mapping[str, str] | None = None,
+        checkpoint_dir: Path | None = None,
+        progress: TrainingProgress | None = None,
+    ) -> Self:
+        """See `Generator.fit`."""
+        del new_tokens, checkpoint_dir
+        if callable(pairs):
+            return self._fit(pairs, config.epochs, progress)
+        return self._fit(lambda _: pairs, 1, progress)
+
+    def generate(
+        self,
+        inputs: Sequence[str],
+        config: DecodingConfig = DecodingConfig(),  # noqa: B008 (immutable)
+        seeds: Sequence[int] | None = None,
+        required: Sequence[Sequence[Sequence[str]]] | None = None,
+        forbidden: Sequence[str] = (),
+    ) -> list[list[str]]:
+        """See `Generator.generate`; required phrases must be part of the input."""
+        del required, forbidden
+        generated = []
+        for i, text in enumerate(inputs):
+            rng = Random(f"{seeds[i] if seeds else None} {text}")
+            outputs = [output for source, output in self.learned if source == text] or [text]
+            chosen = [rng.choice(outputs) for _ in range(config.num_return_sequences)]
+            filled = (re.sub("<mask>", lambda _: rng.choice(self._words), output) for output in chosen)  # noqa: B023
+            generated.append([f"{output} {rng.choice(self._words)}" for output in filled])
+        return generated
+
+
+class FakeTokenLM:
+    """A token language model that repeats its training sequences, each with a word of another one.
+
+    Args:
+        rows: the training sequences.
 
     Example:
         >>> FakeTokenLM().fit([["a", "a"]]).sample([1, 2])
@@ -250,29 +220,29 @@ class FakeTokenLM:
         rows: Sequence[Sequence[str]],
         config: TrainingConfig = TrainingConfig(),  # noqa: B008 (immutable)
         *,
-        folder: Path | None = None,
+        checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
         """See `TokenLM.fit`."""
-        del config, folder
-        made = type(self)(rows)
+        del config, checkpoint_dir
+        trained = type(self)(rows)
         if progress is not None:
             progress(1, 1, 0.0)
-        return made
+        return trained
 
     def sample(
         self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
-        """See `TokenLM.sample`; temperature is ignored."""
+        """See `TokenLM.sample`; the temperature is ignored."""
         del temperature
-        return [self._one(Random(seed), max_new_tokens) for seed in seeds]
+        return [self._draw(Random(seed), max_new_tokens) for seed in seeds]
 
-    def _one(self, rng: Random, max_new_tokens: int) -> tuple[str, ...] | None:
+    def _draw(self, rng: Random, max_new_tokens: int) -> tuple[str, ...] | None:
         row = list(rng.choice(self._rows))
         other = rng.choice(self._rows)
-        plain = [i for i, part in enumerate(row) if not is_tag(part[1:-1])]
-        words = [part for part in other if not is_tag(part[1:-1])]
-        row[rng.choice(plain)] = rng.choice(words)
+        word_positions = [i for i, token in enumerate(row) if not is_tag(token[1:-1])]
+        other_words = [token for token in other if not is_tag(token[1:-1])]
+        row[rng.choice(word_positions)] = rng.choice(other_words)
         return tuple(row) if len(row) <= max_new_tokens else None
 
     def save(self, folder: str | Path) -> None:
@@ -286,17 +256,17 @@ class FakeTokenLM:
 
 
 class FakeEncoder:
-    """An encoder whose vectors come from the spelling.
+    """An encoder whose vectors depend on the spelling.
 
     Args:
-        size: numbers a vector.
+        size: the dimension of a vector.
 
     Example:
         >>> FakeEncoder(4).token_vectors(["a red car"])[0].shape
         (3, 4)
     """
 
-    around = (0, 0)
+    num_special_tokens = (0, 0)
 
     def __init__(self, size: int = 8) -> None:
         self.size = size
@@ -321,15 +291,15 @@ class FakeEncoder:
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
         """See `Encoder.attentions`."""
-        found = []
+        matrices = []
         for words in sentences:
             rows = [[_number(f"{a} {b}") for b in words] for a in words]
-            found.append(_array([[layers * x / sum(row) for x in row] for row in rows]))
-        return found
+            matrices.append(_array([[layers * value / sum(row) for value in row] for row in rows]))
+        return matrices
 
 
 class FakeTagger:
-    """A tagger that knows sentences by heart, and finds nothing in others.
+    """A tagger that memorises its training sentences and predicts nothing in others.
 
     Example:
         >>> from entaug import Mention
@@ -357,53 +327,54 @@ class FakeTagger:
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `Tagger.confidences`."""
-        asked = list(sentences)
-        return [float(s.mentions == p.mentions) for s, p in zip(asked, self.predict(asked), strict=True)]
+        sentences = list(sentences)
+        predictions = self.predict(sentences)
+        return [float(s.mentions == p.mentions) for s, p in zip(sentences, predictions, strict=True)]
 
     def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
-        """See `Encoder.attentions`; layers make no difference."""
+        """See `Encoder.attentions`; the number of layers makes no difference."""
         del layers
         return [_array([[_number(f"{a} {b}") for b in words] for a in words]) for words in sentences]
 
 
 class FakeTranslator:
-    """A translator that replaces words from a dictionary, and when it samples swaps two.
+    """A translator that replaces words by a dictionary, and swaps two words when it samples.
 
     Args:
-        entries: for each lower-cased word what stands for it.
-        samples: whether it can draw at random.
+        entries: the translations of lower-cased words.
+        can_sample: whether it can sample.
 
     Example:
         >>> FakeTranslator({"car": "carro"}).translate(["A red car."])
         ['A red carro.']
     """
 
-    def __init__(self, entries: Mapping[str, str] | None = None, *, samples: bool = False) -> None:
+    def __init__(self, entries: Mapping[str, str] | None = None, *, can_sample: bool = False) -> None:
         self._entries = dict(entries or {})
-        self.samples = samples
+        self.can_sample = can_sample
         self.name = "fake"
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
         """See `Translator.translate`."""
-        return [self._one(text, seeds[i] if seeds and self.samples else None) for i, text in enumerate(texts)]
+        return [self._translate(text, seeds[i] if seeds and self.can_sample else None) for i, text in enumerate(texts)]
 
-    def _one(self, text: str, seed: int | None) -> str:
+    def _translate(self, text: str, seed: int | None) -> str:
         words = text.split(" ")
         if seed is not None and len(words) > 1:
-            place = Random(seed).randrange(len(words) - 1)
-            words[place], words[place + 1] = words[place + 1], words[place]
+            i = Random(seed).randrange(len(words) - 1)
+            words[i], words[i + 1] = words[i + 1], words[i]
         translated = []
         for word in words:
             core = word.strip(".,;:!?()")
             new = self._entries.get(core.lower(), core)
-            translated.append(word.replace(core, cased_like([new], core)[0]) if core else word)
+            translated.append(word.replace(core, match_case([new], core)[0]) if core else word)
         return " ".join(translated)
 
 
 class FakeDependencyParser:
-    """A parser for which the second token is a verb, the one before it its subject, and all that follows its object.
+    """A parser for which the second word is a verb, the first its subject, and the others its object.
 
-    From the sixth token on it is something else that hangs on the verb.
+    From the sixth word on they are an oblique modifier of the verb.
 
     Example:
         >>> FakeDependencyParser().parse([["He", "sings", "old", "songs"]])
@@ -419,14 +390,14 @@ class FakeDependencyParser:
     def _tree(self, n: int) -> Parse:
         verb = min(1, n - 1)
         heads = [verb if i <= 2 or i == 5 else i - 1 for i in range(n)]
-        below = {2: "obj", 5: "obl"}
-        names = ["nsubj" if i < verb else "ROOT" if i == verb else below.get(i, "dep") for i in range(n)]
+        after = {2: "obj", 5: "obl"}
+        relations = ["nsubj" if i < verb else "ROOT" if i == verb else after.get(i, "dep") for i in range(n)]
         tags = ["VERB" if i == verb else "X" for i in range(n)]
-        return Parse(tuple(heads), tuple(names), tuple(tags))
+        return Parse(tuple(heads), tuple(relations), tuple(tags))
 
 
 class FakeConstituencyParser:
-    """A parser for which a sentence is a noun phrase (the first word) and a verb phrase (all others).
+    """A parser for which a sentence is a noun phrase, its first word, and a verb phrase of all others.
 
     Example:
         >>> [c.category for c in FakeConstituencyParser().parse([["He", "sings"]])[0]]
@@ -448,10 +419,10 @@ class FakeConstituencyParser:
 
 
 class FakeWordVectors:
-    """Word vectors from groups of like words: 1 within a group, 0 across.
+    """Word vectors from groups of similar words: cosine 1 within a group, 0 otherwise.
 
     Args:
-        groups: words that are alike.
+        groups: the groups.
 
     Example:
         >>> FakeWordVectors([["red", "blue"], ["car"]]).similarities([("red", "blue"), ("red", "car"), ("red", "x")])
@@ -464,9 +435,11 @@ class FakeWordVectors:
         self.size = 8
 
     def vectors(self, words: Sequence[str]) -> NDArray[float32]:
-        """See `WordVectors.vectors`: of words of one group the same, from their number."""
-        known = [self._group.get(word) for word in words]
-        return _array([[0.0] * 8 if i is None else [_number(f"{i} {place}") for place in range(8)] for i in known])
+        """See `WordVectors.vectors`; words of a group have the same."""
+        groups = [self._group.get(word) for word in words]
+        return _array(
+            [[0.0] * 8 if i is None else [_number(f"{i} {position}") for position in range(8)] for i in groups]
+        )
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `WordVectors.similarities`."""
@@ -478,8 +451,8 @@ class FakeLexicon:
     """A lexicon from a dictionary.
 
     Args:
-        entries: for each lower-cased word its synonyms, words of one separated by a space.
-        language: ISO 639-1 code.
+        entries: the synonyms of lower-cased words; a synonym of several words is separated by spaces.
+        language: the ISO 639-1 code of the language.
 
     Example:
         >>> FakeLexicon({"film": ["movie"]}).synonyms("Film")
@@ -493,5 +466,5 @@ class FakeLexicon:
 
     def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
         """See `Lexicon.synonyms`."""
-        found = (cased_like(words, word) for words in self._entries.get(word.lower(), ()))
-        return tuple(words for words in found if words != (word,))
+        synonyms = (match_case(words, word) for words in self._entries.get(word.lower(), ()))
+        return tuple(words for words in synonyms if words != (word,))

@@ -1,19 +1,20 @@
-"""What methods ask of models, parsers, translators and word lists. A deterministic fake of each is in `fakes`.
+"""The protocols of models, parsers, translators and lexicons; `entaug.backends.fakes` has a deterministic fake of each.
 
-Plain Python or NumPy at the boundary, many texts a call: whoever stands behind a protocol sorts, batches and removes
-repetitions, and gives answers in the order of the questions. No answer depends on what else was asked in the same call.
+Arguments and results are plain Python objects or NumPy arrays. Each method takes many texts: the implementation sorts,
+batches and removes duplicates, and returns results in the order of its arguments. No result depends on the other texts
+of the call. Texts for language models are running text, spaced as in print, as `entaug.alignment.detokenize` makes it
+from tokens. A token here is a token of the model's vocabulary (a sub-word); the tokens of a corpus are called words.
 
-Text for a language model is running text, spaced as in print: `entaug.alignment.detokenize` makes it from tokens.
+One file because the whole contract can so be read at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
-from entaug.backends.config import TrainingConfig, TrainingProgress
+from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.data import Sentence
 
 if TYPE_CHECKING:
@@ -21,419 +22,408 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "Blanked",
     "CausalLM",
     "ConstituencyParser",
     "Constituent",
-    "Decoding",
     "DependencyParser",
     "Encoder",
-    "Gapped",
     "Generator",
     "Lexicon",
+    "MaskedExample",
     "MaskedLM",
-    "Pairs",
+    "MaskedText",
     "Parse",
     "RoundTrip",
     "Tagger",
+    "TextPairs",
     "TokenLM",
+    "TrainableMaskedLM",
     "Translator",
-    "TunableMaskedLM",
     "WordVectors",
-    "cased_like",
+    "match_case",
 ]
 
-Gapped = Sequence[str | None]
-"""A text with gaps: stretches of running text in order, and None for each gap. ``["It is ", None, "."]``"""
+MaskedText = Sequence[str | None]
+"""A text with gaps to fill: parts of running text in order, and None for each gap. ``["It is ", None, "."]``"""
+
+MaskedExample = Sequence[tuple[str, bool]]
+"""A training text of a masked language model: parts of running text in order, and whether each is masked."""
+
+TextPairs = Sequence[tuple[str, str]] | Callable[[int], Sequence[tuple[str, str]]]
+"""Pairs of input and output; or a function that returns those of an epoch, counted from 0, always the same number."""
 
 
-@runtime_checkable
-class MaskedLM(Protocol):
-    """A language model that sees both sides: BERT and its like (Devlin et al. 2019)."""
-
+class _Named(Protocol):
     @property
     def name(self) -> str:
-        """What stands in provenance: which model, by name and content."""
-        ...
-
-    def fill(
-        self, texts: Sequence[Gapped], top: int, *, first_only: bool = False
-    ) -> list[list[list[tuple[str, float]]]]:
-        """The likeliest whole words for each gap, all gaps of a text hidden at once.
-
-        Args:
-            texts: texts with one or more gaps each.
-            top: how many words to give for a gap.
-            first_only: answer for the first gap of each text alone; the others stay hidden all the same.
-
-        Returns:
-            For each text, for each gap asked for, at most `top` pairs of a word and its log-probability, the likeliest
-            first. Only whole words made of letters; never a piece of one, never punctuation.
-        """
-        ...
-
-    def token_log_probs(self, asked: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
-        """Log-probability of sub-words, each hidden alone and the others shown.
-
-        Args:
-            asked: each a text and which of its sub-words, counted from 0 without special ones; None for all.
-
-        Returns:
-            For each text one natural logarithm per sub-word asked for, in that order.
-        """
-        ...
-
-    def pieces(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """The sub-words of each text, without special ones: where each begins and ends in it.
-
-        A tokenizer that cannot say where answers ``(0, 0)``; the number of sub-words is right in any case.
-        """
+        """The name for provenance, which identifies the model and its version or content."""
         ...
 
 
-Blanked = Sequence[tuple[str, bool]]
-"""A text in stretches, and of each whether a model that learns from it sees it or is to find it."""
-
-
-@runtime_checkable
-class TunableMaskedLM(MaskedLM, Protocol):
-    """A masked language model that can learn from a corpus."""
-
-    def fit(
-        self,
-        texts: Callable[[int], Sequence[Blanked]],
-        config: TrainingConfig = ...,
-        *,
-        markers: Mapping[str, str] | None = None,
-        folder: Path | None = None,
-        progress: TrainingProgress | None = None,
-    ) -> Self:
-        """Learn to find what is hidden.
-
-        Args:
-            texts: those of each epoch, counted from 0, always as many and in the same order.
-            config: the hyperparameters.
-            markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from.
-            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
-            progress: told of each step: how many are done, of how many at most, and the loss.
-
-        Returns:
-            A model that has learned; this one stays as it is.
-        """
-        ...
-
+class _Trained(Protocol):
     def save(self, folder: str | Path) -> None:
-        """Write what was learned into a folder that is not there yet or is empty; the model it began with is not."""
+        """Save what was trained; a pretrained model that it started from is not saved.
+
+        Args:
+            folder: a folder that does not exist or is empty.
+
+        Raises:
+            OutputError: the folder is not empty, or cannot be written.
+            ParameterError: nothing was trained.
+        """
         ...
 
     def restore(self, folder: str | Path) -> Self:
-        """A model as it was saved, from one of the same kind."""
-        ...
-
-
-@runtime_checkable
-class CausalLM(Protocol):
-    """A language model that reads from left to right."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
-
-    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
-        """Log-probability of every sub-word of each text, given those before it."""
-        ...
-
-    def generate(
-        self,
-        prompts: Sequence[str],
-        seeds: Sequence[int] | None = None,
-        *,
-        max_new_tokens: int = 64,
-        temperature: float = 1.0,
-        top_k: int = 50,
-    ) -> list[str]:
-        """What follows each prompt.
+        """Load what `save` wrote.
 
         Args:
-            prompts: any texts.
-            seeds: one a prompt, to sample; None for the likeliest word at every step.
-            max_new_tokens: how many sub-words to generate at most.
-            temperature: above 1 for more variety, below for less.
-            top_k: how many words a draw is among.
+            folder: the folder.
 
         Returns:
-            The new text alone, one for each prompt.
+            The trained model; this one, which must be of the same kind, is unchanged.
+
+        Raises:
+            InputError: the folder has no such model, it is damaged, or it started from another model.
         """
         ...
 
 
-class Decoding(NamedTuple):
-    """How a generator writes.
-
-    Args:
-        texts: how many for each input.
-        how: ``"beams"``, beam search; ``"diverse"``, beam search that lowers what is not the likeliest continuation of
-            its beam (EnTDA, section 4.2); or ``"sample"``, draws of which the likeliest are given.
-        num_beams: how many texts are looked at together, and how many are drawn when sampling; at least `texts`.
-        diversity_penalty: what a rank costs in diverse beam search, the paper's gamma.
-        top_k: how many tokens a draw is among.
-        temperature: above 1 for more variety, below for less.
-        max_new_tokens: how many sub-words a text may have.
-        whole: whether texts that have not come to an end by then are left out.
-        goes_on: markers that stand each before one word, and for each those that it goes on with, if any: it is written
-            one word behind one of these only. Empty where markers may stand anywhere.
-    """
-
-    texts: int = 1
-    how: str = "beams"
-    num_beams: int = 3
-    diversity_penalty: float = 10.0
-    top_k: int = 50
-    temperature: float = 1.0
-    max_new_tokens: int = 128
-    whole: bool = True
-    goes_on: Mapping[str, Collection[str] | None] = MappingProxyType({})
-
-
-Pairs = Sequence[tuple[str, str]] | Callable[[int], Sequence[tuple[str, str]]]
-"""Inputs and outputs; or what gives them for each epoch, counted from 0, always as many and in the same order."""
+# ----------------------------------------------------------------------------------------------------- language models
 
 
 @runtime_checkable
-class Generator(Protocol):
-    """A model that learns to write one text from another: an encoder and decoder, or a causal model."""
+class MaskedLM(_Named, Protocol):
+    """A masked language model, as BERT (Devlin et al. 2019)."""
 
-    @property
-    def name(self) -> str:
-        """What stands in provenance: the model it was before it learned."""
+    def fill(
+        self, texts: Sequence[MaskedText], top_k: int, *, first_only: bool = False
+    ) -> list[list[list[tuple[str, float]]]]:
+        """Predict the likeliest whole words for each gap, with all gaps of a text masked at once.
+
+        Args:
+            texts: texts with one or more gaps each.
+            top_k: maximum number of words for a gap.
+            first_only: whether only the first gap of each text is predicted; the others are masked nevertheless.
+
+        Returns:
+            For each text, for each predicted gap, pairs of a word and its log-probability (natural logarithm), the
+            likeliest first. Words consist of letters and are whole: never part of a word, never punctuation.
+        """
         ...
+
+    def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> list[NDArray[float32]]:
+        """Compute log-probabilities of tokens, each masked alone.
+
+        Args:
+            requests: pairs of a text and the positions of tokens, from 0 and without special tokens; None for all.
+
+        Returns:
+            For each request an array of shape (positions,) of natural logarithms.
+        """
+        ...
+
+    def token_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """Tokenize texts.
+
+        Args:
+            texts: running texts.
+
+        Returns:
+            For each text the half-open range of characters of each token, without special tokens; (0, 0) for each
+            token if the tokenizer does not know the ranges.
+        """
+        ...
+
+
+@runtime_checkable
+class TrainableMaskedLM(MaskedLM, _Trained, Protocol):
+    """A masked language model that can be fine-tuned."""
 
     def fit(
         self,
-        pairs: Pairs,
+        texts: Callable[[int], Sequence[MaskedExample]],
         config: TrainingConfig = ...,
         *,
-        markers: Mapping[str, str] | None = None,
-        folder: Path | None = None,
+        new_tokens: Mapping[str, str] | None = None,
+        checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        """Learn from pairs of texts.
+        """Fine-tune the model to predict what is masked.
 
         Args:
-            pairs: what to learn.
+            texts: returns the texts of an epoch, counted from 0; always the same number in the same order.
             config: the hyperparameters.
-            markers: pieces of text that are to be one token each, and for each the words whose meaning it starts from;
-                ``"<mask>"`` is the model's own where it has one.
-            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
-            progress: told of each step: how many are done, of how many at most, and the loss.
+            new_tokens: strings that become a token each, with the words that initialise their embeddings.
+            checkpoint_dir: folder in which the state is kept after each epoch; an interrupted call resumes from it.
+            progress: called after each step.
 
         Returns:
-            A generator that has learned; this one stays as it is.
+            The fine-tuned model; this one is unchanged.
+
+        Raises:
+            InputError: no text fits into the model.
+        """
+        ...
+
+
+@runtime_checkable
+class CausalLM(_Named, Protocol):
+    """A language model that predicts each token from those before it."""
+
+    def token_log_probs(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """Compute the log-probability of each token, given those before it.
+
+        Args:
+            texts: running texts.
+
+        Returns:
+            For each text an array of shape (tokens,) of natural logarithms.
+        """
+        ...
+
+
+@runtime_checkable
+class Generator(_Named, _Trained, Protocol):
+    """A model that is trained to generate one text from another: an encoder-decoder or a causal language model.
+
+    Its name is that of the model before training.
+    """
+
+    def fit(
+        self,
+        pairs: TextPairs,
+        config: TrainingConfig = ...,
+        *,
+        new_tokens: Mapping[str, str] | None = None,
+        checkpoint_dir: Path | None = None,
+        progress: TrainingProgress | None = None,
+    ) -> Self:
+        """Fine-tune the model on pairs of input and output.
+
+        Args:
+            pairs: the training pairs.
+            config: the hyperparameters.
+            new_tokens: strings that become a token each, with the words that initialise their embeddings;
+                ``"<mask>"`` is the mask token of the model where it has one.
+            checkpoint_dir: folder in which the state is kept after each epoch; an interrupted call resumes from it.
+            progress: called after each step.
+
+        Returns:
+            The fine-tuned generator; this one is unchanged.
+
+        Raises:
+            InputError: no pair fits into the model.
         """
         ...
 
     def generate(
         self,
         inputs: Sequence[str],
-        decoding: Decoding = ...,
+        config: DecodingConfig = ...,
         seeds: Sequence[int] | None = None,
-        wanted: Sequence[Sequence[Sequence[str]]] | None = None,
-        unwanted: Sequence[str] = (),
+        required: Sequence[Sequence[Sequence[str]]] | None = None,
+        forbidden: Sequence[str] = (),
     ) -> list[list[str]]:
-        """Texts for each input.
+        """Generate texts for each input.
 
         Args:
-            inputs: any texts.
-            decoding: how.
-            seeds: one an input, for sampling.
-            wanted: for each input pieces of text, each of one or more parts: no text ends before all of them stand in
-                it, in any order, the parts of a piece in theirs. Only a text as long as it may be can lack some.
-            unwanted: where pieces are wanted, words that no text holds but in these pieces.
+            inputs: the inputs.
+            config: the decoding.
+            seeds: a seed for each input, for sampling.
+            required: for each input phrases, each of one or more parts: a text does not end before it contains all of
+                them, in any order, the parts of a phrase in theirs. Only a text of maximum length may lack some.
+            forbidden: phrases that no text contains except as part of required ones; used if `required` is given.
 
         Returns:
-            For each input the texts asked for, the likeliest first; fewer where some are left out, none where the input
-            is too long for the model.
+            For each input the texts, the likeliest first; fewer than asked for where unfinished ones are dropped, none
+            where the input is too long for the model.
+
+        Raises:
+            ParameterError: the seeds for sampling are missing.
         """
-        ...
-
-    def save(self, folder: str | Path) -> None:
-        """Write what was learned into a folder that is not there yet or is empty; the model it began with is not."""
-        ...
-
-    def restore(self, folder: str | Path) -> Self:
-        """A generator as it was saved, from one of the same model."""
         ...
 
 
 @runtime_checkable
-class TokenLM(Protocol):
-    """A language model over whatever tokens it is given, that learns from nothing."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
+class TokenLM(_Named, _Trained, Protocol):
+    """A language model over arbitrary tokens, trained from scratch."""
 
     def fit(
         self,
         rows: Sequence[Sequence[str]],
         config: TrainingConfig = ...,
         *,
-        folder: Path | None = None,
+        checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
     ) -> Self:
-        """Learn from sequences of tokens.
+        """Train the model on sequences of tokens.
 
         Args:
-            rows: what to learn.
+            rows: the sequences.
             config: the hyperparameters.
-            folder: where the state is kept after each epoch, so that the same call goes on after an interruption.
-            progress: told of each step: how many are done, of how many at most, and the loss.
+            checkpoint_dir: folder in which the state is kept after each epoch; an interrupted call resumes from it.
+            progress: called after each step.
 
         Returns:
-            A model that has learned; this one stays as it is.
+            The trained model; this one is unchanged.
+
+        Raises:
+            InputError: there is no sequence to learn from.
         """
         ...
 
     def sample(
         self, seeds: Sequence[int], *, max_new_tokens: int = 128, temperature: float = 1.0
     ) -> list[tuple[str, ...] | None]:
-        """Draw sequences.
+        """Draw sequences of tokens.
 
         Args:
-            seeds: one a sequence; each depends on its own alone.
-            max_new_tokens: how many tokens one may have.
+            seeds: a seed for each sequence, which determines it.
+            max_new_tokens: maximum number of tokens of a sequence.
             temperature: above 1 for more variety, below for less.
 
         Returns:
-            For each seed a sequence; None where it came to no end.
+            For each seed a sequence; None if it has not ended within the maximum.
         """
         ...
 
-    def save(self, folder: str | Path) -> None:
-        """Write what was learned into a folder that is not there yet or is empty."""
-        ...
 
-    def restore(self, folder: str | Path) -> Self:
-        """A model as it was saved."""
-        ...
+# ------------------------------------------------------------------------------------------- encoders and translators
 
 
 @runtime_checkable
-class Encoder(Protocol):
-    """A model that turns text into vectors."""
+class Encoder(_Named, Protocol):
+    """A model that computes vectors of texts and of their tokens."""
 
     @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
-
-    @property
-    def around(self) -> tuple[int, int]:
-        """How many special sub-words stand before and after those of a text."""
+    def num_special_tokens(self) -> tuple[int, int]:
+        """The number of special tokens before and after a text."""
         ...
 
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
-        """One vector per sub-word, special ones included, of one layer.
+        """Compute a vector for each token, special tokens included.
 
         Args:
             texts: running texts.
-            layer: which; 0 is the embeddings, None the last.
+            layer: the layer: 0 for the embeddings, None for the last.
 
         Returns:
-            For each text an array of sub-words x size, not normalised.
+            For each text an array of shape (tokens, dimension), not normalised.
         """
         ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
-        """One vector of length 1 per text: an array of texts x size."""
-        ...
-
-    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
-        """How much the words of a sentence attend to each other.
-
-        Args:
-            sentences: tokens of each sentence.
-            layers: how many of the last layers to sum over.
-
-        Returns:
-            For each sentence an array of words x words, whose row i holds what word i gives to each word, summed over
-            the layers' heads and over sub-words.
-        """
-        ...
-
-
-@runtime_checkable
-class Translator(Protocol):
-    """Translation in one direction."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
-
-    @property
-    def samples(self) -> bool:
-        """Whether it can draw at random; if not, it always gives the same for the same text."""
-        ...
-
-    def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
-        """A translation of each text.
+        """Compute a vector of length 1 for each text.
 
         Args:
             texts: running texts.
-            seeds: one a text, to sample; None for the best found. Ignored by one that cannot sample.
+
+        Returns:
+            An array of shape (texts, dimension).
+        """
+        ...
+
+    def attentions(self, sentences: Sequence[Sequence[str]], layers: int = 4) -> list[NDArray[float32]]:
+        """Compute attention between the words of sentences.
+
+        Args:
+            sentences: the words of each sentence.
+            layers: the number of last layers to sum over.
+
+        Returns:
+            For each sentence an array of shape (words, words): row i is the attention of word i to each word, summed
+            over layers, heads and the tokens of the words.
         """
         ...
 
 
 @runtime_checkable
-class Tagger(Protocol):
-    """What finds mentions after it has seen some; one on an encoder has `Encoder.attentions` besides."""
+class Translator(_Named, Protocol):
+    """Machine translation in one direction."""
 
     @property
-    def name(self) -> str:
-        """What stands in provenance."""
+    def can_sample(self) -> bool:
+        """Whether it can draw translations at random; if not, a text always has the same translation."""
         ...
 
-    def fit(self, train: Iterable[Sentence]) -> Self:
-        """Learn from scratch."""
-        ...
+    def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
+        """Translate texts.
 
-    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """The sentences with the mentions that it finds in place of those they had."""
-        ...
+        Args:
+            texts: running texts.
+            seeds: a seed for each text, to sample; None for the best translation. Ignored if it cannot sample.
 
-    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """How likely it holds the mentions that sentences have: from 0 to 1, the geometric mean over the words."""
+        Returns:
+            The translation of each text.
+        """
         ...
 
 
 class RoundTrip(NamedTuple):
-    """A way into another language and back.
+    """Translation into a pivot language and back.
 
     Args:
-        there: from the corpus's language.
-        back: into it again.
+        forward: the translator from the language of the corpus into the pivot language.
+        backward: the translator back.
     """
 
-    there: Translator
-    back: Translator
+    forward: Translator
+    backward: Translator
 
     @property
     def name(self) -> str:
-        """What stands in provenance."""
-        return f"{self.there.name}>{self.back.name}"
+        """The name for provenance."""
+        return f"{self.forward.name}>{self.backward.name}"
+
+
+@runtime_checkable
+class Tagger(_Named, Protocol):
+    """A named-entity recogniser that can be trained; one on an encoder also has `Encoder.attentions`."""
+
+    def fit(self, train: Iterable[Sentence]) -> Self:
+        """Train from scratch.
+
+        Args:
+            train: sentences with gold mentions.
+
+        Returns:
+            The tagger itself.
+        """
+        ...
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """Predict mentions.
+
+        Args:
+            sentences: sentences; their mentions are ignored.
+
+        Returns:
+            The sentences with the predicted mentions.
+        """
+        ...
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """Compute how likely the tagger considers the mentions that sentences have.
+
+        Args:
+            sentences: sentences with mentions.
+
+        Returns:
+            For each sentence a number from 0 to 1: the geometric mean over its words of their tags' probability.
+        """
+        ...
+
+
+# ------------------------------------------------------------------------------------------- parsers, words, synonyms
 
 
 class Parse(NamedTuple):
-    """A dependency tree over the tokens of a sentence.
+    """A dependency tree over the words of a sentence.
 
     Args:
-        heads: for each token the position of its head; a root is its own head.
-        relations: for each token the relation to its head, as the parser names it.
-        tags: for each token its universal part of speech.
+        heads: for each word the position of its head; a root is its own head.
+        relations: for each word the relation to its head, as the parser names it.
+        tags: for each word its universal part-of-speech tag.
     """
 
     heads: tuple[int, ...]
@@ -442,21 +432,23 @@ class Parse(NamedTuple):
 
 
 @runtime_checkable
-class DependencyParser(Protocol):
-    """Dependency trees of tokenised sentences."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
+class DependencyParser(_Named, Protocol):
+    """A dependency parser of tokenised sentences."""
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
-        """The tree of each sentence, over exactly the tokens given."""
+        """Parse sentences.
+
+        Args:
+            sentences: the words of each sentence.
+
+        Returns:
+            The tree of each sentence, over exactly its words.
+        """
         ...
 
 
 class Constituent(NamedTuple):
-    """A phrase: its category and its half-open range of tokens."""
+    """A phrase: its category and its half-open range of words."""
 
     category: str
     start: int
@@ -464,75 +456,92 @@ class Constituent(NamedTuple):
 
 
 @runtime_checkable
-class ConstituencyParser(Protocol):
-    """Phrases of tokenised sentences."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
+class ConstituencyParser(_Named, Protocol):
+    """A constituency parser of tokenised sentences."""
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
-        """The phrases of each sentence, outer before inner, left before right; no two cross."""
-        ...
+        """Parse sentences.
 
+        Args:
+            sentences: the words of each sentence.
 
-@runtime_checkable
-class WordVectors(Protocol):
-    """Static vectors of words."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Numbers of a vector."""
-        ...
-
-    def vectors(self, words: Sequence[str]) -> NDArray[float32]:
-        """The vectors of words, (words, size); zeros where a word has none."""
-        ...
-
-    def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """The cosine of each pair of words; None where a word has no vector."""
-        ...
-
-
-@runtime_checkable
-class Lexicon(Protocol):
-    """Words and their synonyms in one language."""
-
-    @property
-    def name(self) -> str:
-        """What stands in provenance: enough to tell which data was used."""
-        ...
-
-    @property
-    def language(self) -> str:
-        """ISO 639-1 code."""
-        ...
-
-    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """What may stand in place of a token, each as one or more tokens.
-
-        In the inflected form and casing of the token, the most usual first, never the token itself; empty where
-        nothing fits. Cheap to ask for again.
+        Returns:
+            The phrases of each sentence, outer before inner, left before right; no two cross.
         """
         ...
 
 
-def cased_like(words: Iterable[str], model: str) -> tuple[str, ...]:
-    """Words in the casing of a model: all upper, a capital first letter, or as they are.
+@runtime_checkable
+class WordVectors(_Named, Protocol):
+    """Static word vectors."""
+
+    @property
+    def size(self) -> int:
+        """The dimension of a vector."""
+        ...
+
+    def vectors(self, words: Sequence[str]) -> NDArray[float32]:
+        """Look up vectors.
+
+        Args:
+            words: the words.
+
+        Returns:
+            An array of shape (words, dimension), with zeros where a word has no vector.
+        """
+        ...
+
+    def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        """Compute cosine similarities.
+
+        Args:
+            pairs: pairs of words.
+
+        Returns:
+            The cosine of each pair; None if a word has no vector.
+        """
+        ...
+
+
+@runtime_checkable
+class Lexicon(_Named, Protocol):
+    """Words and their synonyms in one language."""
+
+    @property
+    def language(self) -> str:
+        """The ISO 639-1 code of the language."""
+        ...
+
+    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
+        """Look up synonyms; looking up a word again is cheap.
+
+        Args:
+            word: a word of a sentence.
+
+        Returns:
+            The synonyms, each as one or more words, in the inflected form and casing of the word, the most usual first;
+            never the word itself, and empty if there are none.
+        """
+        ...
+
+
+def match_case(words: Iterable[str], example: str) -> tuple[str, ...]:
+    """Change words to the casing of an example: all capitals, a capital first letter, or unchanged.
+
+    Args:
+        words: the words.
+        example: the word with the casing.
+
+    Returns:
+        The words in that casing.
 
     Example:
-        >>> cased_like(["motion", "picture"], "Film"), cased_like(["film"], "MOVIE")
+        >>> match_case(["motion", "picture"], "Film"), match_case(["film"], "MOVIE")
         (('Motion', 'picture'), ('FILM',))
     """
     words = tuple(words)
-    if len(model) > 1 and model.isupper():
+    if len(example) > 1 and example.isupper():
         return tuple(word.upper() for word in words)
-    if model[:1].isupper():
+    if example[:1].isupper():
         return (words[0][:1].upper() + words[0][1:], *words[1:])
     return words

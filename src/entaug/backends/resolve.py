@@ -1,114 +1,247 @@
-"""Names of backends to instances, without importing any until it is asked for.
+"""Backends by name, imported on first use.
 
-A name is a folder on this machine, an alias of the starter set, or a model's name on the hub.
+A name is an alias (of a starter model, of a library or of a third-party package), a folder on this machine, or the name
+of a model on the Hugging Face hub. Third-party packages add aliases by entry points, a group for each kind: ::
+
+    [project.entry-points."entaug.backends.masked_lm"]
+    my-model = "my_package:MyMaskedLM"
+
+The object is called without arguments and returns a backend of the kind's protocol.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 from entaug.backends import protocols
 from entaug.errors import ParameterError, UnknownNameError
-from entaug.models import catalogue as models
+from entaug.models.catalogue import model_path
+from entaug.params import Check
+from entaug.registry import Registry, extra_of, import_object
 
-__all__ = ["BACKENDS", "Kind", "resolve"]
+__all__ = ["BACKENDS", "Backend", "BackendKind", "check_name", "resolve", "starter_model"]
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class BackendKind:
     """A kind of backend.
 
     Args:
-        protocol: what it must do.
-        aliases: short names, each with ``"module:Class"`` and the asset whose folder the class is given, or None.
-        opener: ``"module:Class"`` that is given the name of any other, a folder or a name on the hub; None where there
-            are aliases only.
+        protocol: the protocol that its instances satisfy.
+        registry: its aliases; each object is called with the folder of a starter model, with the part of the name
+            behind a colon, or without arguments.
+        starter_models: the starter models that aliases stand for, by alias.
+        loader: ``"module:function"`` that loads any other name, a folder or a model on the hub; None if there are
+            aliases only.
+        accepts: whether a name other than an alias may exist; None for a folder or a name with a slash, as on the hub.
+        has_arguments: whether aliases take an argument behind a colon, as in ``"stanza:de"``.
     """
 
     protocol: type
-    aliases: dict[str, tuple[str, str | None]]
-    opener: str | None = None
+    registry: Registry[Callable[..., Any]]
+    starter_models: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    loader: str | None = None
+    accepts: Callable[[str], bool] | None = None
+    has_arguments: bool = False
+
+    def split(self, name: str) -> tuple[str, str]:
+        """Split a name into alias and argument.
+
+        Args:
+            name: a name.
+
+        Returns:
+            The alias and the argument, which is empty where there is none.
+        """
+        alias, _, argument = name.partition(":") if self.has_arguments else (name, "", "")
+        return alias, argument
+
+
+def _kind(
+    name: str, protocol: type, places: Mapping[str, str], models: Mapping[str, str] | None = None, **options: Any
+) -> tuple[str, BackendKind]:
+    registry: Registry[Callable[..., Any]] = Registry(name.replace("_", " "), places, group=f"entaug.backends.{name}")
+    return name, BackendKind(protocol, registry, models or {}, **options)
 
 
 _MASKED = "entaug.backends.transformers.masked_lm:TransformersMaskedLM"
 _CAUSAL = "entaug.backends.transformers.causal_lm:TransformersCausalLM"
 _GENERATOR = "entaug.backends.transformers.generator:"
 _ENCODER = "entaug.backends.transformers.encoder:TransformersEncoder"
-_SPACY = "entaug.backends.parsers.spacy:SpacyParser"
-_PACKAGED = "entaug.backends.translation.packaged:"
+_PARSERS = "entaug.backends.parsers."
+_PAIR = "entaug.backends.translation.fast_translate:"
+_VECTORS = "entaug.backends.lexicon.word_vectors:StaticWordVectors"
 
-BACKENDS: dict[str, Kind] = {
-    "masked_lm": Kind(
-        protocols.MaskedLM, {"mpnet-mlm": (_MASKED, "mpnet-mlm"), "tiny-bert": (_MASKED, "tiny-bert")}, _MASKED
-    ),
-    "causal_lm": Kind(protocols.CausalLM, {"smollm2": (_CAUSAL, "smollm2")}, _CAUSAL),
-    "generator": Kind(
-        protocols.Generator,
-        {"smollm2": (_GENERATOR + "CausalGenerator", "smollm2")},
-        _GENERATOR + "open_generator",
-    ),
-    "token_lm": Kind(protocols.TokenLM, {"lstm": ("entaug.backends.transformers.lstm:LstmLM", None)}),
-    "tagger": Kind(
-        protocols.Tagger,
-        {"linear": ("entaug.taggers.architectures:LinearTagger", None), "w2ner": ("entaug.taggers.architectures:W2NERTagger", None)},
-    ),
-    "encoder": Kind(protocols.Encoder, {"minilm": (_ENCODER, "minilm"), "mpnet": (_ENCODER, "mpnet-mlm")}, _ENCODER),
-    "translator": Kind(
-        protocols.Translator,
-        {"en-pt": (_PACKAGED + "EnglishPortuguese", None), "pt-en": (_PACKAGED + "PortugueseEnglish", None)},
-        "entaug.backends.translation.open:open_translator",
-    ),
-    "dependency_parser": Kind(
-        protocols.DependencyParser,
-        {"en_core_web_sm": (_SPACY, "en_core_web_sm")},
-        "entaug.backends.parsers.dependency:open_parser",
-    ),
-    "constituency_parser": Kind(
-        protocols.ConstituencyParser, {}, "entaug.backends.parsers.constituency:open_constituency_parser"
-    ),
-    "word_vectors": Kind(
-        protocols.WordVectors,
-        {"glove": ("entaug.backends.lexicon.word_vectors:VectorFolder", "glove")},
-        "entaug.backends.lexicon.word_vectors:VectorFolder",
-    ),
-    "lexicon": Kind(protocols.Lexicon, {"wordnet": ("entaug.backends.lexicon.wordnet:WordNet", None)}),
-}
+BACKENDS: dict[str, BackendKind] = dict(
+    (
+        _kind(
+            "masked_lm",
+            protocols.MaskedLM,
+            {"mpnet-mlm": _MASKED, "tiny-bert": _MASKED},
+            {"mpnet-mlm": "mpnet-mlm", "tiny-bert": "tiny-bert"},
+            loader=_MASKED,
+        ),
+        _kind("causal_lm", protocols.CausalLM, {"smollm2": _CAUSAL}, {"smollm2": "smollm2"}, loader=_CAUSAL),
+        _kind(
+            "generator",
+            protocols.Generator,
+            {"smollm2": _GENERATOR + "CausalGenerator"},
+            {"smollm2": "smollm2"},
+            loader=_GENERATOR + "load_generator",
+        ),
+        _kind("token_lm", protocols.TokenLM, {"lstm": "entaug.backends.transformers.lstm:LSTMTokenLM"}),
+        _kind(
+            "tagger",
+            protocols.Tagger,
+            {
+                "linear": "entaug.taggers.architectures:LinearTagger",
+                "w2ner": "entaug.taggers.architectures:W2NERTagger",
+            },
+        ),
+        _kind(
+            "encoder",
+            protocols.Encoder,
+            {"minilm": _ENCODER, "mpnet": _ENCODER},
+            {"minilm": "minilm", "mpnet": "mpnet-mlm"},
+            loader=_ENCODER,
+        ),
+        _kind(
+            "translator",
+            protocols.Translator,
+            {"en-pt": _PAIR + "EnglishPortuguese", "pt-en": _PAIR + "PortugueseEnglish"},
+            loader="entaug.backends.translation.loading:load_translator",
+        ),
+        _kind(
+            "dependency_parser",
+            protocols.DependencyParser,
+            {"en_core_web_sm": _PARSERS + "spacy:SpacyParser"},
+            {"en_core_web_sm": "en_core_web_sm"},
+            loader=_PARSERS + "loading:load_dependency_parser",
+            accepts=lambda _: True,  # any installed pipeline of spaCy
+        ),
+        _kind(
+            "constituency_parser",
+            protocols.ConstituencyParser,
+            {
+                "projected": _PARSERS + "projection:ProjectedConstituents",
+                "link-grammar": _PARSERS + "link_grammar:LinkGrammar",
+                "stanza": _PARSERS + "stanza:StanzaParser",
+            },
+            has_arguments=True,
+        ),
+        _kind("word_vectors", protocols.WordVectors, {"glove": _VECTORS}, {"glove": "glove"}, loader=_VECTORS),
+        _kind(
+            "lexicon", protocols.Lexicon, {"wordnet": "entaug.backends.lexicon.wordnet:WordNet"}, {"wordnet": "wordnet"}
+        ),
+    )
+)
+"""The kinds of backends, by the name of the parameter that takes one."""
 
 
-def resolve(kind: str, what: Any) -> Any:
-    """A backend, given itself or a name.
+class Backend(Check):
+    """Constraint on a parameter that takes a backend or its name: the name may exist. No library is imported for it.
 
     Args:
         kind: a key of `BACKENDS`.
-        what: an instance, returned as it is; or an alias, a folder, or a name on the hub.
+
+    Example:
+        The field of a dataclass ``lexicon: Annotated[Lexicon | str, Backend("lexicon")] = "wordnet"``:
+
+        >>> Backend("lexicon").accepts("wordnte")
+        Traceback (most recent call last):
+        ...
+        entaug.errors.UnknownNameError: unknown lexicon 'wordnte'; did you mean 'wordnet'? (there are: wordnet)
+    """
+
+    def __init__(self, kind: str) -> None:
+        article = "an" if kind[0] in "aeiou" else "a"
+        words = kind.replace("_", " ").replace(" lm", " LM")
+        super().__init__(
+            lambda value: check_name(kind, value), f"the name of {article} {words}, a folder, or {article} {words}"
+        )
+
+
+def check_name(kind: str, value: Any) -> bool:
+    """Check that a value may be a backend, without importing libraries or looking at files.
+
+    Args:
+        kind: a key of `BACKENDS`.
+        value: a name, or an instance.
+
+    Returns:
+        True.
 
     Raises:
-        UnknownNameError: no backend has that name.
-        ParameterError: an instance that does not do what the kind asks.
-        MissingExtraError: the library behind it is not installed.
-        MissingModelError: its files are not there.
+        UnknownNameError: no backend can have the name; the nearest alias is suggested.
+        ParameterError: an instance does not satisfy the protocol.
+    """
+    backend_kind = BACKENDS[kind]
+    if not isinstance(value, str | Path):
+        if not isinstance(value, backend_kind.protocol):
+            protocol = backend_kind.protocol.__name__
+            raise ParameterError(f"{value!r} is not a {kind}: it lacks a method of {protocol}", parameter=kind)
+        return True
+    name = str(value)
+    alias, _ = backend_kind.split(name)
+    accepts = backend_kind.accepts or (lambda other: "/" in other or Path(other).exists())
+    if alias not in backend_kind.registry and not (backend_kind.loader and accepts(name)):
+        others = ["a folder", "a name on the hub"] if backend_kind.loader else []
+        raise UnknownNameError(backend_kind.registry.kind, name, [*backend_kind.registry, *others])
+    return True
+
+
+def resolve(kind: str, value: Any) -> Any:
+    """Return a backend, given by name or as an instance.
+
+    Args:
+        kind: a key of `BACKENDS`.
+        value: an instance, returned as it is; or an alias, a folder, or the name of a model on the hub.
+
+    Returns:
+        An instance of the kind's protocol.
+
+    Raises:
+        UnknownNameError: no backend has the name.
+        ParameterError: an instance does not satisfy the protocol.
+        MissingExtraError: the library behind the backend is not installed.
+        MissingModelError: its files are not on this machine.
 
     Example:
         >>> from entaug.backends.fakes import FakeLexicon
         >>> resolve("lexicon", FakeLexicon({})).name
         'fake'
     """
-    protocol, aliases, opener = BACKENDS[kind]
-    if not isinstance(what, str | Path):
-        if not isinstance(what, protocol):
-            raise ParameterError(f"{what!r} is not a {kind}: it lacks a method of {protocol.__name__}")
-        return what
-    name = str(what)
-    if name in aliases:
-        where, asset = aliases[name]
-        return _load(where)(models.path(asset)) if asset else _load(where)()
-    # What has no slash and is no folder can hardly be meant for anything but an alias, mistyped.
-    if opener is None or not ("/" in name or Path(name).exists() or kind.endswith("_parser")):
-        raise UnknownNameError(kind, name, [*aliases, *(["a folder", "a name on the hub"] if opener else [])])
-    return _load(opener)(name)
+    check_name(kind, value)
+    if not isinstance(value, str | Path):
+        return value
+    name = str(value)
+    backend_kind = BACKENDS[kind]
+    alias, argument = backend_kind.split(name)
+    try:
+        if alias not in backend_kind.registry:
+            return import_object(backend_kind.loader or "")(name)
+        backend = backend_kind.registry[alias]
+        if (model := starter_model(kind, name)) is not None:
+            return backend(model_path(model))
+        return backend(argument) if argument else backend()
+    except ModuleNotFoundError as error:  # imported only when a model is loaded
+        if missing := extra_of(error):
+            raise missing from None
+        raise
 
 
-def _load(where: str) -> Any:
-    module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+def starter_model(kind: str, name: str) -> str | None:
+    """The starter model that an alias stands for.
+
+    Args:
+        kind: a key of `BACKENDS`.
+        name: a name of a backend.
+
+    Returns:
+        The name of a starter model (see `entaug.models.catalogue.MODELS`); None where the name is another.
+    """
+    return BACKENDS[kind].starter_models.get(name)

@@ -11,8 +11,7 @@ from entaug.cli.command import Command
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="the file, or - for standard input")
     options.add_json_option(parser)
     options.add_read_options(parser)

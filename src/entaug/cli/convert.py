@@ -11,8 +11,7 @@ from entaug.cli.command import Command
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="the file, or - for standard input")
     parser.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
     parser.add_argument("--force", action="store_true", help="replace an output that exists")

@@ -12,8 +12,7 @@ from entaug.cli.command import Command
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("gold", help="the annotated file")
     parser.add_argument("predicted", help="the same sentences with predicted mentions, or the folder of a tagger")
     options.add_json_option(parser)

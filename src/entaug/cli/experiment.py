@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("plan", help="a TOML file: see the documentation")
     parser.add_argument("--jobs", type=int, help="runs at a time (default: by cores and threads, four at most)")
     parser.add_argument("--check", action="store_true", help="check the plan and count its runs, without running them")

@@ -11,15 +11,11 @@ from entaug.cli.command import Command
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="augmented sentences, or - for standard input")
     options.add_output_options(parser)
-    parser.add_argument(
-        "--gold",
-        action=options.Once,
-        metavar="FILE",
-        help="the file that was augmented, where the input lacks its sentences or has no provenance",
+    options.add_gold_option(
+        parser, "the file that was augmented, where the input lacks its sentences or has no provenance"
     )
     parser.add_argument("--rejected", metavar="FILE", help="a file for rejected sentences, as JSON lines with reasons")
     options.add_review_option(parser)

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a filter")
     options.add_json_option(parser, "print JSON")
 
@@ -54,7 +53,8 @@ def _print_filter(name: str, cls: type[Filter]) -> None:
     print(f"{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
         given = f" (from {parameter.metadata['given']})" if "given" in parameter.metadata else ""
-        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}{given}")
+        text = options.parameter_help(parameter, with_default=False)
+        print(f"  {parameter.name} = {parameter.default!r}: {text}{given}")
     print("\nreasons:\n" + "".join(f"  {reason}\n" for reason in cls.reasons), end="")
 
 

@@ -24,16 +24,15 @@ CAPABILITIES = {
 """What formats can store besides flat mentions, in words, by field of `FormatCapabilities`."""
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a format")
     options.add_json_option(parser, "print JSON")
 
 
 def _run(args: argparse.Namespace) -> int:
-    from entaug.formats import FORMATS, find
+    from entaug.formats import FORMATS, find_format
 
-    formats = [find(name) for name in ([args.name] if args.name else FORMATS)]
+    formats = [find_format(name) for name in ([args.name] if args.name else FORMATS)]
     if args.json:
         records = [
             {
@@ -60,7 +59,8 @@ def _run(args: argparse.Namespace) -> int:
         settable = [parameter for parameter in parameters(dialect) if parameter.name not in detected]
         print(f"\n{description}\n\noptions (--layout NAME=VALUE, --to-layout NAME=VALUE):{'' if settable else ' none'}")
         for parameter in settable:
-            print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+            text = options.parameter_help(parameter, with_default=False)
+            print(f"  {parameter.name} = {parameter.default!r}: {text}")
     return output.ExitCode.OK
 
 

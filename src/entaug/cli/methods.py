@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "describe_needs"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a method")
     options.add_json_option(parser, "print JSON")
 
@@ -60,7 +59,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     print(f"keeps: {', '.join(keeps) or 'only the labels'}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
-        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter)}")
+        print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter, with_default=False)}")
 
 
 def _properties(info: MethodInfo) -> str:

@@ -11,7 +11,7 @@ from entaug.cli.command import Command
 from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
-    from entaug.models.catalogue import Asset
+    from entaug.models.catalogue import StarterModel
 
 __all__ = ["COMMAND", "methods_using"]
 
@@ -22,8 +22,7 @@ _JSON_FIELDS = ("name", "title", "kind", "licence", "size", "extra", "by_default
 _ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("action", choices=("list", "prepare", "verify"))
     parser.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are prepared)")
     parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
@@ -34,6 +33,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from entaug.models import catalogue
+    from entaug.models.preparation import prepare_models, verify_models
 
     if args.method and args.action != "prepare":
         raise ParameterError("--for is an option of prepare")
@@ -43,30 +43,30 @@ def _run(args: argparse.Namespace) -> int:
             from entaug.augmenters import METHODS
 
             method = METHODS.canonical(args.method)
-            names += [asset.name for asset in catalogue.assets() if method in methods_using(asset.name)]
+            names += [model.name for model in catalogue.list_models() if method in methods_using(model.name)]
             if not names:
                 output.print_message(f"{method}: needs no model")
                 return output.ExitCode.OK
-        catalogue.prepare(names, offline=args.offline, source=args.source, progress=output.print_message)
+        prepare_models(names, offline=args.offline, source=args.source, report=output.print_message)
     elif args.action == "verify":
-        catalogue.verify(args.names, progress=output.print_message)
+        verify_models(args.names, report=output.print_message)
     else:
-        assets = catalogue.assets(args.names)
+        models = catalogue.list_models(args.names)
         if args.json:
             output.print_json(
-                [{f: getattr(a, f) for f in _JSON_FIELDS} | {"used_by": methods_using(a.name)} for a in assets]
+                [{f: getattr(a, f) for f in _JSON_FIELDS} | {"used_by": methods_using(a.name)} for a in models]
             )
         else:
-            _print_assets(assets)
+            _print_models(models)
     return output.ExitCode.OK
 
 
-def _print_assets(assets: Sequence[Asset]) -> None:
+def _print_models(models: Sequence[StarterModel]) -> None:
     rows = [("name", "", "size", "licence", "used by", "what")]
-    for asset in assets:
-        state = "installed" if asset.installed else "not installed"
-        used_by = ", ".join(methods_using(asset.name)) or "-"
-        rows.append((asset.name, state, asset.size, asset.licence, used_by, asset.title))
+    for model in models:
+        state = "installed" if model.installed else "not installed"
+        used_by = ", ".join(methods_using(model.name)) or "-"
+        rows.append((model.name, state, model.size, model.licence, used_by, model.title))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     for row in rows:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]))
@@ -82,8 +82,8 @@ def methods_using(name: str) -> list[str]:
     from entaug.models import catalogue
 
     first_of_kind: dict[str, str] = {}
-    for asset in catalogue.assets():
-        first_of_kind.setdefault(asset.kind, asset.name)
+    for model in catalogue.list_models():
+        first_of_kind.setdefault(model.kind, model.name)
     kinds = {kind for kind, first in first_of_kind.items() if first == name}
     kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
     return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.backends.compute import ComputeSettings
 from entaug.errors import ParameterError
-from entaug.formats import FORMATS
 from entaug.params import REQUIRED, Parameter, parameters
 
 if TYPE_CHECKING:
     from entaug.filters import Filter
 
 __all__ = [
-    "Once",
     "add_compute_options",
     "add_filter_options",
+    "add_gold_option",
     "add_json_option",
     "add_loss_option",
     "add_output_options",
@@ -58,7 +57,7 @@ _SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "s
 _FORMAT_TITLES = {"conll": "CoNLL", "brat": "formats of plain text", "jsonl": "JSON lines"}
 
 
-class Once(argparse.Action):
+class _Once(argparse.Action):
     """An option that must not be given twice."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
@@ -69,7 +68,7 @@ class Once(argparse.Action):
 
 
 def split_names(text: str) -> list[str]:
-    """Names that are separated by commas.
+    """The names in a text that are separated by commas.
 
     Args:
         text: the text.
@@ -93,16 +92,29 @@ def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
     return value
 
 
+def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add ``--gold``.
+
+    Args:
+        parser: the parser of the command.
+        help: the help text.
+    """
+    parser.add_argument("--gold", action=_Once, metavar="FILE", help=help)
+
+
 # ------------------------------------------------------------------------------------------------ parameters of classes
 
 
-def parameter_help(parameter: Parameter) -> str:
-    """Description, valid values and default of a parameter.
+def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
+    """The description, valid values and default of a parameter.
 
     Args:
         parameter: the parameter.
+        with_default: whether to name the default.
     """
-    default = "" if parameter.default in (None, REQUIRED, ()) else f" (default: {parameter.default})"
+    default = f" (default: {parameter.default})"
+    if not with_default or parameter.default in (None, REQUIRED, ()):
+        default = ""
     expected = "" if parameter.is_flag else f": {parameter.expected}"
     return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
 
@@ -159,6 +171,8 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("reading (format and layout are detected unless given)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     _add_format_options(group, _READ_OPTIONS)
@@ -172,6 +186,8 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("writing (as the input unless given)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
@@ -180,10 +196,10 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> None:
-    from entaug.formats import find
+    from entaug.formats import find_format
 
     for option, format_name, name in options:
-        dialect: Any = type(find(format_name).dialect())
+        dialect: Any = type(find_format(format_name).dialect())
         [parameter] = [p for p in parameters(dialect) if p.name == name]
         if option in _SEPARATORS:
             choices: tuple[str, ...] | None = _SEPARATORS[option]
@@ -315,7 +331,7 @@ def add_review_option(parser: argparse.ArgumentParser) -> None:
     """
     parser.add_argument(
         "--apply-review",
-        action=Once,
+        action=_Once,
         metavar="FILE",
         help="leave out what was rejected in a report; FILE is what the report exported",
     )

@@ -58,7 +58,7 @@ def print_json(value: Any, *, to_stderr: bool = False) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Convert a value to JSON.
+    """The JSON text of a value.
 
     Args:
         value: plain values and dataclasses of these.

@@ -16,16 +16,10 @@ _MODELS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 """`entaug.quality.DEFAULT_MODELS`, which is not imported for the help alone."""
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
     parser.set_defaults(several_inputs="files")
-    parser.add_argument(
-        "--gold",
-        action=options.Once,
-        metavar="FILE",
-        help="the file that was augmented, where the others lack its sentences",
-    )
+    options.add_gold_option(parser, "the file that was augmented, where the others lack its sentences")
     parser.add_argument(
         "--measures",
         type=options.split_names,

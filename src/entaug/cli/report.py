@@ -13,8 +13,7 @@ from entaug.errors import InputError, ParameterError
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument(
         "inputs",
         nargs="+",
@@ -24,12 +23,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.set_defaults(several_inputs="inputs")
     options.add_output_options(parser)
     parser.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
-    parser.add_argument(
-        "--gold",
-        action=options.Once,
-        metavar="FILE",
-        help="HTML: the file that was augmented, where the others lack it",
-    )
+    options.add_gold_option(parser, "HTML: the file that was augmented, where the others lack it")
     parser.add_argument(
         "--no-models", dest="models", action="store_false", help="HTML: only measures that need no model"
     )

@@ -12,8 +12,7 @@ from entaug.errors import ParameterError
 __all__ = ["COMMAND"]
 
 
-def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    del argv
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="the file, or - for standard input")
     parser.add_argument("--sizes", required=True, help="numbers of sentences: 100,200 (fraction: also 0.1)")
     parser.add_argument("--how", default="progressive", help="progressive (default), first, fraction or stratified")

@@ -225,9 +225,9 @@ def _progress(
 
 
 def _default_jobs(threads: int) -> int:
-    from entaug.backends.transformers.base import choose
+    from entaug.backends.transformers.base import choose_device
 
-    if choose()[0].type == "cuda":
+    if choose_device()[0].type == "cuda":
         return 1
     return max(1, min(4, (os.cpu_count() or 1) // threads))
 
@@ -238,7 +238,9 @@ def _process_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings()))
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings())
+    )
     try:
         yield pool
     except BaseException:

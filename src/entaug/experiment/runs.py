@@ -175,9 +175,9 @@ def _environment() -> dict[str, Any]:
     import torch
     import transformers
 
-    from entaug.backends.transformers.base import choose
+    from entaug.backends.transformers.base import choose_device
 
-    device, dtype = choose()
+    device, dtype = choose_device()
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {
         "python": platform.python_version(),

@@ -50,7 +50,11 @@ def output_error(path: Path, error: OSError) -> OutputError:
 
 
 def follow_link(path: Path) -> Path:
-    """The target of a symbolic link, so that writing there keeps the link; any other path unchanged."""
+    """The target of a symbolic link, so that writing there keeps the link; any other path unchanged.
+
+    Args:
+        path: the path.
+    """
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 

@@ -33,6 +33,9 @@ def partial_paths(output: Path) -> tuple[Path, Path]:
 class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
     """Where the text of a run goes, and that of its rejected sentences.
 
+    Args:
+        heading: the text before the first sentence.
+
     Attributes:
         is_resumable: whether an interrupted run leaves its output to go on from, and a faulty input leaves nothing.
         state: the latest state that was given to `checkpoint`, by this run or by the interrupted one that it resumes;

@@ -59,12 +59,19 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name is valid UTF-8 without control characters."""
+    """Whether a name is valid UTF-8 without control characters.
+
+    Args:
+        name: a path with ``/`` between folders.
+    """
     return not _UNSAFE.search(name)
 
 
 def natural_sort_key(name: str) -> tuple[Any, str]:
-    """Sort key of paths: folder by folder, numbers by value.
+    """A sort key of paths: folder by folder, numbers by value.
+
+    Args:
+        name: a path with ``/`` between folders.
 
     Example:
         >>> sorted(["b/x", "a10", "a9"], key=natural_sort_key)
@@ -76,6 +83,9 @@ def natural_sort_key(name: str) -> tuple[Any, str]:
 
 def safe_file_name(name: str) -> str:
     """A relative path that is safe to create below a folder: the name itself where it is safe.
+
+    Args:
+        name: the wanted path with ``/`` between folders.
 
     Example:
         >>> safe_file_name("news/1"), safe_file_name("/../x")

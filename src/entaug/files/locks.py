@@ -19,6 +19,9 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
     Args:
         target: the file or folder to be written; the folder that holds it must exist.
         on_wait: called once if another process holds the lock.
+
+    Yields:
+        Nothing, as soon as this process holds the lock.
     """
     from filelock import FileLock, Timeout
 

@@ -45,7 +45,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def as_path(path: object) -> Path:
-    """Convert an argument to a path.
+    """The path that an argument names.
 
     Args:
         path: a string or an object with a path.
@@ -63,6 +63,9 @@ def open_bytes(path: Path) -> BinaryIO:
 
     Args:
         path: the file.
+
+    Returns:
+        The stream of the unpacked bytes.
 
     Raises:
         InputError: it is missing, is a folder, or may not be read.
@@ -133,12 +136,20 @@ def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path exists and is neither a regular file nor a folder: a pipe, a device, a socket."""
+    """Whether a path exists and is neither a regular file nor a folder: a pipe, a device, a socket.
+
+    Args:
+        path: the path.
+    """
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_stdout(path: str | Path) -> bool:
-    """Whether an output path means standard output: ``-`` or ``/dev/stdout``."""
+    """Whether an output path means standard output: ``-`` or ``/dev/stdout``.
+
+    Args:
+        path: the path as given.
+    """
     return str(path) in _STDOUT
 
 
@@ -259,7 +270,7 @@ def check_no_nul(lines: list[str], first: int, path: Path) -> None:
 
 
 def encode_text(text: str, *, first: bool) -> bytes:
-    """Encode text for a file.
+    """The bytes of a text in a file.
 
     A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
     when it is read; otherwise the character would be.
@@ -286,7 +297,7 @@ def _split_lines(data: bytes, number: int, path: Path) -> list[str]:
 
 
 def decode_text(data: bytes, path: Path, number: int = 1) -> str:
-    """Decode UTF-8.
+    """The text of bytes in UTF-8.
 
     Args:
         data: the bytes.

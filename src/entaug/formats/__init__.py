@@ -1,10 +1,9 @@
-"""Annotation formats: one file each, all behind `read`, `stream` and `write`."""
+"""Annotation formats, and the functions that read and write files in them: `read`, `stream` and `write`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,166 +11,200 @@ from entaug.corpus import Corpus, CorpusStream
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
 from entaug.files.streams import as_path, is_special, open_bytes, rereadable_path
-from entaug.formats.base import Format, Reading
+from entaug.formats.base import BaseFormat, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.opened import OpenedFile
-from entaug.params import parameters
+from entaug.params import Parameter, parameters
+from entaug.registry import Registry
 
-__all__ = ["FORMATS", "OpenedFile", "find", "open_file", "read", "read_each", "stream", "target", "write"]
-
-FORMATS = {
-    # Those that are told by what they hold come first, those that nearly anything could be last.
-    "brat": "entaug.formats.brat.format:Brat",
-    "label-studio": "entaug.formats.tools.label_studio:LabelStudio",
-    "gliner": "entaug.formats.tools.gliner:Gliner",
-    "spacy-json": "entaug.formats.spacy.json:SpacyJson",
-    "prodigy": "entaug.formats.tools.prodigy:Prodigy",
-    "doccano": "entaug.formats.tools.doccano:Doccano",
-    "w2ner": "entaug.formats.research.w2ner:W2ner",
-    "bartner": "entaug.formats.research.bartner:Bartner",
-    "bartner-nested": "entaug.formats.research.bartner_nested:BartnerNested",
-    "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
-    "parquet": "entaug.formats.huggingface.format:Parquet",
-    "datasets": "entaug.formats.huggingface.format:DatasetFolder",
-    "jsonl": "entaug.formats.jsonl:Jsonl",
-    "conll": "entaug.formats.conll.format:Conll",
-}
-_SAME = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options that say the same thing
-_USUAL = ("conll", "jsonl")  # what an extension that several formats share means for a new file
+__all__ = ["FORMATS", "OpenedFile", "find_format", "open_file", "read", "read_each", "stream", "target", "write"]
 
 
-def find(name: str) -> Format:
-    """The format of a name.
+def _check_format(name: str, format_class: Any) -> None:
+    if not (isinstance(format_class, type) and issubclass(format_class, BaseFormat)):
+        raise ParameterError(f"the format {name!r} is not a subclass of entaug.formats.base.BaseFormat")
+
+
+FORMATS: Registry[type[BaseFormat]] = Registry(
+    "format",
+    {
+        # In the order in which they are tried on a file: formats with distinctive contents first.
+        "brat": "entaug.formats.brat.format:Brat",
+        "label-studio": "entaug.formats.tools.label_studio:LabelStudio",
+        "gliner": "entaug.formats.tools.gliner:Gliner",
+        "spacy-json": "entaug.formats.spacy.json:SpacyJson",
+        "prodigy": "entaug.formats.tools.prodigy:Prodigy",
+        "doccano": "entaug.formats.tools.doccano:Doccano",
+        "w2ner": "entaug.formats.research.w2ner:W2ner",
+        "bartner": "entaug.formats.research.bartner:Bartner",
+        "bartner-nested": "entaug.formats.research.bartner_nested:BartnerNested",
+        "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
+        "parquet": "entaug.formats.huggingface.format:Parquet",
+        "datasets": "entaug.formats.huggingface.format:DatasetFolder",
+        "jsonl": "entaug.formats.jsonl:Jsonl",
+        "conll": "entaug.formats.conll.format:Conll",
+    },
+    group="entaug.formats",
+    check=_check_format,
+)
+"""The classes of formats by name; third-party packages add some through the entry point group ``entaug.formats``."""
+
+_EQUIVALENT = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options of which one overrides the other
+_DEFAULTS = ("conll", "jsonl")  # the formats of new files whose extension several formats share
+
+
+def find_format(name: str) -> BaseFormat:
+    """Create the format of a name.
+
+    Args:
+        name: one of `FORMATS`.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is no such format; the nearest name is suggested.
     """
-    if name not in FORMATS:
-        raise UnknownNameError("format", name, FORMATS)
-    module, _, cls = FORMATS[name].partition(":")
-    found: Format = getattr(import_module(module), cls)()
-    return found
+    return FORMATS[name]()
 
 
-def _by_extension(path: Path) -> list[Format]:
-    """The formats that a file's name speaks for."""
+def _formats_by_extension(path: Path) -> list[BaseFormat]:
+    """The formats whose files have the extension of a path."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return [found for found in map(find, FORMATS) if suffixes and suffixes[-1] in found.extensions]
+    return [f for f in map(find_format, FORMATS) if suffixes and suffixes[-1] in f.extensions]
 
 
-def _looked_for(path: Path) -> Format:
-    """The format of a file: by its extension, and where that is of several or none by its content."""
-    folder = path.is_dir()
-    named = [] if folder else _by_extension(path)
-    if len(named) == 1:
-        return named[0]
-    # A format of folders may know a file of its own too. What a file holds counts for more than its name where that is
-    # of several, but nearly anything could be of the usual ones.
-    told = {one.name for one in named}
-    candidates = [one for one in map(find, FORMATS) if not named or one.name in told or one.name not in _USUAL]
-    among = [one for one in candidates if not folder or (isinstance(one, BufferedFormat) and one.folder)]
-    for one in among:
-        if one.recognises(path):
-            return one
-    if folder:
-        known = ", ".join(one.title for one in among) or "none"
-        raise InputError(
-            "is a directory of no known format", path=str(path), remedy=f"name a file in it; known: {known}"
-        )
-    return next((one for one in named if one.name in _USUAL), find("conll"))
+def _is_folder_format(format_: BaseFormat) -> bool:
+    return isinstance(format_, BufferedFormat) and format_.folder
 
 
-def _fitting(format_: Format, options: dict[str, Any]) -> dict[str, Any]:
-    """The options without those left out; one the format does not know is an error."""
-    given = {name: value for name, value in options.items() if value is not None}
-    dialect: Any = type(format_.dialect())
-    known = {parameter.name: parameter for parameter in parameters(dialect)}
-    for name, value in given.items():
+def _detect_format(path: Path) -> BaseFormat:
+    """Detect the format of a file by its extension, or by its content where several formats or none have it."""
+    is_folder = path.is_dir()
+    by_extension = [] if is_folder else _formats_by_extension(path)
+    if len(by_extension) == 1:
+        return by_extension[0]
+    # Content counts for more than an extension that several formats share. CoNLL and JSON lines accept nearly any file
+    # and are tried only where the extension is theirs, or that of no format.
+    names = {f.name for f in by_extension}
+    candidates = [f for f in map(find_format, FORMATS) if not names or f.name in names or f.name not in _DEFAULTS]
+    if is_folder:
+        candidates = [f for f in candidates if _is_folder_format(f)]
+    for candidate in candidates:
+        if candidate.recognises(path):
+            return candidate
+    if is_folder:
+        titles = ", ".join(f.title for f in candidates) or "none"
+        remedy = f"name a file in it; formats of folders: {titles}"
+        raise InputError("is a directory of no known format", path=str(path), remedy=remedy)
+    return next((f for f in by_extension if f.name in _DEFAULTS), find_format("conll"))
+
+
+def _options_of(format_: BaseFormat) -> tuple[Parameter, ...]:
+    dialect_class: Any = format_.dialect_class
+    return parameters(dialect_class)
+
+
+def _given_options(format_: BaseFormat, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not None; values in text form, as on the command line, are converted."""
+    known = {parameter.name: parameter for parameter in _options_of(format_)}
+    given = {}
+    for name, value in options.items():
+        if value is None:
+            continue
         if name not in known:
-            raise ParameterError(
-                f"the {format_.name} format has no option {name!r}", remedy=f"it has: {', '.join(sorted(known))}"
-            )
-        # As on the command line; formats read lists themselves.
-        if isinstance(value, str) and not isinstance(known[name].default, tuple):
-            given[name] = known[name].parse(value)
+            raise UnknownNameError(f"option of the {format_.name} format:", name, known)
+        given[name] = known[name].parse(value) if isinstance(value, str) else value
     return given
 
 
 def open_file(path: str | Path, format: str | None = None, **options: Any) -> OpenedFile:
-    """Find a file's format (by name, extension, then content) and layout.
+    """Determine the format and the layout of a file.
 
     Args:
-        path: the file, ``.gz`` too.
-        format: its format, when it should not be found.
-        options: layout given by hand, as the fields of the format's dialect.
+        path: the file, also gzipped (``.gz``), or a folder.
+        format: the name of the format; None to detect it from the extension, then the content.
+        options: options of the format, which are detected where they are not given; the fields of its dialect.
+
+    Returns:
+        The file, ready to be read.
 
     Raises:
-        InputError: it cannot be read, can be read only once (a pipe), or holds no sentence.
+        InputError: the file cannot be read, can be read only once (a pipe), or holds no sentence.
+        UnknownNameError: there is no such format, or the format has no such option.
+        ParameterError: an option has an invalid value.
     """
     path = as_path(path)
     try:
-        once = is_special(path)
+        is_pipe = is_special(path)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
-    if once:
+    if is_pipe:
         raise InputError(
-            "is no regular file and could be read only once",
+            "is not a regular file and can be read only once",
             path=str(path),
             remedy="use entaug.read, or save it to a file first",
         )
     if not path.is_dir():
-        open_bytes(path).close()  # missing or unreadable: say so before anything else
-    found = find(format) if format else _looked_for(path)
-    return OpenedFile(path, found, found.look(path, **_fitting(found, options)))
+        open_bytes(path).close()  # report a file that is missing or unreadable before anything else
+    found = find_format(format) if format else _detect_format(path)
+    return OpenedFile(path, found, found.look(path, **_given_options(found, options)))
 
 
 def target(path: str | Path, format: str | None = None, like: OpenedFile | None = None, **options: Any) -> OpenedFile:
-    """The format and layout to write a file in: those of `like` where the format is the same.
+    """Determine the format and the layout to write a file in.
 
     Args:
         path: the file to be written.
-        format: its format; by default that of its extension, else that of `like`, else CoNLL.
-        like: a file that was read.
-        options: layout given by hand.
+        format: the name of the format; by default that of the extension, else that of `like`, else CoNLL.
+        like: a file that was read; its layout is the default where the format is the same.
+        options: options of the format.
+
+    Returns:
+        The file, ready to be written.
 
     Raises:
-        OutputError: it is the name of a file, and the format writes folders.
+        OutputError: the path is the name of a file, and the format writes folders.
+        UnknownNameError: there is no such format, or the format has no such option.
+        ParameterError: an option has an invalid value.
     """
     path = as_path(path)
-    named = _by_extension(path)
+    by_extension = _formats_by_extension(path)
     if format:
-        found = find(format)
-    elif like is not None and (not named or like.format.name in {one.name for one in named}):
-        found = like.format
+        chosen = find_format(format)
+    elif like is not None and (not by_extension or like.format.name in {f.name for f in by_extension}):
+        chosen = find_format(like.format.name)
     else:
-        found = next((one for one in named if one.name in _USUAL), named[0] if named else find("conll"))
-    if isinstance(found, BufferedFormat) and found.folder and path.suffix.lower() in found.extensions:
-        what = f"is the name of a file, and {found.title} is written as a folder"
-        raise OutputError(what, path=str(path), remedy="name a folder")
-    given = _fitting(found, options)
-    if like is not None and like.format.name == found.name:
-        asked = found.dialect(**given)
-        told = {*given, *(_SAME.get(name, name) for name in given)}
-        return OpenedFile(path, found, replace(asked, **{n: v for n, v in vars(like.dialect).items() if n not in told}))
-    # A format that names sentences only where they have names does so when those it is written from have.
-    known = getattr(like.dialect, "__dict__", {}) if like is not None else {}
-    asked = found.dialect(**given)
-    has = type(asked).__dataclass_fields__
-    shared = {name: known[name] for name in ("ids", "texts") if name in known and name in has and name not in given}
-    return OpenedFile(path, found, found.dialect(**given, **shared))
+        default = by_extension[0] if by_extension else find_format("conll")
+        chosen = next((f for f in by_extension if f.name in _DEFAULTS), default)
+    if _is_folder_format(chosen) and path.suffix.lower() in chosen.extensions:
+        message = f"is the name of a file, and {chosen.title} is written as a folder"
+        raise OutputError(message, path=str(path), remedy="name a folder")
+    given = _given_options(chosen, options)
+    dialect = chosen.dialect(**given)
+    if like is not None:
+        detected = getattr(like.dialect, "__dict__", {})
+        if like.format.name == chosen.name:
+            inherited = detected.keys() - given.keys() - {_EQUIVALENT.get(name) for name in given}
+        else:  # formats in which ids and text are optional write them where the source has them
+            inherited = {"ids", "texts"} & detected.keys() & vars(dialect).keys() - given.keys()
+        dialect = replace(dialect, **{name: detected[name] for name in inherited})
+    return OpenedFile(path, chosen, dialect)
 
 
 def read(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> Corpus:
-    r"""Read a labelled file into memory.
+    r"""Read an annotated file into memory.
 
     Args:
-        path: the file, ``.gz`` too; a pipe is read to its end first.
-        format: ``"conll"`` or ``"jsonl"``; found by extension and content by default.
-        repair: mend broken tag sequences instead of raising.
-        options: layout given by hand: for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
+        path: the file, also gzipped (``.gz``), a folder, or a pipe.
+        format: the name of the format; None to detect it from the extension and the content.
+        repair: whether to repair invalid tag sequences instead of raising.
+        options: options of the format; for CoNLL `separator`, `token_column`, `tag_column`, `scheme`.
+
+    Returns:
+        The sentences.
 
     Raises:
-        InputError: the file is faulty; the error names line and remedy.
+        InputError: the file is faulty; the error names the line and a remedy.
+        UnknownNameError: there is no such format, or the format has no such option.
+        ParameterError: an option has an invalid value.
 
     Example:
         >>> import tempfile, pathlib
@@ -180,8 +213,8 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         >>> read(file).labels
         ('PER',)
     """
-    with rereadable_path(path) as kept:
-        opened = open_file(kept, format, **options)
+    with rereadable_path(path) as readable:
+        opened = open_file(readable, format, **options)
         return Corpus(opened.sentences(Reading(repair=repair)), str(path))
 
 
@@ -193,39 +226,62 @@ def read_each(
     beside: bool = False,
     **options: Any,
 ) -> list[Corpus]:
-    """Read files that need not be of one format, as one augmented file beside the gold one.
+    """Read several files, which may have different formats.
 
     Args:
         paths: the files.
-        format: of those whose name does not say another.
+        format: the format of files whose extension does not determine another.
         repair: see `read`.
-        beside: whether the options were given for another file, and need fit none of these.
-        options: layout given by hand, for the files whose format has such an option.
+        beside: whether the options belong to another file and may fit none of these.
+        options: options, each for the files whose format has it.
+
+    Returns:
+        The sentences of each file.
 
     Raises:
         InputError: a file is faulty.
-        ParameterError: an option that no file's format has.
+        ParameterError: no format of these files has a given option.
     """
     given = {name: value for name, value in options.items() if value is not None}
     used: set[str] = set()
-    found = []
+    corpora = []
     for path in paths:
-        with rereadable_path(path) as kept:
-            by_name = _by_extension(kept)
-            own = find(format) if format and (not by_name or format in {o.name for o in by_name}) else None
-            own = own or _looked_for(kept)
-            fitting = {n: v for n, v in given.items() if n in type(own.dialect()).__dataclass_fields__}
+        with rereadable_path(path) as readable:
+            names = {f.name for f in _formats_by_extension(readable)}
+            own = find_format(format) if format and (not names or format in names) else _detect_format(readable)
+            known = {parameter.name for parameter in _options_of(own)}
+            fitting = {name: value for name, value in given.items() if name in known}
             used |= fitting.keys()
-            opened = open_file(kept, own.name, **fitting)
-            found.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
-    if found and not beside:
+            opened = open_file(readable, own.name, **fitting)
+            corpora.append(Corpus(opened.sentences(Reading(repair=repair)), str(path)))
+    if corpora and not beside:
         for name in given.keys() - used:
-            raise ParameterError(f"no file given here is of a format with an option {name!r}")
-    return found
+            raise ParameterError(f"no format of these files has an option {name!r}")
+    return corpora
 
 
 def stream(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> CorpusStream:
-    """As `read`, but the file is read anew for each iteration and never lies in memory."""
+    r"""Read an annotated file as `read`, but anew on each iteration and without holding it in memory.
+
+    Args:
+        path: the file, also gzipped (``.gz``), or a folder.
+        format: see `read`.
+        repair: see `read`.
+        options: see `read`.
+
+    Returns:
+        The sentences.
+
+    Raises:
+        InputError: the file is faulty; faults of sentences are raised on iteration.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "a.conll")
+        >>> _ = file.write_text("Ada B-PER\nlaughs O\n")
+        >>> [str(sentence) for sentence in stream(file)]
+        ['[Ada]PER laughs']
+    """
     opened = open_file(path, format, **options)
     return CorpusStream(lambda: opened.sentences(Reading(repair=repair)), str(path))
 
@@ -238,21 +294,28 @@ def write(
     like: str | Path | None = None,
     **options: Any,
 ) -> int:
-    """Write sentences to a file, which appears only when it is complete.
+    r"""Write sentences to a file, which appears only when it is complete.
 
     Args:
-        sentences: what to write.
-        path: the file; gzipped when it ends in ``.gz``. One that exists is replaced.
-        format: by default that of the extension, else CoNLL.
-        like: a file to take the layout from, as the command line takes that of its input.
-        options: layout, as for `read`.
+        sentences: the sentences.
+        path: the file; gzipped where it ends in ``.gz``. An existing file is replaced.
+        format: the name of the format; by default that of the extension, else CoNLL.
+        like: a file whose layout to use.
+        options: options of the format; see `read`.
 
     Returns:
-        How many sentences were written.
+        The number of sentences written.
 
     Raises:
-        LossError: the format cannot carry a sentence (nested mentions in CoNLL, say).
+        LossError: the format cannot represent a sentence, for example nested mentions in CoNLL.
         OutputError: the file cannot be written.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "a.conll")
+        >>> write([Sentence.from_iob(["Ada", "laughs"], ["B-PER", "O"])], file)
+        1
+        >>> file.read_text().split()
+        ['Ada', 'B-PER', 'laughs', 'O']
     """
-    to = target(path, format, None if like is None else open_file(like), **options)
-    return to.write(sentences)
+    return target(path, format, None if like is None else open_file(like), **options).write(sentences)

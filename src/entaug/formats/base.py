@@ -1,4 +1,4 @@
-"""What a format is: something that reads sentences from a file and writes them to text."""
+"""Base of annotation formats: reading sentences from files, and writing them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ __all__ = [
     "ENTITY_FIELDS",
     "BaseFormat",
     "Dialect",
-    "Format",
     "FormatCapabilities",
     "Reading",
     "are_columns",
@@ -28,17 +27,26 @@ __all__ = [
 BEFORE = "_before"
 """Field of a sentence: the white space before its first token, where there is any."""
 ENTITY_FIELDS = "_entity_fields"
-"""Field of a sentence: what its file says of each mention besides label and place, in the order of the mentions."""
+"""Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
 
 
 def before_of(sentence: Sentence) -> str:
-    """The white space before the first token; a field of that name that holds anything else is somebody else's."""
-    found = sentence.fields.get(BEFORE)
-    return found if isinstance(found, str) and found.isspace() else ""
+    """Return the white space before the first token of a sentence.
+
+    Args:
+        sentence: the sentence; its field `BEFORE` is ignored where it holds anything else.
+    """
+    before = sentence.meta.get(BEFORE)
+    return before if isinstance(before, str) and before.isspace() else ""
 
 
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
-    """Whether a field named columns is what formats write of a sentence of n tokens; else it is somebody else's."""
+    """Return whether a field named ``columns`` holds the further columns of a sentence.
+
+    Args:
+        value: the value of the field.
+        n: the number of tokens of the sentence.
+    """
     return type(value) is dict and all(
         type(values) is list and len(values) == n and all(type(v) is str for v in values) for values in value.values()
     )
@@ -46,7 +54,15 @@ def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
 
 @dataclass(frozen=True)
 class FormatCapabilities:
-    """What a format can hold besides tokens and flat mentions."""
+    """What a format can represent besides tokens and flat mentions.
+
+    Args:
+        nested: whether mentions may overlap.
+        discontinuous: whether mentions may have gaps.
+        columns: whether tokens may have further columns.
+        fields: whether sentences may have further fields.
+        spaces: whether the white space between tokens is kept.
+    """
 
     nested: bool
     discontinuous: bool
@@ -56,20 +72,25 @@ class FormatCapabilities:
 
 
 class Dialect(Protocol):
-    """How one file of a format is laid out; a frozen dataclass, so that it can be printed and compared."""
+    """The layout of a file of one format: a frozen dataclass whose fields are the options of the format."""
 
     def describe(self) -> str:
-        """One line for people, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
+        """Return the layout in words, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
         ...
 
 
 @dataclass
 class Reading:
-    """How to read, and what was met on the way.
+    """Options and results of reading a file.
 
     Args:
-        repair: mend broken tag sequences and drop repeated ids (counted in ``repaired``) where the default is to raise.
-        on_fault: called with each fault; the sentence is then left out. By default a fault is raised.
+        repair: whether to repair invalid tag sequences and drop duplicate ids instead of raising.
+        on_fault: called with each fault of the file; the faulty sentence is left out. None to raise it.
+
+    Attributes:
+        repaired: the number of repairs, by description.
+        notes: the number of other events that users should know of, by description.
+        line: the line at which the latest sentence begins.
     """
 
     repair: bool = False
@@ -78,80 +99,54 @@ class Reading:
     def __post_init__(self) -> None:
         self.repaired: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
-        self.line = 0  # where the latest sentence begins
+        self.line = 0
 
-    def repeats(self, name: str | None, line: int, seen: dict[str, int]) -> bool:
-        """Whether an id was there before and has to be dropped; by default that is a fault.
+    def repeats(self, id_: str | None, line: int, lines_of_ids: dict[str, int]) -> bool:
+        """Return whether an id occurred before and must be dropped.
 
         Args:
-            name: the id of a sentence.
-            line: where it stands.
-            seen: the ids before it, each with its line; this one is added.
+            id_: the id of a sentence.
+            line: its line.
+            lines_of_ids: the ids so far with their lines; this one is added.
+
+        Raises:
+            InputError: the id occurred before, and duplicates are not repaired.
         """
-        if name is None or seen.setdefault(name, line) == line:
+        if id_ is None or lines_of_ids.setdefault(id_, line) == line:
             return False
         if not self.repair:
             remedy = "give each sentence an id of its own, or pass --repair to drop this one"
-            raise InputError(f"id {name!r} is that of line {seen[name]} too", remedy=remedy)
+            raise InputError(f"id {id_!r} is that of line {lines_of_ids[id_]} too", remedy=remedy)
         self.repaired["id of another sentence dropped"] += 1
         return True
 
     def fault(self, error: InputError) -> None:
-        """Raise the error, or hand it on with those beside it."""
+        """Raise an error, or report it and its further faults to `on_fault`.
+
+        Args:
+            error: the error.
+
+        Raises:
+            InputError: there is no `on_fault`.
+        """
         if self.on_fault is None:
             raise error
-        beside, error.also = error.also, ()
-        for one in (error, *beside):
-            self.on_fault(one)
-
-
-class Format(Protocol):
-    """A format. Instances hold no state: what differs from file to file is in the dialect.
-
-    Those whose files are written at once (folders, binary files, one JSON document) are
-    `entaug.formats.buffered.BufferedFormat`.
-    """
-
-    name: str
-    title: str
-    extensions: tuple[str, ...]
-    carries: FormatCapabilities
-
-    def recognises(self, path: Path) -> bool:
-        """Whether a file looks like one of this format and of no other; no error, whatever is in it."""
-        ...
-
-    def dialect(self, **options: Any) -> Any:
-        """A dialect from options given by hand, defaults elsewhere: for writing what was not read."""
-        ...
-
-    def look(self, path: Path, **options: Any) -> Any:
-        """The dialect of a file, found by looking at its beginning; options given by hand win."""
-        ...
-
-    def read(
-        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
-    ) -> Iterator[Sentence]:
-        """The sentences of a file (of a byte range of it)."""
-        ...
-
-    def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """The sentence with those mentions that the dialect keeps: what will be read where it was written."""
-        ...
-
-    def dump(self, sentence: Sentence, dialect: Any) -> str:
-        """The text of one sentence, ready to be appended to a file."""
-        ...
-
-    def lost(self, sentence: Sentence, dialect: Any) -> list[str]:
-        """What a sentence holds besides tokens and mentions and its text does not: words for people."""
-        ...
+        others, error.others = error.others, ()
+        for fault in (error, *others):
+            self.on_fault(fault)
 
 
 class BaseFormat(abc.ABC):
-    """Base of formats: creates and completes dialects, and names what a format does not hold; see `Format`.
+    """Base of formats.
+
+    Formats have no state: what differs between files is in the dialect. Formats whose files cannot be written sentence
+    by sentence (folders, binary files, one JSON document) derive from `entaug.formats.buffered.BufferedFormat`.
 
     Attributes:
+        name: the name of the format, as in `entaug.formats.FORMATS`.
+        title: its name in messages.
+        extensions: the extensions of its files, with a full stop.
+        carries: what it can represent.
         dialect_class: the class of the dialects, a dataclass whose fields are the options of the format.
         reserved_fields: names of fields of sentences that the format uses itself and does not write.
     """
@@ -219,6 +214,38 @@ class BaseFormat(abc.ABC):
         dialect = self.dialect(**given)
         detected = self.detect(path, dialect, given)
         return replace(dialect, **{n: value for n, value in detected.items() if given.get(n, "auto") == "auto"})
+
+    @abc.abstractmethod
+    def read(
+        self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
+    ) -> Iterator[Sentence]:
+        """Read the sentences of a file.
+
+        Args:
+            path: the file, or a folder.
+            dialect: its dialect.
+            reading: how to read; collects counts and notes.
+            start: the byte to start from, at the beginning of a sentence.
+            stop: the byte to stop at; None for the end of the file.
+
+        Yields:
+            The sentences.
+
+        Raises:
+            InputError: the file is faulty, or holds no sentence.
+        """
+
+    @abc.abstractmethod
+    def dump(self, sentence: Sentence, dialect: Any) -> str:
+        """Return the text of a sentence, ready to be appended to a file.
+
+        Args:
+            sentence: the sentence.
+            dialect: the dialect to write.
+
+        Raises:
+            LossError: the format cannot represent the sentence.
+        """
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
         """The sentence as it will be read where it was written; by default unchanged.

@@ -20,7 +20,7 @@ _LINES = Jsonl()
 
 
 class BufferedFormat(BaseFormat):
-    """Base of the formats whose files are written as a whole; a `entaug.formats.base.Format`.
+    """Base of the formats whose files are written as a whole; a `entaug.formats.base.BaseFormat`.
 
     Where sentences are written one by one, `dump` returns JSON lines, which hold everything; what the format refuses is
     refused there. A byte range to `read` is one of these lines.
@@ -107,7 +107,7 @@ class BufferedFormat(BaseFormat):
     def read(
         self, path: Path, dialect: Any, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.Format`."""
+        """See `entaug.formats.base.BaseFormat`."""
         if stop is not None:
             return _LINES.read(path, JsonlDialect(), reading, start, stop)
         return self.sentences(path, dialect, reading)
@@ -123,7 +123,7 @@ class BufferedFormat(BaseFormat):
         return sentence if overlap == "error" or sentence.is_flat else flattened(sentence, overlap)
 
     def dump(self, sentence: Sentence, dialect: Any) -> str:
-        """See `entaug.formats.base.Format`."""
+        """See `entaug.formats.base.BaseFormat`."""
         self.check(sentence, dialect)
         return _LINES.dump(sentence, JsonlDialect())
 

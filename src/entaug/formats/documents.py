@@ -303,7 +303,7 @@ def _placed(
             continue
         placed[by_tokens] = mention
     if faults:
-        faults[0].also = faults[1:]
+        faults[0].others = faults[1:]
         raise faults[0]
     return tokens, sorted(placed.items(), key=_by_place)
 

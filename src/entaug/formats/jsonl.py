@@ -1,199 +1,168 @@
 """JSON lines: one object a sentence, with ``tokens`` and ``entities``.
 
 An entity has a ``type`` (or ``label``) and either ``start`` and ``end`` (exclusive) or ``spans``, a list of such
-pairs. ``id`` names the sentence; ``text``, where it is the tokens with white space between, gives the spaces;
-``columns`` holds further values per token. All other fields are kept. Carries everything.
+pairs. ``id`` is the id of the sentence; ``text``, where it consists of the tokens with white space between them, gives
+the white space; ``columns`` holds further values per token. All other fields are kept. The format represents everything
+that a sentence can hold.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from entaug.alignment import align_spaces
 from entaug.data import Mention, Sentence, split_fields
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading, are_columns
-from entaug.formats.records import no_sentences, parse_json
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, are_columns
+from entaug.formats.records import json_type, no_sentences, parse_json, to_json
+from entaug.params import validate
 
 __all__ = ["Jsonl", "JsonlDialect"]
 
-_KNOWN = frozenset(("tokens", "entities", "id", "text", "columns"))
+_EXAMPLE = 'write {"tokens": [...], "entities": [...]}'
+_SENTENCE_FIELDS = frozenset(("tokens", "entities", "id", "text", "columns"))
 _LONG_NUMBER = re.compile(r"\d{19}")
-_PLACE = frozenset(("start", "end", "spans"))
-_STYLES = ("offsets", "spans", "mixed")
+_POSITION_FIELDS = frozenset(("start", "end", "spans"))
 
 
 @dataclass(frozen=True)
 class JsonlDialect:
-    """How a JSON lines file is laid out.
+    """Layout of a JSON lines file.
 
     Args:
-        entities: ``"offsets"`` (``start`` and ``end``), ``"spans"``, or ``"mixed"``: offsets where they suffice.
-        label: the name of the field that holds the type.
-        ids: whether sentences have an ``id``; for formats that can do without.
-        texts: whether they have a ``text``; likewise.
+        entities: how entities are located: ``"offsets"`` (``start`` and ``end``), ``"spans"``, or ``"mixed"``: offsets
+            for contiguous entities and spans for discontinuous ones.
+        label: the field that holds the type of an entity.
+        ids: whether sentences have an ``id``; for conversion to formats in which ids are optional.
+        texts: whether sentences have a ``text``; for conversion to formats in which it is optional.
     """
 
-    entities: str = "mixed"
+    entities: Literal["offsets", "spans", "mixed"] = "mixed"
     label: str = "type"
     ids: bool = False
     texts: bool = False
 
+    def __post_init__(self) -> None:
+        validate(self)
+
     def describe(self) -> str:
-        """One line for people."""
+        """Return the layout in words."""
         how = {"offsets": "start/end", "spans": "spans", "mixed": "start/end, spans where there are gaps"}
         return f"JSON lines, entities with {self.label} and {how[self.entities]}"
 
 
-class Jsonl:
-    """The JSON lines format; see `entaug.formats.base.Format` for the methods."""
+class Jsonl(BaseFormat):
+    """The JSON lines format; see `entaug.formats.base.BaseFormat` for the methods."""
 
     name = "jsonl"
     title = "JSON lines"
     extensions = (".jsonl", ".json", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    dialect_class = JsonlDialect
 
     def recognises(self, path: Path) -> bool:
-        """Whether the first line begins like a JSON object or array."""
+        """Return whether the first line begins like a JSON object or array."""
         for line in read_beginning(path).decode("utf-8-sig", "replace").splitlines():
             if line.strip():
-                # A row of columns may start with a bracket too, but then it does not hold a field name.
+                # A row of columns may begin with a bracket too, but it holds no quoted field name.
                 return line.lstrip()[:1] in "{[" and ('"' in line or len(line.strip()) == 1)
         return False
 
-    def dialect(self, **options: Any) -> JsonlDialect:
-        """A dialect from options given by hand: entities (offsets, spans, mixed) and label (type, label)."""
-        changes = {name: value for name, value in options.items() if value is not None}
-        if changes.get("entities", "mixed") not in _STYLES:
-            raise ParameterError(f"entities must be one of {', '.join(_STYLES)}, not {changes['entities']!r}")
-        return replace(JsonlDialect(), **changes)
-
-    def look(self, path: Path, **options: Any) -> JsonlDialect:
-        """Find the layout from the first entity of the file; faults are left for reading to tell."""
-        ids = texts = False
+    def detect(self, path: Path, dialect: JsonlDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Detect the layout from the first entity of the file."""
+        del dialect, options
+        detected: dict[str, Any] = {"ids": False, "texts": False}
         for _, lines in read_line_chunks(path):
             for line in lines:
                 try:
                     record = orjson.loads(line)
-                    ids = ids or record.get("id") is not None
-                    texts = texts or record.get("text") is not None
+                    detected["ids"] = detected["ids"] or record.get("id") is not None
+                    detected["texts"] = detected["texts"] or record.get("text") is not None
                     entity = record["entities"][0]
-                    label = "type" if "type" in entity else "label"
-                    found = JsonlDialect("spans" if "spans" in entity else "mixed", label, ids, texts)
+                    detected["label"] = "type" if "type" in entity else "label"
+                    detected["entities"] = "spans" if "spans" in entity else "mixed"
                 except (ValueError, LookupError, TypeError, AttributeError):
                     continue
-                given = {name: value for name, value in options.items() if value is not None}
-                return replace(found, **given)
-        return replace(self.dialect(**options), ids=ids, texts=texts)
+                return detected
+        return detected
 
     def read(
         self, path: Path, dialect: JsonlDialect, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """The sentences of a file, streamed.
-
-        Raises:
-            InputError: a line that is not a JSON object, a field that is missing or of the wrong kind, a span that
-                does not fit, an id that was there before, no sentence at all.
-        """
-        del dialect  # both styles are read, entity by entity
-        seen: dict[str, int] = {}
-        empty = True
+        """See `entaug.formats.base.BaseFormat.read`."""
+        del dialect  # entities of both forms are read
+        lines_of_ids: dict[str, int] = {}
+        is_empty = True
         for first, lines in read_line_chunks(path, start, stop):
             for number, line in enumerate(lines, start=first):
                 if not line or line.isspace():
                     continue
-                empty = False
+                is_empty = False
                 try:
-                    sentence = _sentence(line)
-                    if reading.repeats(sentence.id, number, seen):
+                    sentence = _parse_sentence(line)
+                    if reading.repeats(sentence.id, number, lines_of_ids):
                         sentence = sentence.with_(id=None)
                 except InputError as error:
-                    error.path, error.line = str(path), number
+                    error.locate(str(path), number)
                     reading.fault(error)
                     continue
                 reading.line = number
                 yield sentence
-        if empty and stop is None:
-            raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
-
-    def carried(self, sentence: Sentence, dialect: JsonlDialect) -> Sentence:
-        """The sentence itself."""
-        del dialect
-        return sentence
+        if is_empty and stop is None:
+            raise no_sentences(path)
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
-        """One line with the sentence as a JSON object.
-
-        Raises:
-            LossError: the dialect has ``start`` and ``end`` only, and a mention has a gap.
-        """
+        """Return a line with the sentence as a JSON object; see `entaug.formats.base.BaseFormat.dump`."""
         record: dict[str, Any] = {}
+        fields = sentence.fields
         if sentence.id is not None:
             record["id"] = sentence.id
-        before = sentence.fields.get(BEFORE) if sentence.spaces is not None else None
+        before = fields.get(BEFORE) if sentence.spaces is not None else None
+        has_before = type(before) is str and before.isspace()
         if sentence.spaces is not None:
-            record["text"] = f"{before}{sentence.text}" if _is_blank(before) else sentence.text
+            record["text"] = f"{before}{sentence.text}" if has_before else sentence.text
         record["tokens"] = sentence.tokens
         record["entities"] = entities = [_entity(mention, dialect) for mention in sentence.mentions]
         if sentence.columns:
             record["columns"] = dict(sentence.columns)
-        for name, value in sentence.fields.items():
-            if name == BEFORE and _is_blank(before):
-                continue  # it stands in the text
-            if name == ENTITY_FIELDS and _are_extras(value, len(entities)):
-                for entity, extra in zip(entities, value, strict=True):
-                    _add_fields(entity, extra, dialect.label)
+        for name, value in fields.items():
+            if name == BEFORE and has_before:
+                continue  # part of the text
+            if name == ENTITY_FIELDS and _are_entity_fields(value, len(entities)):
+                for entity, further in zip(entities, value, strict=True):
+                    _add_fields(entity, further, dialect.label)
             else:
                 record.setdefault(name, value)
         try:
             return orjson.dumps(record).decode() + "\n"
-        except TypeError:  # a number of more than 64 bits, or no JSON at all
-            return _dump_slowly(record, sentence.key)
-
-    def lost(self, sentence: Sentence, dialect: JsonlDialect) -> list[str]:
-        """Nothing."""
-        del sentence, dialect
-        return []
+        except TypeError:  # an integer of more than 64 bits, or no JSON at all; the key takes long to compute
+            return to_json(record, sentence.key).decode() + "\n"
 
 
-def _is_blank(before: object) -> bool:
-    """Whether a value is what `BEFORE` holds; else it is a field of somebody else's."""
-    return type(before) is str and before.isspace()
+def _are_entity_fields(value: object, n: int) -> bool:
+    """Whether a value is what `_entity_fields` returns, and not a field of that name of another program."""
+    return type(value) is list and len(value) == n and all(type(fields) is dict for fields in value)
 
 
-def _dump_slowly(record: dict[str, Any], name: str) -> str:
-    try:
-        return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-    except (TypeError, ValueError, RecursionError) as error:
-        raise LossError(f"sentence {name} cannot be written as JSON ({error})") from None
-
-
-def _are_extras(value: object, n: int) -> bool:
-    """Whether a value is what `_entity_fields` gives; else it is a field of somebody else's that has its name."""
-    return type(value) is list and len(value) == n and all(type(extra) is dict for extra in value)
-
-
-def _add_fields(entity: dict[str, Any], extra: dict[str, Any], label: str) -> None:
-    """Add further fields to an entity; label and place stay what they are."""
-    if label == "label" and "label" in extra:  # this one had a type besides, which was its label
+def _add_fields(entity: dict[str, Any], fields: dict[str, Any], label: str) -> None:
+    """Add further fields to an entity; its label and position do not change."""
+    if label == "label" and "label" in fields:  # the entity had both; its type was the label of the mention
         entity["type"] = entity.pop("label")
-    for name, value in extra.items():
-        if name not in _PLACE:
+    for name, value in fields.items():
+        if name not in _POSITION_FIELDS:
             entity.setdefault(name, value)
 
 
 def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
-    if dialect.entities == "spans":
-        return {"spans": mention.spans, dialect.label: mention.label}
-    if len(mention.spans) == 1:
+    if len(mention.spans) == 1 and dialect.entities != "spans":
         start, end = mention.spans[0]
         return {"start": start, "end": end, dialect.label: mention.label}
     if dialect.entities == "offsets":
@@ -204,68 +173,62 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
     return {"spans": mention.spans, dialect.label: mention.label}
 
 
-def _sentence(line: str) -> Sentence:
+def _parse_sentence(line: str) -> Sentence:
     try:
         record = orjson.loads(line)
     except json.JSONDecodeError:
-        array = line.lstrip().startswith("[") and "one JSON object a line is wanted, not an array over several lines"
-        record = parse_json(line, array or "mend the line")
-    if record == [] and type(record) is list:
-        raise no_sentences()
+        is_array = line.lstrip().startswith("[")
+        record = parse_json(line, "write one JSON object a line, not an array" if is_array else "correct the line")
     if type(record) is not dict:
-        raise InputError(
-            f"a JSON {_KINDS.get(type(record), 'value')} where an object is expected",
-            remedy='write {"tokens": [...], "entities": [...]}',
-        )
+        if record == [] and type(record) is list:
+            raise no_sentences()
+        raise InputError(f"{json_type(record)} where an object is expected", remedy=_EXAMPLE)
     if len(record) > 2 and _LONG_NUMBER.search(line):
-        record = parse_json(line)  # orjson makes a float of a number of more than 64 bits, and loses its last digits
+        record = parse_json(line)  # orjson converts a number of more than 64 bits to a float and loses its last digits
     tokens = record.get("tokens")
     if type(tokens) is not list:
-        raise InputError("no list 'tokens' in the object", remedy='write {"tokens": [...], "entities": [...]}')
+        raise InputError("no list 'tokens' in the object", remedy=_EXAMPLE)
     entities = record.get("entities", [])
     if type(entities) is not list:
-        raise InputError("'entities' is not a list", remedy='write {"tokens": [...], "entities": [...]}')
-    mentions = [_mention(entity) for entity in entities]
-    name = record.get("id")
-    if name is not None and type(name) is not str:
-        if type(name) is not int:
-            raise InputError(f"'id' must be a string, not {name!r}", remedy="mend the line")
-        name = str(name)
-    meta = {field: value for field, value in record.items() if field not in _KNOWN}
+        raise InputError("'entities' is not a list", remedy=_EXAMPLE)
+    mentions = [_parse_mention(entity) for entity in entities]
+    id_ = record.get("id")
+    if id_ is not None and type(id_) is not str:
+        if type(id_) is not int:
+            raise InputError(f"'id' must be a string, not {id_!r}", remedy="correct the line")
+        id_ = str(id_)
+    fields = {name: value for name, value in record.items() if name not in _SENTENCE_FIELDS}
     if any(len(entity) > 2 + ("start" in entity) for entity in entities):
-        extra = _entity_fields(mentions, entities)
-        if any(extra):
-            meta[ENTITY_FIELDS] = extra
+        entity_fields = _entity_fields(mentions, entities)
+        if any(entity_fields):
+            fields[ENTITY_FIELDS] = entity_fields
     columns, spaces, text = record.get("columns"), None, record.get("text")
     if are_columns(columns, len(tokens)):
-        columns = {column: tuple(values) for column, values in columns.items()}
+        columns = {name: tuple(values) for name, values in columns.items()}
     elif columns is not None:
-        meta["columns"], columns = columns, None
+        fields["columns"], columns = columns, None
     if text is not None:
-        spaces, before = _spaces(tokens, text)
+        spaces, before = _parse_spaces(tokens, text)
         if before:
-            meta[BEFORE] = before
+            fields[BEFORE] = before
         if spaces is None:
-            meta["text"] = text
-    return Sentence(tuple(tokens), tuple(mentions), name, columns=columns or {}, spaces=spaces, **split_fields(meta))
+            fields["text"] = text
+    return Sentence(tuple(tokens), tuple(mentions), id_, columns=columns or {}, spaces=spaces, **split_fields(fields))
 
 
-def _spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:
-    """The white space after each token of a text, none where it is not theirs; and that before the first."""
+def _parse_spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:
+    """The white space after each token, None where the text is not that of the tokens; and that before the first."""
     if type(text) is not str or not all(type(token) is str for token in tokens):
         return None, ""
-    spaces = align_spaces(tokens, text)  # a token may begin with white space itself
+    spaces = align_spaces(tokens, text)  # a token may itself begin with white space
     if spaces is not None or not tokens or not text[:1].isspace():
         return spaces, ""
-    rest = text.lstrip()
-    spaces = align_spaces(tokens, rest)
-    return spaces, "" if spaces is None else text[: len(text) - len(rest)]
+    stripped = text.lstrip()
+    spaces = align_spaces(tokens, stripped)
+    return spaces, "" if spaces is None else text[: len(text) - len(stripped)]
 
 
-_KINDS = {list: "array", str: "string", int: "number", float: "number", bool: "truth value", type(None): "null"}
-
-
-def _mention(entity: Any) -> Mention:
+def _parse_mention(entity: Any) -> Mention:
     if type(entity) is not dict:
         raise InputError(f"an entity must be an object, not {entity!r}", remedy="give it type, start and end")
     label = entity.get("type", entity.get("label"))
@@ -282,7 +245,7 @@ def _mention(entity: Any) -> Mention:
 
 
 def _entity_fields(mentions: list[Mention], entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What entities hold besides type and place, in the canonical order of the mentions."""
+    """The fields of entities besides label and position, in the canonical order of the mentions."""
     order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
-    label = [{"type"} if "type" in entity else {"label"} for entity in entities]
-    return [{k: v for k, v in entities[i].items() if k not in label[i] and k not in _PLACE} for i in order]
+    own = [{*_POSITION_FIELDS, "type" if "type" in entity else "label"} for entity in entities]
+    return [{name: value for name, value in entities[i].items() if name not in own[i]} for i in order]

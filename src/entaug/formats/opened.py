@@ -13,7 +13,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import move_file, open_output
 from entaug.files.streams import encode_text, is_special, is_stdout
-from entaug.formats.base import Dialect, Format, Reading
+from entaug.formats.base import BaseFormat, Dialect, Reading
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
 
 __all__ = ["OpenedFile", "SentenceWriter"]
@@ -59,7 +59,7 @@ class OpenedFile:
     """
 
     path: Path
-    format: Format
+    format: BaseFormat
     dialect: Dialect
 
     @property
@@ -87,7 +87,7 @@ class OpenedFile:
         return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
 
     def estimated_sentences(self) -> int | None:
-        """About how many sentences the file holds, from its beginning; None where that cannot be estimated cheaply."""
+        """The approximate number of sentences, from the beginning of the file; None where that is unknown."""
         if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
             return None
         size = self.path.stat().st_size

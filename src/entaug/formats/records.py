@@ -88,7 +88,7 @@ def read_records(
                 yield sentence.with_(id=None) if is_repeated else sentence
         except InputError as error:
             is_empty = False
-            error.stands(str(path or ""), number if unit == "" else None, f"{unit} {number}" if unit else "")
+            error.locate(str(path or ""), number if unit == "" else None, f"{unit} {number}" if unit else "")
             reading.fault(error)
     if is_empty and is_whole:
         raise no_sentences(path, reading)

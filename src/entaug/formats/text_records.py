@@ -209,7 +209,7 @@ def add_other_fields(
 
 
 class TextLines(BaseFormat):
-    """Base of the formats with one text a line; see `entaug.formats.base.Format`.
+    """Base of the formats with one text a line; see `entaug.formats.base.BaseFormat`.
 
     The sentences that a text is cut into are written as several texts.
     """
@@ -255,15 +255,14 @@ class TextLines(BaseFormat):
     def read(
         self, path: Path, dialect: Cutting, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.Format.read`: the sentences of a file, streamed.
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
 
         Raises:
             InputError: a line is not a JSON object, a field is missing or of the wrong type, a mention does not fit,
                 an id occurs twice, or there is no sentence.
         """
 
-        def parse(number: int, line: str) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, line: str) -> Iterable[Sentence]:
             return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
 
         return read_records(path, numbered_lines(path, start, stop), parse, reading, is_whole=stop is None)

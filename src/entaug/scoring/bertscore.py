@@ -107,7 +107,7 @@ def bertscore_among(
     import numpy as np
 
     encoder: Encoder = resolve("encoder", model)
-    before, after = encoder.around
+    before, after = encoder.num_special_tokens
     special = before + after
     vectors = list(map(_unit_vectors, encoder.token_vectors(list(map(as_text, sentences)), layer)))
     results = []
@@ -183,7 +183,7 @@ def _blocks(
     import numpy as np
 
     vectors = encoder.token_vectors(texts, layer)
-    before, after = encoder.around
+    before, after = encoder.num_special_tokens
     order = sorted((i for i in range(len(texts)) if len(vectors[i]) > before + after), key=lambda i: len(vectors[i]))
     start = 0
     while start < len(order):

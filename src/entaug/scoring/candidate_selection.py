@@ -90,7 +90,7 @@ def select_best(
         for candidates in candidate_sets
     ]
     scorings = [scoring for selector in selectors for scoring in selector.scorings]
-    for scoring, pieces in zip(scorings, lm.pieces([scoring.text for scoring in scorings]), strict=True):
+    for scoring, pieces in zip(scorings, lm.token_offsets([scoring.text for scoring in scorings]), strict=True):
         scoring.set_length(len(pieces))
     unknown = [scoring for scoring in scorings if not scoring.has_expectation]
     _compute(lm, [(scoring, _FIRST_PASSES) for scoring in unknown])

@@ -85,7 +85,7 @@ def masked_log_probs(texts: Sequence[str], lm: MaskedLM) -> Iterator[NDArray[Any
         For each text, one natural logarithm per sub-word.
     """
     start = rows = 0
-    for end, pieces in enumerate(lm.pieces(texts), start=1):
+    for end, pieces in enumerate(lm.token_offsets(texts), start=1):
         rows += len(pieces)
         if rows >= MAX_ROWS or end == len(texts):
             yield from lm.token_log_probs([(text, None) for text in texts[start:end]])

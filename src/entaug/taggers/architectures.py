@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.base import Batcher
-from entaug.backends.transformers.encoder import attentions_of
+from entaug.backends.transformers.encoder import compute_attentions
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.params import Check, PositiveInt
@@ -71,7 +71,7 @@ class _EncoderTagger(NeuralTagger):
         body.eval()
         batcher = Batcher(self.budget)
         with self._autocast():
-            return attentions_of(body.model, body.tokenizer, body.max_length, batcher, sentences, layers)[0]
+            return compute_attentions(body.model, body.tokenizer, body.max_length, batcher, sentences, layers)[0]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -11,10 +11,18 @@ import torch
 import transformers
 
 from entaug.backends.protocols import WordVectors
-from entaug.backends.resolve import BACKENDS, resolve
-from entaug.backends.transformers.base import by_word, content_name, find, load, max_length, padded, quiet
+from entaug.backends.resolve import resolve, starter_model
+from entaug.backends.transformers.base import (
+    find_model,
+    load_pretrained,
+    max_input_length,
+    model_name,
+    pad_rows,
+    quiet,
+    tokenize_words,
+)
 from entaug.errors import MissingModelError
-from entaug.models import catalogue as models
+from entaug.models.catalogue import model_path
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 
@@ -54,20 +62,20 @@ class EncoderBody(torch.nn.Module):
     def __init__(self, encoder: str, pooling: str = "first") -> None:
         super().__init__()
         folder = encoder_folder(encoder)
-        self.name = content_name(folder)
+        self.name = model_name(folder)
         self.pooling = pooling
-        self.tokenizer = load(transformers.AutoTokenizer, folder)
+        self.tokenizer = load_pretrained(transformers.AutoTokenizer, folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
                 "has no fast tokenizer, which assigns sub-words to words",
                 path=str(folder),
                 remedy="use another encoder",
             )
-        self.model = load(transformers.AutoModel, folder, dtype=torch.float32)
+        self.model = load_pretrained(transformers.AutoModel, folder, dtype=torch.float32)
         self.size = int(self.model.config.hidden_size)
-        self.max_length = max_length(self.model.config, self.tokenizer)
+        self.max_length = max_input_length(self.model.config, self.tokenizer)
         self._pad_id = int(self.tokenizer.pad_token_id or 0)
-        ids, words = by_word(self.tokenizer, ["a"])
+        ids, words = tokenize_words(self.tokenizer, ["a"])
         inner = [i for i, word in enumerate(words) if word >= 0]
         self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
         self._full_table: torch.nn.Embedding | None = None
@@ -82,7 +90,7 @@ class EncoderBody(torch.nn.Module):
         Returns:
             The input of `forward`.
         """
-        pairs = [pair for pair in zip(*by_word(self.tokenizer, tokens), strict=True) if pair[1] >= 0]
+        pairs = [pair for pair in zip(*tokenize_words(self.tokenizer, tokens), strict=True) if pair[1] >= 0]
         # Words without sub-words, such as zero-width characters, become the unknown sub-word.
         present = {word for _, word in pairs}
         unknown = self.tokenizer.unk_token_id or 0
@@ -119,7 +127,7 @@ class EncoderBody(torch.nn.Module):
             Word vectors (sentences, words, size), 0 for padding.
         """
         rows = [row for sentence in batch for row in sentence.rows]
-        ids, mask = padded(rows, max(map(len, rows)), self._pad_id)
+        ids, mask = pad_rows(rows, max(map(len, rows)), self._pad_id)
         if self._row_of is not None:
             ids = self._row_of[ids]
         device = self.model.device
@@ -313,5 +321,5 @@ def encoder_folder(encoder: str) -> Path:
     Returns:
         The folder.
     """
-    _, asset = BACKENDS["encoder"].aliases.get(encoder, ("", None))
-    return models.path(asset) if asset else find(encoder)
+    model = starter_model("encoder", encoder)
+    return model_path(model) if model else find_model(encoder)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
-from entaug.backends.transformers.base import choose
+from entaug.backends.transformers.base import choose_device
 from entaug.backends.transformers.training import TrainingLoop, isolated_random_state
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
@@ -37,8 +37,8 @@ class NeuralTagger(Configurable, abc.ABC):
     """Base of taggers that consist of a body, which computes word vectors, and a head, which predicts mentions.
 
     Args:
-        device: see `entaug.backends.transformers.base.choose`.
-        precision: precision of the computation, see `entaug.backends.transformers.base.choose`; weights and optimizer
+        device: see `entaug.backends.transformers.base.choose_device`.
+        precision: precision of the computation, see `entaug.backends.transformers.base.choose_device`; weights and optimizer
             state are kept in fp32.
 
     Attributes:
@@ -100,7 +100,7 @@ class NeuralTagger(Configurable, abc.ABC):
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
-        choose(self.device, self.precision)
+        choose_device(self.device, self.precision)
 
     def get_params(self) -> dict[str, Any]:
         """The parameters by name; they create the same tagger."""
@@ -132,7 +132,7 @@ class NeuralTagger(Configurable, abc.ABC):
             remedy = 'give development sentences, or set checkpoint to "last"'
             raise InputError("no dev sentences to select the best epoch by", remedy=remedy)
         self.labels_ = labels
-        device, self._dtype = choose(self.device, self.precision)
+        device, self._dtype = choose_device(self.device, self.precision)
         with isolated_random_state(device):
             torch.manual_seed(config.seed)
             self._body = self.build_body(gold).to(device)
@@ -305,7 +305,7 @@ class NeuralTagger(Configurable, abc.ABC):
             weights = load_file(folder / _WEIGHTS_FILE)
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
-        device, self._dtype = choose(self.device, self.precision)
+        device, self._dtype = choose_device(self.device, self.precision)
         self._body = self.restore_body(folder, config).to(device)
         self._head = self.build_head(self._body.size).to(device)
         try:

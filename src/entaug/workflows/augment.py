@@ -26,7 +26,7 @@ from entaug.data import PLACEHOLDER, Sentence
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout, open_bytes
-from entaug.formats import OpenedFile, find
+from entaug.formats import OpenedFile, find_format
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
@@ -106,7 +106,7 @@ def augment_file(
     review: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> AugmentSummary:
-    """Augment a file.
+    r"""Augment a file.
 
     Args:
         input: the gold training file, or ``"-"`` for standard input.
@@ -129,6 +129,15 @@ def augment_file(
     Raises:
         InputError: the input is faulty. Nothing is written then.
         OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\nwell O\n\nBo B-PER\ndances O\n")
+        >>> augmenter = entaug.create_augmenter("mr", p=1.0)
+        >>> summary = augment_file(folder / "train.conll", folder / "bigger.conll", augmenter)
+        >>> summary.statistics.accepted, len(entaug.read(folder / "bigger.conll"))
+        (2, 4)
     """
     begun = time.monotonic()
     augmenter.load()
@@ -267,7 +276,7 @@ class _Job:
         filled: set[str] = set()
         texts: list[str] = []
         rejected: list[str] = []
-        as_json = find("jsonl")
+        as_json = find_format("jsonl")
         total = summary.before.sentences
         done = first = summary.resumed_at
         for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=first + 1):

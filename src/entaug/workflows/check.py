@@ -50,7 +50,7 @@ def check_file(
     on_fault: Callable[[str], object] | None = None,
     progress: Progress = no_progress,
 ) -> CheckSummary:
-    """Read a file and report every fault.
+    r"""Read a file and report every fault.
 
     Args:
         input: the file, or ``"-"``.
@@ -65,6 +65,14 @@ def check_file(
 
     Raises:
         InputError: the file cannot be read at all.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "train.conll")
+        >>> _ = file.write_text("Ada B-PER\nsings O\n\nBo I-PER\n")
+        >>> summary = check_file(file)
+        >>> summary.counts.sentences, len(summary.faults)
+        (1, 1)
     """
     summary = CheckSummary(str(input))
     with rereadable_path(input) as path:

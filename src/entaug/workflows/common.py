@@ -90,6 +90,9 @@ def open_target(
         options: options of its format.
         force: whether an output that exists may be replaced.
 
+    Returns:
+        The output.
+
     Raises:
         OutputError: the output is of another kind than the format writes.
     """
@@ -131,6 +134,9 @@ def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
     Args:
         source: the file that is read.
         reading: the state of reading, which knows the line.
+
+    Yields:
+        Nothing.
     """
     try:
         yield

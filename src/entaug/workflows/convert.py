@@ -61,7 +61,7 @@ def convert_file(
     lose: Collection[str] = (),
     progress: Progress = no_progress,
 ) -> ConvertSummary:
-    """Write a file in another format or layout.
+    r"""Write a file in another format or layout.
 
     Args:
         input: the file, or ``"-"``.
@@ -83,6 +83,14 @@ def convert_file(
         InputError: the input is faulty.
         LossError: the new format cannot carry what the input holds, and `lose` does not allow to drop it.
         OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n")
+        >>> summary = convert_file(folder / "train.conll", folder / "train.jsonl")
+        >>> (folder / "train.jsonl").read_text()
+        '{"tokens":["Ada","sings"],"entities":[{"start":0,"end":1,"type":"PER"}]}\n'
     """
     check_loss_kinds(lose)
     check_output(output, input, force=force, folders=True)

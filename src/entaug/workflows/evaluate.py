@@ -36,6 +36,13 @@ def evaluate_files(
 
     Raises:
         InputError: a file is faulty, or they do not hold the same sentences.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "gold.conll")
+        >>> _ = entaug.write([entaug.Sentence(["Rome"], [entaug.Mention("LOC", [(0, 1)])])], file)
+        >>> evaluate_files(file, file).micro.f1
+        1.0
     """
     options = read_options or {}
     gold_corpus = read(gold, from_format, repair=repair, **options)

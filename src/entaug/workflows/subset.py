@@ -77,7 +77,7 @@ def subset_file(
     read_options: Options = None,
     progress: Progress = no_progress,
 ) -> SubsetSummary:
-    """Write subsets of a file in its own layout: ``FOLDER/train.100.conll`` of ``train.conll``.
+    r"""Write subsets of a file in its own layout: ``FOLDER/train.100.conll`` of ``train.conll``.
 
     Args:
         input: the file, or ``"-"``.
@@ -98,6 +98,14 @@ def subset_file(
     Raises:
         InputError: the input is faulty, or smaller than a subset.
         OutputError: a file exists or cannot be written; then no subset appears.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\n\n" * 8)
+        >>> summary = subset_file(folder / "train.conll", folder, [2, 4])
+        >>> [(pathlib.Path(file.path).name, file.counts.sentences) for file in summary.files]
+        [('train.2.conll', 2), ('train.4.conll', 4)]
     """
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))

@@ -51,7 +51,7 @@ class ScoreForecaster:
             For each pair the candidates with expected scores; without where the tokenizer gives no offsets.
         """
         self._score_sources(source for sources, _, _ in pairs for source in sources)
-        pieces = iter(self.masked_lm.pieces([text for _, _, candidate_set in pairs for text in candidate_set.texts]))
+        pieces = iter(self.masked_lm.token_offsets([text for _, _, candidate_set in pairs for text in candidate_set.texts]))
         for sources, candidates, candidate_set in pairs:
             offsets = [next(pieces) for _ in candidates]
             if not all(any(end for _, end in of_text) or len(of_text) < 2 for of_text in offsets):
@@ -67,7 +67,7 @@ class ScoreForecaster:
         sources = [new[key] for key in sorted(new)]
         texts = [detokenize(s.tokens, s.spaces) for s in sources]
         values = self.masked_lm.token_log_probs([(text, None) for text in texts])
-        for sentence, offsets, of_text in zip(sources, self.masked_lm.pieces(texts), values, strict=True):
+        for sentence, offsets, of_text in zip(sources, self.masked_lm.token_offsets(texts), values, strict=True):
             by_token: list[list[float]] = [[] for _ in sentence.tokens]
             tokens = align_subwords(offsets, sentence.tokens, sentence.spaces)
             for token, value in zip(tokens, of_text.tolist(), strict=True):

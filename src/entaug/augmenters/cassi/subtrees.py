@@ -7,7 +7,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from entaug.augmenters.syntax.span_exchange import DonorTokens, exchange_edit, keeps_mentions_whole
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
+from entaug.backends.dependency_trees import (
+    OBJECTS,
+    SUBJECTS,
+    base_relations,
+    predicate_words,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import Parse
 from entaug.data import Sentence, Span
 
@@ -63,7 +70,11 @@ class Candidate(NamedTuple):
         return self.removed[0], self.removed[0] + self.inserted[1] - self.inserted[0]
 
     def origins(self) -> list[tuple[int, int]]:
-        """Return for each token which of the two sentences it comes from (0 or 1), and its position there."""
+        """Return where each token comes from.
+
+        Returns:
+            For each token which of the two sentences it comes from (0 or 1), and its position there.
+        """
         frame, start = self.frame, self.removed[0]
         num_after = len(self.sentence) - self.new_span[1]
         return [
@@ -82,16 +93,19 @@ def find_subtrees(parse: Parse) -> Subtrees:
     Args:
         parse: the dependency tree of a sentence.
 
+    Returns:
+        The ranges of the subtrees.
+
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "compound", "dobj"), ("PROPN", "VERB", "NOUN", "NOUN"))
         >>> find_subtrees(parse)[:2]  # Ada wrote test code
         (((0, 1),), ((2, 4),))
     """
     ranges = subtree_ranges(parse.heads)
-    verbs = verbal(parse)
+    verbs = predicate_words(parse)
     subjects: set[Span] = set()
     objects: set[Span] = set()
-    for token, (head, name) in enumerate(zip(parse.heads, relation_names(parse), strict=True)):
+    for token, (head, name) in enumerate(zip(parse.heads, base_relations(parse), strict=True)):
         span = ranges[token]
         if head == token or span is None:
             continue
@@ -112,12 +126,15 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
     Args:
         parse: the dependency tree of a sentence.
 
+    Returns:
+        The type of each range.
+
     Example:
         >>> parse = Parse((1, 1, 3, 1), ("nsubj", "ROOT", "aux", "xcomp"), ("PROPN", "VERB", "PART", "VERB"))
         >>> phrase_types(parse)[2, 4]  # Ada wants to code
         'xcomp'
     """
-    verbs, names = verbal(parse), relation_names(parse)
+    verbs, names = predicate_words(parse), base_relations(parse)
     types: dict[Span, str] = {}
     for token, span in enumerate(subtree_ranges(parse.heads)):
         if span is not None:
@@ -133,13 +150,16 @@ def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
         subtrees: the subtrees of a sentence.
         tokens: its tokens.
 
+    Returns:
+        The remaining ranges.
+
     Example:
         >>> strip_punctuation(Subtrees(((0, 2),), ((3, 4),)), ["He", ",", "saw", "."])[:2]
         (((0, 1),), ())
     """
 
     def strip(span: Span) -> Span:
-        return trimmed(span, tokens, _PUNCTUATION)
+        return strip_tokens(span, tokens, _PUNCTUATION)
 
     def strip_all(spans: Sequence[Span]) -> tuple[Span, ...]:
         return tuple(sorted({(start, end) for start, end in map(strip, spans) if start < end}))

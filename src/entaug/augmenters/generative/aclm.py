@@ -65,6 +65,9 @@ class Template(NamedTuple):
         Args:
             hidden: positions of keywords that are masked too.
 
+        Returns:
+            The parts; a mask for each run of other tokens.
+
         Example:
             >>> from entaug import Mention
             >>> s = Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])

@@ -11,7 +11,8 @@ from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.contracts import Rejection, RunStatistics
 from entaug.augmenters.generative.mention_matching import UNLISTED, KnownMentions
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import Decoding, Generator
+from entaug.backends.config import DecodingConfig
+from entaug.backends.protocols import Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
 from entaug.provenance import Provenance
@@ -32,7 +33,6 @@ TOO_SIMILAR = Rejection("too much like its source")
 COPIED = Rejection("a sentence of the corpus again")
 UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
 
-_STRATEGIES = {"sample": "sample", "beam_search": "beams", "diverse_beam_search": "diverse"}  # as in `Decoding.how`
 _MANY_COPIES = 0.5  # the share of copies among all texts from which on the user is warned
 
 
@@ -58,10 +58,10 @@ class GenerativeAugmenter(TrainableAugmenter):
     max_similarity: PositiveShare = 0.95
     generator_: Generator = field(init=False, repr=False)
 
-    def _decoding(self, strategy: str, num_beams: int, **options: Any) -> Decoding:
+    def _decoding(self, strategy: Any, num_beams: int, **options: Any) -> DecodingConfig:
         """The parameters of decoding."""
-        return Decoding(
-            how=_STRATEGIES[strategy],
+        return DecodingConfig(
+            strategy=strategy,
             num_beams=num_beams,
             temperature=float(self.temperature),
             max_new_tokens=self.max_new_tokens,
@@ -112,6 +112,9 @@ class GeneratedTexts:
 
         Args:
             text: generated text.
+
+        Returns:
+            The tokens.
         """
         split = self._tokenizer(text)
         tokens: list[str] = []
@@ -132,6 +135,9 @@ class GeneratedTexts:
 
         Args:
             tokens: the tokens of a text.
+
+        Returns:
+            Whether the text is a copy.
         """
         return detokenize(tokens) in self._contents
 
@@ -197,6 +203,9 @@ def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], s
     Args:
         corpus: the sentences.
         group: equal sentences of different groups are kept.
+
+    Returns:
+        The distinct sentences.
     """
     in_order = sorted(corpus, key=lambda s: (s.fingerprint(), group(s), s.id or ""))
     return list({(s.fingerprint(), group(s)): s for s in in_order}.values())

@@ -273,7 +273,7 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
             return [NO_CANDIDATE] * len(requests)
         inputs = [self._language(request.sentence) for request in requests]
         seeds = [request.rng.getrandbits(32) for request in requests]
-        decoding = self._decoding("sample", 1, top_k=self.top_k, goes_on=self._transitions)
+        decoding = self._decoding("sample", 1, top_k=self.top_k, marker_rules=self._transitions)
         generated = self.trained_.generate(inputs, decoding, seeds)
         return [
             self._parse(request, texts[0]) if texts else UNFINISHED

@@ -131,7 +131,7 @@ class EnTDA(GenerativeAugmenter):
             decoding = self._decoding(
                 self.decoding or "sample",
                 self.num_beams,
-                texts=self.num_beams,
+                num_return_sequences=self.num_beams,
                 diversity_penalty=float(self.diversity_penalty),
                 top_k=self.top_k,
             )
@@ -240,6 +240,9 @@ def format_mention_list(groups: Sequence[MentionGroup]) -> str:
 
     Args:
         groups: the list.
+
+    Returns:
+        The prompt.
 
     Example:
         >>> hurt = MentionGroup((("arm",), ("hurts",)), (("SYM", ((0, 1), (1, 2))),))

@@ -39,6 +39,9 @@ def label_token(tag: str) -> str:
     Args:
         tag: a tag, for example ``"B-PER"``.
 
+    Returns:
+        The tag in angle brackets.
+
     Example:
         >>> label_token("B-PER")
         '<B-PER>'

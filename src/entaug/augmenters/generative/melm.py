@@ -11,7 +11,7 @@ from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection
 from entaug.augmenters.generative.base import distinct_sentences
 from entaug.augmenters.generative.linearization import join_parts, label_token, label_tokens, wrap_tokens
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import Blanked, MaskedLM, TunableMaskedLM, cased_like
+from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM, match_case
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
 from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
@@ -44,7 +44,7 @@ class MaskedEntityLM(TrainableAugmenter):
         max_rank: the rank of the last prediction that is used.
         stop_words: the code of a language whose stop words only replace stop words, or a path to a word list; none for
             no stop words.
-        masked_lm: a `TunableMaskedLM`, or the name of one.
+        masked_lm: a `TrainableMaskedLM`, or the name of one.
         preset: ``"starter"``: the masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
             epochs at 1e-5. It sets `masked_lm`, `epochs`, `batch_size` and `learning_rate` unless they are given.
 
@@ -94,7 +94,7 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _load(self) -> None:
         super()._load()
-        if not isinstance(self.masked_lm_, TunableMaskedLM):
+        if not isinstance(self.masked_lm_, TrainableMaskedLM):
             raise ParameterError(
                 f"the masked language model {self.masked_lm_.name} cannot be trained", remedy="use mpnet-mlm"
             )
@@ -106,15 +106,15 @@ class MaskedEntityLM(TrainableAugmenter):
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
         streams = Streams(self.seed, f"{self.name} learning")
 
-        def texts(epoch: int) -> list[Blanked]:
+        def texts(epoch: int) -> list[MaskedExample]:
             return [self._training_text(s, streams.stream(s.fingerprint().hex(), epoch + 1)) for s in gold]
 
         model = self.masked_lm_
-        assert isinstance(model, TunableMaskedLM)
+        assert isinstance(model, TrainableMaskedLM)
         key = ([s.fingerprint() for s in gold], self.train_mask_ratio)
         self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
 
-    def _training_text(self, sentence: Sentence, rng: Random) -> Blanked:
+    def _training_text(self, sentence: Sentence, rng: Random) -> MaskedExample:
         """A linearized sentence with some words of mentions marked as masked, at least one."""
         inside = [i for i, outside in enumerate(sentence.outside_mask()) if not outside]
         masked = sorted({i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)})
@@ -190,5 +190,5 @@ class MaskedEntityLM(TrainableAugmenter):
             words = [word for word, _ in in_ranks if word.lower() not in excluded]
             if words:
                 tokens[i] = words[rng.randrange(len(words))]
-                edits.append(Edit(i, i + 1, tuple(cased_like([tokens[i]], original))))
+                edits.append(Edit(i, i + 1, tuple(match_case([tokens[i]], original))))
         return sentence.edit(edits) if edits else _NO_FILL

@@ -45,6 +45,9 @@ class MentionGroup(NamedTuple):
 
         Args:
             index: the position of the mention in `mentions`.
+
+        Returns:
+            One tuple of tokens per contiguous part.
         """
         tokens = [token for fragment in self.fragments for token in fragment]
         return tuple(tuple(tokens[start:end]) for start, end in self.mentions[index][1])
@@ -133,7 +136,11 @@ class KnownMentions:
         return next(iter(labels)) if len(labels) == 1 else None
 
     def texts(self) -> list[str]:
-        """Return all mentions as running text, as they are and capitalised, in a fixed order."""
+        """Return all mentions as running text.
+
+        Returns:
+            The texts, as they are and capitalised, in a fixed order.
+        """
         texts = {detokenize(tokens) for sequences in self._by_first.values() for tokens in sequences}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
 

@@ -57,7 +57,7 @@ class TrainableAugmenter(Augmenter):
         )
         options: dict[str, Any] = {"progress": self.progress}
         if markers is not None:
-            options["markers"] = markers
+            options["new_tokens"] = markers
         trained: Model
         if self.checkpoint_dir is None:
             trained = model.fit(data, config, **options)
@@ -68,7 +68,7 @@ class TrainableAugmenter(Augmenter):
         if (folder / "learned").exists():
             trained = model.restore(folder / "learned")
             return trained
-        trained = model.fit(data, config, folder=folder / "state", **options)
+        trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
         trained.save(folder / "learned")
         shutil.rmtree(folder / "state", ignore_errors=True)
         return trained

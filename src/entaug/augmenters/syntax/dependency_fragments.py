@@ -11,7 +11,14 @@ from typing import ClassVar, NamedTuple
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.syntax.span_exchange import has_balanced_brackets
-from entaug.backends.dependency_trees import OBJECTS, SUBJECTS, relation_names, subtree_ranges, trimmed, verbal
+from entaug.backends.dependency_trees import (
+    OBJECTS,
+    SUBJECTS,
+    base_relations,
+    predicate_words,
+    strip_tokens,
+    subtree_ranges,
+)
 from entaug.backends.protocols import DependencyParser, Parse
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import EditError
@@ -50,9 +57,9 @@ class _Clause(NamedTuple):
 def _parse_clause(sentence: Sentence, parse: Parse) -> _Clause | None:
     """The parts of a sentence; None unless its only root is a verb."""
     roots = [i for i, head in enumerate(parse.heads) if head == i and not _PUNCTUATION.issuperset(sentence.tokens[i])]
-    if len(roots) != 1 or roots[0] not in verbal(parse):
+    if len(roots) != 1 or roots[0] not in predicate_words(parse):
         return None
-    root, names, ranges = roots[0], relation_names(parse), subtree_ranges(parse.heads)
+    root, names, ranges = roots[0], base_relations(parse), subtree_ranges(parse.heads)
     core = {root}
     roles: list[Span] = []
     movable: list[Span] = []
@@ -63,7 +70,7 @@ def _parse_clause(sentence: Sentence, parse: Parse) -> _Clause | None:
         if names[child] in _VERB_PARTS:
             core.update(range(*span))
             continue
-        start, end = trimmed(span, sentence.tokens, _PUNCTUATION)
+        start, end = strip_tokens(span, sentence.tokens, _PUNCTUATION)
         if names[child] in _ROLES:
             roles.append((start, end))
         if names[child] in _MOVABLE:

@@ -42,6 +42,9 @@ def exchange_edit(
         inserted: the range of the donor that is inserted.
         tokens: returns the inserted tokens, as many as the range has; None for the tokens of the donor.
 
+    Returns:
+        The edit of the frame.
+
     Example:
         >>> from entaug.data import Mention
         >>> donor = Sentence("He saw Rome".split(), [Mention("LOC", [(2, 3)])])
@@ -66,6 +69,9 @@ def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
         sentence: the sentence.
         span: the range.
 
+    Returns:
+        Whether the range cuts no mention.
+
     Example:
         >>> from entaug.data import Mention
         >>> split = Sentence("a b c".split(), [Mention("X", [(0, 1), (2, 3)])])
@@ -86,6 +92,9 @@ def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> 
     Args:
         tokens: the tokens of a sentence.
         source: the tokens of its source; faults that it has too are not counted.
+
+    Returns:
+        Whether no bracket lacks its partner.
 
     Example:
         >>> has_balanced_brackets("a ( b ) c".split()), has_balanced_brackets("( b".split())
@@ -124,6 +133,9 @@ class CaseAdjuster:
             donor: the sentence that the tokens come from.
             removed: the range of the frame that is removed.
             inserted: the range of the donor that is inserted.
+
+        Returns:
+            The tokens to insert.
         """
         tokens = list(donor.tokens[inserted[0] : inserted[1]])
         first = next((i for i, token in enumerate(tokens) if is_word_character(token[0])), None)
@@ -144,7 +156,10 @@ def capitalize(word: str) -> str:
     """Return a word with a capital first letter.
 
     Args:
-        word: the word; it is returned as it is where the capital would be two letters, as of the German sharp s.
+        word: a word.
+
+    Returns:
+        The word; unchanged where the capital would be two letters, as of the German sharp s.
     """
     first = word[:1].upper()
     return first + word[1:] if len(first) == 1 else word

@@ -1,4 +1,4 @@
-"""Static word vectors from a folder of an array and a list of words, or from the text files of word2vec and GloVe."""
+"""Static word vectors from a folder with an array and a word list, or from text files of word2vec and GloVe."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from numpy.typing import NDArray
 from entaug.errors import MissingModelError
 from entaug.models.digests import digest
 
-__all__ = ["VectorFolder"]
+__all__ = ["StaticWordVectors"]
 
 _VECTORS, _WORDS = "vectors.npy", "words.txt"
 _TEXT = (".txt", ".vec")
-_ROWS = 8192  # lines parsed at once
-_PAIRS = 65536  # pairs compared at once
+_LINES_PER_BLOCK = 8192
+_PAIRS_PER_BLOCK = 65536
 
 
-class VectorFolder:
-    """Cosines between the vectors of words: a `entaug.backends.protocols.WordVectors`.
+class StaticWordVectors:
+    """Vectors from a file, as a `entaug.backends.protocols.WordVectors`.
 
-    An array stays on disk: only the rows of words that are asked for are read. A text file is read whole into memory,
-    which takes some seconds per hundred thousand words. A word that is not there as it is written is looked up in
-    lower case.
+    An array stays on disk: only the rows of requested words are read. A text file is read into memory, which takes some
+    seconds per hundred thousand words. A word without a vector is looked up in lower case.
 
     Args:
-        path: a folder with ``vectors.npy`` (words x size) and ``words.txt`` (a word a line, in the order of the rows);
+        path: a folder with ``vectors.npy`` of shape (words, dimension) and ``words.txt`` (a word a line, in the order of the rows);
             or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a first line that
-            tells how many words and numbers there are.
+            has the number of words and the dimension.
 
     Raises:
-        MissingModelError: there is no such thing, or it is damaged.
+        MissingModelError: there are no such files, or they are damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -48,42 +47,42 @@ class VectorFolder:
         else:
             known = f"a folder with {_VECTORS} and {_WORDS}, or a file *.txt or *.vec"
             raise MissingModelError("holds no word vectors", path=str(path), remedy=f"name {known}")
-        # Of a word that is listed twice the first row counts, as in other readers of these files.
+        # Of a repeated word the first row counts, as in other readers of these files.
         self._rows = dict(zip(reversed(words), range(len(words) - 1, -1, -1), strict=True))
         self.name = f"{path.stem if path.is_file() else path.name}@{digest(files)}"
 
     def __len__(self) -> int:
-        """How many words have a vector."""
+        """The number of words with a vector."""
         return len(self._rows)
 
     @property
     def size(self) -> int:
-        """Numbers of a vector."""
+        """The dimension of a vector."""
         return int(self._vectors.shape[1])
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """See `entaug.backends.protocols.WordVectors.vectors`."""
-        found = np.zeros((len(words), self.size), np.float32)
-        rows = [(i, row) for i, row in enumerate(map(self._row, words)) if row is not None]
-        if rows:
-            places, numbers = (list(column) for column in zip(*rows, strict=True))
-            found[places] = self._vectors[numbers]
-        return found
+        vectors = np.zeros((len(words), self.size), np.float32)
+        known = [(i, row) for i, row in enumerate(map(self._row, words)) if row is not None]
+        if known:
+            positions, rows = (list(column) for column in zip(*known, strict=True))
+            vectors[positions] = self._vectors[rows]
+        return vectors
 
     def similarities(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See `entaug.backends.protocols.WordVectors.similarities`."""
-        found: list[float | None] = []
-        for start in range(0, len(pairs), _PAIRS):
-            rows = [(self._row(a), self._row(b)) for a, b in pairs[start : start + _PAIRS]]
+        cosines: list[float | None] = []
+        for start in range(0, len(pairs), _PAIRS_PER_BLOCK):
+            rows = [(self._row(a), self._row(b)) for a, b in pairs[start : start + _PAIRS_PER_BLOCK]]
             known = [(i, a, b) for i, (a, b) in enumerate(rows) if a is not None and b is not None]
             values: list[float | None] = [None] * len(rows)
             if known:
                 _, left, right = (list(column) for column in zip(*known, strict=True))
                 for (i, _, _), cosine in zip(known, self._cosines(left, right), strict=True):
-                    # A vector of zeros points nowhere.
+                    # A vector of zeros has no direction.
                     values[i] = None if np.isnan(cosine) else float(cosine)
-            found += values
-        return found
+            cosines += values
+        return cosines
 
     def _row(self, word: str) -> int | None:
         row = self._rows.get(word)
@@ -103,7 +102,7 @@ def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
     remedy = f"the folder must hold {_VECTORS} and {_WORDS}; the starter set's: entaug models prepare glove"
     try:
         vectors: NDArray[Any] = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-        # Not splitlines: a word may be one of the rarer characters that it takes for a line end.
+        # Not splitlines: a word may be a character that it takes for a line end.
         words = (folder / _WORDS).read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except FileNotFoundError as error:
         raise MissingModelError("is missing", path=str(error.filename), remedy=remedy) from None
@@ -112,7 +111,7 @@ def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
         raise MissingModelError(f"is damaged ({reason})", path=str(folder), remedy=remedy) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise MissingModelError(
-            f"holds an array of {vectors.dtype} and shape {vectors.shape}; it must be floats, words x size",
+            f"holds an array of {vectors.dtype} and shape {vectors.shape}; it must be floats of shape (words, dimension)",
             path=str(folder / _VECTORS),
             remedy=remedy,
         )
@@ -128,16 +127,16 @@ def _from_text(file: Path) -> tuple[list[str], NDArray[np.float32]]:
     blocks: list[NDArray[np.float32]] = []
     with file.open("rb") as stream:
         first = stream.readline().split()
-        headed = len(first) == 2 and all(part.isdigit() for part in first)
-        size = int(first[1]) if headed else len(first) - 1
+        has_header = len(first) == 2 and all(part.isdigit() for part in first)
+        size = int(first[1]) if has_header else len(first) - 1
         if size < 1:
             raise MissingModelError(
                 "the first line has no numbers", path=str(file), line=1, remedy="a line is a word and its numbers"
             )
-        if not headed:
+        if not has_header:
             stream.seek(0)
-        lines = enumerate(stream, 1 + headed)
-        while block := list(islice(lines, _ROWS)):
+        lines = enumerate(stream, 1 + has_header)
+        while block := list(islice(lines, _LINES_PER_BLOCK)):
             blocks.append(np.array(list(_rows(block, size, words, file)), np.float32))
     blocks = [block for block in blocks if len(block)]
     return words, np.concatenate(blocks) if blocks else np.zeros((0, size), np.float32)
@@ -145,7 +144,7 @@ def _from_text(file: Path) -> tuple[list[str], NDArray[np.float32]]:
 
 def _rows(block: list[tuple[int, bytes]], size: int, words: list[str], file: Path) -> Iterator[NDArray[np.float32]]:
     for number, line in block:
-        # From the right: in some files there are words with a space.
+        # From the right: in some files words contain a space.
         word, *numbers = line.rstrip().rsplit(b" ", size)
         if not word and not numbers:
             continue

@@ -1,4 +1,4 @@
-"""Dependency trees that somebody else has made: a file in CoNLL-U format, from a treebank or from any parser."""
+"""Dependency trees from a file in CoNLL-U format, as treebanks and parsers write it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import conllu
+
 from entaug.backends.protocols import Parse
-from entaug.errors import InputError, MissingExtraError
+from entaug.errors import InputError
 from entaug.models.digests import digest
 
-try:
-    import conllu
-except ImportError as error:
-    raise MissingExtraError(error.name or "conllu", "conllu") from None
-
-__all__ = ["ConlluParses"]
+__all__ = ["ConlluParser"]
 
 
-class ConlluParses:
+class ConlluParser:
     """A `entaug.backends.protocols.DependencyParser` that looks trees up in a file.
 
-    A tree belongs to the sentence with exactly its words, wherever that stands. Ranges of multi-word tokens and empty
-    nodes are passed over: the words of a tree are those with whole numbers.
+    A tree belongs to every sentence with exactly its words. Ranges of multi-word tokens and empty nodes are skipped: the
+    words of a tree are those with integer ids.
 
     Args:
         path: a file in CoNLL-U format.
 
     Raises:
-        InputError: the file is not in that format; or a sentence asked for is not in it.
+        InputError: the file is not in that format.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -54,9 +51,9 @@ class ConlluParses:
                 raise ValueError("a head or a relation is missing")  # noqa: TRY301
             if [row["id"] for row in rows] != list(range(1, len(rows) + 1)):
                 raise ValueError("its words are not numbered from 1")  # noqa: TRY301
-            heads = tuple(row["head"] - 1 if row["head"] else place for place, row in enumerate(rows))
+            heads = tuple(row["head"] - 1 if row["head"] else position for position, row in enumerate(rows))
             if not all(0 <= head < len(rows) for head in heads) or not _is_forest(heads):
-                raise ValueError("a head is no word of the sentence, or stands below itself")  # noqa: TRY301
+                raise ValueError("a head is no word of the sentence, or depends on itself")  # noqa: TRY301
         except (conllu.exceptions.ParseException, KeyError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise InputError(f"not a tree in CoNLL-U format ({reason})", path=self._path, line=line) from None
@@ -65,8 +62,12 @@ class ConlluParses:
         self._trees.setdefault(words, Parse(heads, tuple(row["deprel"] for row in rows), tags))
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
-        """See `entaug.backends.protocols.DependencyParser.parse`."""
-        found = []
+        """See `entaug.backends.protocols.DependencyParser.parse`.
+
+        Raises:
+            InputError: the file has no tree for a sentence.
+        """
+        trees = []
         for words in map(tuple, sentences):
             tree = self._trees.get(words)
             if tree is None:
@@ -76,13 +77,13 @@ class ConlluParses:
                     path=self._path,
                     remedy="parse exactly the tokens of the corpus",
                 )
-            found.append(tree)
-        return found
+            trees.append(tree)
+        return trees
 
 
 def _is_forest(heads: Sequence[int]) -> bool:
-    """Whether every way up ends at a root."""
-    above = list(heads)
+    """Whether every path of heads ends at a root."""
+    ancestors = list(heads)
     for _ in range(len(heads).bit_length()):  # each round doubles the steps
-        above = [above[head] for head in above]
-    return all(heads[top] == top for top in above)
+        ancestors = [ancestors[head] for head in ancestors]
+    return all(heads[top] == top for top in ancestors)

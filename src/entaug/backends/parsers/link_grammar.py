@@ -1,4 +1,4 @@
-"""Constituents by link-grammar: ``link-parser`` of the package link-grammar, for English, offline, without weights."""
+"""Constituency parsing by the program ``link-parser`` of link-grammar: for English, offline, without weights."""
 
 from __future__ import annotations
 
@@ -7,52 +7,51 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 from entaug.backends.protocols import Constituent
 from entaug.errors import EntaugError, MissingModelError
 
-__all__ = ["LinkGrammar", "read_bracketed"]
+__all__ = ["LinkGrammar", "read_bracketed_tree"]
 
 _PROGRAM = "link-parser"
-_PARTS = re.compile(r"\((?P<opens>[A-Z]+) |(?P<closes>\))|(?P<word>[^\s()]+)")
-_MARK = re.compile(r"\{[?!~]\}")  # guessed, a capital, spelled otherwise
-_LONGEST = 2000  # bytes of a line; at a little more the program stops
+_TOKENS = re.compile(r"\((?P<opens>[A-Z]+) |(?P<closes>\))|(?P<word>[^\s()]+)")
+_MARK = re.compile(r"\{[?!~]\}")  # the program guessed a word, or changed its case or spelling
+_MAX_BYTES = 2000  # of a line; at a little more the program stops
 _SUBSCRIPT = re.compile(r"\.[a-z]+(-[a-z]+)?$")
-_BRACKETS = str.maketrans("()", "{}")  # what it prints for them
+_BRACKETS = str.maketrans("()", "{}")  # as the program prints them
 
 
 class LinkGrammar:
     """A `entaug.backends.protocols.ConstituencyParser` of link-grammar (Sleator and Temperley 1991).
 
-    Its words are laid beside the tokens letter by letter, so that it does not matter where it parts them otherwise, or
-    writes the first one small; a phrase that begins or ends within a token is left out. A sentence that it cannot
-    parse in time, or that is longer than it takes (2,000 bytes), or of which it prints other words, has no phrases
-    (`unparsed` counts them).
+    Its output is aligned with the words by characters, so that another tokenisation or a lower-cased first word does
+    not matter; a phrase that begins or ends within a word is dropped. A sentence that cannot be parsed in time, is
+    longer than the program takes (2,000 bytes), or is printed with other words, has no phrases (`num_unparsed` counts
+    such sentences).
 
     Args:
-        language: a dictionary of link-grammar, by its code.
-        seconds: what a sentence may take. The program counts in processor time, so that other work on the machine
-            makes no difference; a time near what a sentence needs would.
+        language: the code of a dictionary of link-grammar.
+        seconds: the maximum processor time for a sentence, which is independent of other work on the machine.
 
     Raises:
         MissingModelError: there is no such program.
     """
 
     def __init__(self, language: str = "en", seconds: int = 20) -> None:
-        found = shutil.which(_PROGRAM)
-        if found is None:
+        program = shutil.which(_PROGRAM)
+        if program is None:
             raise MissingModelError(
                 f"there is no program {_PROGRAM}",
                 remedy="install link-grammar (Debian: apt-get install link-grammar link-grammar-dictionaries-en), "
                 "or use constituency_parser=projected",
             )
-        self._program = found
+        self._program = program
         self._language = language
         self._options = ("constituents=3", "graphics=0", "verbosity=0", "echo=1", "spell=0", f"timeout={seconds}")
-        told = self._run(["--version"], "")
-        version = re.search(r"link-grammar-(\d[\d.]*)", told)
+        version = re.search(r"link-grammar-(\d[\d.]*)", self._run(["--version"], ""))
         self.name = f"link-grammar-{language}-{version[1] if version else 'unknown'}"
-        self.unparsed = 0
+        self.num_unparsed = 0
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
         """See `entaug.backends.protocols.ConstituencyParser.parse`.
@@ -60,35 +59,34 @@ class LinkGrammar:
         Raises:
             EntaugError: the program failed.
         """
-        wanted = [tuple(sentence) for sentence in sentences]
-        todo = sorted(set(wanted))
-        # A space in front, or it would take a line that begins with "!" for a command and one with "%" for a remark.
+        requested = [tuple(sentence) for sentence in sentences]
+        todo = sorted(set(requested))
+        # The space keeps a line that begins with "!" from being a command, and one with "%" from being a comment.
         lines = [" " + " ".join("_".join(token.split()) or "_" for token in words) for words in todo]
-        short = [len(line.encode("utf-8", "replace")) <= _LONGEST for line in lines]
-        self.unparsed += short.count(False)
-        todo = [words for words, fits in zip(todo, short, strict=True) if fits]
-        lines = [line for line, fits in zip(lines, short, strict=True) if fits]
+        fits = [len(line.encode("utf-8", "replace")) <= _MAX_BYTES for line in lines]
+        self.num_unparsed += fits.count(False)
+        todo, lines = list(compress(todo, fits)), list(compress(lines, fits))
         answer = self._run([self._language, *(f"-{option}" for option in self._options)], "\n".join(lines) + "\n")
         if lines and f"\n{lines[-1]}\n" not in answer:
             raise EntaugError(f"{_PROGRAM} stopped before the end", remedy="use constituency_parser=projected")
-        found: dict[tuple[str, ...], tuple[Constituent, ...]] = {}
-        for words, printed in zip(todo, self._printed(lines, answer), strict=True):
-            read = read_bracketed(printed, words)
-            self.unparsed += read is None
-            found[words] = read or ()
-        return [found.get(words, ()) for words in wanted]
+        constituents: dict[tuple[str, ...], tuple[Constituent, ...]] = {}
+        for words, printed in zip(todo, self._trees(lines, answer), strict=True):
+            tree = read_bracketed_tree(printed, words)
+            self.num_unparsed += tree is None
+            constituents[words] = tree or ()
+        return [constituents.get(words, ()) for words in requested]
 
-    def _printed(self, lines: Sequence[str], answer: str) -> Iterator[str]:
-        """What stands behind the echo of each line."""
-        place = answer.find("\n")
+    def _trees(self, lines: Sequence[str], answer: str) -> Iterator[str]:
+        """The output after the echo of each line."""
+        position = answer.find("\n")
         for line in lines:
-            begun = answer.find(f"\n{line}\n", place)
-            if begun < 0:
+            echo = answer.find(f"\n{line}\n", position)
+            if echo < 0:
                 yield ""
                 continue
-            place = begun + len(line) + 1
-            end = answer.find("\n\n", place)
-            yield answer[place + 1 : end if end >= 0 else None]
+            position = echo + len(line) + 1
+            end = answer.find("\n\n", position)
+            yield answer[position + 1 : end if end >= 0 else None]
 
     def _run(self, arguments: list[str], text: str) -> str:
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -101,63 +99,63 @@ class LinkGrammar:
                 env=environment,
             )
         except (OSError, subprocess.CalledProcessError) as error:
-            told = getattr(error, "stderr", b"") or b""
-            reason = " ".join(told.decode("utf-8", "replace").split())[-200:] or str(error)
-            raise EntaugError(f"{_PROGRAM} failed ({reason})", remedy="check that it runs by itself") from None
+            stderr = getattr(error, "stderr", b"") or b""
+            reason = " ".join(stderr.decode("utf-8", "replace").split())[-200:] or str(error)
+            raise EntaugError(f"{_PROGRAM} failed ({reason})", remedy="check that it runs on its own") from None
         return (done.stdout if text else done.stdout + done.stderr).decode("utf-8", "replace")
 
 
-def read_bracketed(printed: str, words: Sequence[str]) -> tuple[Constituent, ...] | None:
-    """The phrases of a sentence from what link-grammar prints for it.
+def read_bracketed_tree(printed: str, words: Sequence[str]) -> tuple[Constituent, ...] | None:
+    """Read the phrases of a sentence from the output of link-grammar.
 
     Args:
-        printed: nested brackets, words with marks and subscripts; what stands in front is passed over.
-        words: the tokens.
+        printed: nested brackets, words with marks and subscripts; text before the first bracket is skipped.
+        words: the words of the sentence.
 
     Returns:
-        Phrases, outer before inner; None where its words are not those of the sentence, or it printed none.
+        The phrases, outer before inner; None if there are none, or the printed words are not those of the sentence.
 
     Example:
-        >>> read_bracketed("(S (NP she) (VP had.v-d (NP it)) .)", ["She", "had", "it", "."])[1:]
+        >>> read_bracketed_tree("(S (NP she) (VP had.v-d (NP it)) .)", ["She", "had", "it", "."])[1:]
         (Constituent(category='NP', start=0, end=1), Constituent(category='VP', start=1, end=3), \
 Constituent(category='NP', start=2, end=3))
     """
     text = "".join("_".join(word.split()) or "_" for word in words).translate(_BRACKETS)
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
-    place = 0
+    offset = 0
     for i, word in enumerate(words):
-        starts[place] = i
-        place += len("_".join(word.split()) or "_")
-        ends[place] = i + 1
+        starts[offset] = i
+        offset += len("_".join(word.split()) or "_")
+        ends[offset] = i + 1
     opened: list[tuple[str, int]] = []
-    found: list[tuple[int, Constituent]] = []
-    at = 0
-    for part in _PARTS.finditer(printed[max(0, printed.find("(")) :]):
-        if part["opens"]:
-            opened.append((part["opens"], at))
-        elif part["closes"]:
+    closed: list[tuple[int, Constituent]] = []  # with their depth
+    offset = 0
+    for token in _TOKENS.finditer(printed[max(0, printed.find("(")) :]):
+        if token["opens"]:
+            opened.append((token["opens"], offset))
+        elif token["closes"]:
             if not opened:
                 return None
-            category, begun = opened.pop()
-            if begun in starts and at in ends and begun < at:
-                found.append((len(opened), Constituent(category, starts[begun], ends[at])))
+            category, start = opened.pop()
+            if start in starts and offset in ends and start < offset:
+                closed.append((len(opened), Constituent(category, starts[start], ends[offset])))
         else:
-            length = _same(part["word"], text, at)
+            length = _matching_length(token["word"], text, offset)
             if not length:
                 return None
-            at += length
-    if opened or at != len(text) or not found:
+            offset += length
+    if opened or offset != len(text) or not closed:
         return None
-    found.sort(key=lambda pair: (pair[1].start, -pair[1].end, pair[0]))
-    return tuple(one for _, one in found)
+    closed.sort(key=lambda pair: (pair[1].start, -pair[1].end, pair[0]))
+    return tuple(constituent for _, constituent in closed)
 
 
-def _same(word: str, text: str, at: int) -> int:
-    """How many letters of a text a printed word stands for: as many as possible, 0 where it is another word."""
+def _matching_length(word: str, text: str, offset: int) -> int:
+    """The number of characters of a text that a printed word stands for; 0 if it is another word."""
     plain = _MARK.sub("", word)
     forms = {word, plain, _SUBSCRIPT.sub("", plain), _SUBSCRIPT.sub("", word)}
-    # A word that it could not connect stands between braces.
+    # A word that the program could not connect is in braces.
     forms |= {form[1:-1] for form in set(forms) if len(form) > 2 and form[0] == "{" and form[-1] == "}"}
-    fits = [form for form in forms if form and text[at : at + len(form)].casefold() == form.casefold()]
-    return max(map(len, fits), default=0)
+    matching = [form for form in forms if form and text[offset : offset + len(form)].casefold() == form.casefold()]
+    return max(map(len, matching), default=0)

@@ -1,4 +1,4 @@
-"""Constituents by Stanza (Qi et al. 2020), over the tokens of the corpus."""
+"""Constituency parsing by Stanza (Qi et al. 2020), over the words of the corpus."""
 
 from __future__ import annotations
 
@@ -6,37 +6,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import stanza
+
 from entaug.backends.protocols import Constituent
-from entaug.errors import MissingExtraError, MissingModelError
+from entaug.errors import MissingModelError
 
-try:
-    import stanza
-except ImportError as error:
-    raise MissingExtraError(error.name or "stanza", "stanza") from None
-
-__all__ = ["StanzaParser", "phrases"]
+__all__ = ["StanzaParser", "constituents_of"]
 
 _BATCH = 256  # sentences of a document; Stanza sorts them by length itself
 
 
 class StanzaParser:
-    """A `entaug.backends.protocols.ConstituencyParser` of Stanza, the parser of the paper of CR.
+    """A `entaug.backends.protocols.ConstituencyParser` of Stanza, the parser in the paper of CR.
 
-    Nothing is downloaded: its models have to be in its folder already, or in the one given.
+    Nothing is downloaded: the models must be in Stanza's own folder, or in the one given.
 
     Args:
-        which: a language code; or a folder that Stanza's models were downloaded to, with the language as its last
-            part (``"models/en"``).
-        pipeline: a `stanza.Pipeline` that is ready, in place of one made here.
+        name: a language code; or a folder with Stanza's models, whose last part is the language (``"models/en"``).
+        pipeline: a ``stanza.Pipeline`` to use.
 
     Raises:
         MissingModelError: the models for tokens, parts of speech and constituents are not there.
     """
 
-    def __init__(self, which: str = "en", *, pipeline: Any = None) -> None:
-        folder = Path(which)
+    def __init__(self, name: str = "en", *, pipeline: Any = None) -> None:
+        folder = Path(name)
         is_folder = len(folder.parts) > 1 and folder.is_dir()
-        language, where = (folder.name, {"dir": str(folder.parent)}) if is_folder else (which, {})
+        language, options = (folder.name, {"dir": str(folder.parent)}) if is_folder else (name, {})
         if pipeline is None:
             try:
                 pipeline = stanza.Pipeline(
@@ -45,12 +41,12 @@ class StanzaParser:
                     tokenize_pretokenized=True,
                     download_method=None,
                     verbose=False,
-                    **where,
+                    **options,
                 )
             except (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError) as error:
                 reason = " ".join(str(error).split())[:200]
                 raise MissingModelError(
-                    f"Stanza has no constituency parser for {which!r} here ({reason})",
+                    f"Stanza has no constituency parser for {name!r} here ({reason})",
                     remedy=f"python -c 'import stanza; stanza.download({language!r})' where there is a network, "
                     "or use constituency_parser=projected",
                 ) from None
@@ -59,35 +55,38 @@ class StanzaParser:
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
         """See `entaug.backends.protocols.ConstituencyParser.parse`."""
-        wanted = [tuple(sentence) for sentence in sentences]
-        todo = sorted(set(wanted), key=lambda words: (len(words), words))
-        found: dict[tuple[str, ...], tuple[Constituent, ...]] = {}
+        requested = [tuple(sentence) for sentence in sentences]
+        todo = sorted(set(requested), key=lambda words: (len(words), words))
+        constituents: dict[tuple[str, ...], tuple[Constituent, ...]] = {}
         for start in range(0, len(todo), _BATCH):
             part = todo[start : start + _BATCH]
             parsed = self._pipeline([list(words) for words in part]).sentences
-            for words, one in zip(part, parsed, strict=True):
-                found[words] = phrases(one.constituency, len(words))
-        return [found[words] for words in wanted]
+            for words, sentence in zip(part, parsed, strict=True):
+                constituents[words] = constituents_of(sentence.constituency, len(words))
+        return [constituents[words] for words in requested]
 
 
-def phrases(tree: Any, count: int) -> tuple[Constituent, ...]:
-    """The phrases of a tree of Stanza, outer before inner; parts of speech are none, nor is the root.
+def constituents_of(tree: Any, num_words: int) -> tuple[Constituent, ...]:
+    """The phrases of a tree of Stanza, without parts of speech and the root.
 
     Args:
-        tree: with `label`, `children`, `is_leaf` and `is_preterminal`.
-        count: tokens of the sentence; a tree over any other number has no phrases.
+        tree: an object with the attributes ``label``, ``children``, ``is_leaf`` and ``is_preterminal`` of Stanza's trees.
+        num_words: the number of words of the sentence.
+
+    Returns:
+        The phrases, outer before inner; none if the tree is over another number of words.
     """
-    found: list[Constituent] = []
+    constituents: list[Constituent] = []
 
     def walk(node: Any, start: int) -> int:
         if node.is_leaf():
             return start + 1
-        place = len(found)
+        index = len(constituents)
         end = start
         for child in node.children:
             end = walk(child, end)
         if not node.is_preterminal() and node.label != "ROOT":
-            found.insert(place, Constituent(node.label.partition("-")[0], start, end))
+            constituents.insert(index, Constituent(node.label.partition("-")[0], start, end))
         return end
 
-    return tuple(found) if walk(tree, 0) == count else ()
+    return tuple(constituents) if walk(tree, 0) == num_words else ()

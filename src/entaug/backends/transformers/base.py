@@ -1,13 +1,12 @@
-"""What all backends on PyTorch and transformers share: finding a model, loading it safely, device, precision, batches.
+"""What all backends on PyTorch and transformers share: finding and loading models, devices, precision and batches.
 
-Only safetensors (and GGUF) are loaded, never pickles, and never code that comes with a model.
+Only safetensors and GGUF files are loaded, never pickles, and never code that comes with a model. One file because all
+backends need all of it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,78 +15,82 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
-from entaug.models import catalogue as models
+import torch
+import transformers
+from safetensors import SafetensorError
 
-try:
-    import torch
-    import transformers
-    from safetensors import SafetensorError
-except ImportError as error:
-    raise MissingExtraError(error.name or "torch", "models") from None
+from entaug.backends.compute import compute_settings
+from entaug.errors import EntaugError, MissingModelError, ParameterError
+from entaug.models.digests import digest
 
 __all__ = [
     "Batcher",
     "TorchBackend",
-    "batches",
-    "by_word",
-    "choose",
-    "find",
-    "load",
-    "max_length",
-    "padded",
+    "choose_device",
+    "find_model",
+    "is_out_of_memory",
+    "load_pretrained",
+    "max_input_length",
+    "model_name",
+    "pad_rows",
+    "quiet",
+    "shuffled_batches",
+    "tokenize_words",
     "torch",
     "transformers",
 ]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
-_SAMPLE = 1 << 20
-_POOL = 16  # batches whose rows are sorted by length together
+_BATCHES_SORTED_TOGETHER = 16
+# Models that count positions from behind the padding id lose these positions.
+_OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"})
 
 
 # -------------------------------------------------------------------------------------------------- finding and loading
 
 
-def find(name: str | Path) -> Path:
-    """The folder of a model.
+def find_model(name: str | Path) -> Path:
+    """Find the folder of a model; a model on the hub is downloaded once.
 
     Args:
-        name: a folder, or a name on the hub; what was fetched from there before is not fetched again.
+        name: a folder, or the name of a model on the hub.
+
+    Returns:
+        The folder.
 
     Raises:
-        MissingModelError: there is no such folder, it holds no safetensors, or it would have to be fetched and may not.
+        MissingModelError: there is no such folder or model, it has no safe weights, or it would have to be downloaded
+            offline.
     """
     folder = Path(name)
     if folder.is_dir():
-        return _checked(folder, str(name))
+        return _check_weights(folder, str(name))
     if folder.exists():
         raise MissingModelError("is a file, and a model is a folder", path=str(folder), remedy="name its folder")
-    try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise MissingExtraError(error.name or "huggingface_hub", "models") from None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
     remedy = "give a folder, run without --offline, or see: entaug models list"
     try:
-        return _checked(Path(snapshot_download(str(name), local_files_only=True)), str(name))
+        return _check_weights(Path(snapshot_download(str(name), local_files_only=True)), str(name))
     except LocalEntryNotFoundError:
-        if models.offline_wanted():
+        if compute_settings().offline:
             raise MissingModelError(f"the model {name!r} is not on this machine", remedy=remedy) from None
     except HFValidationError:
         raise MissingModelError(
             f"{str(name)!r} is neither a folder nor a name on the hub", remedy="see: entaug models list"
         ) from None
-    sys.stderr.write(f"fetching {name} from the hub\n")
+    sys.stderr.write(f"downloading {name} from the hub\n")
     try:
-        return _checked(Path(snapshot_download(str(name), allow_patterns=_HUB_FILES)), str(name))
+        return _check_weights(Path(snapshot_download(str(name), allow_patterns=_HUB_FILES)), str(name))
     except (HfHubHTTPError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise MissingModelError(f"the model {name!r} cannot be fetched ({reason})", remedy=remedy) from None
+        raise MissingModelError(f"the model {name!r} cannot be downloaded ({reason})", remedy=remedy) from None
 
 
-def _checked(folder: Path, name: str) -> Path:
-    """A folder, if it holds weights that are safe to load."""
+def _check_weights(folder: Path, name: str) -> Path:
+    """The folder, if it has weights that are safe to load."""
     if any(folder.glob("*.safetensors")) or any(folder.glob("*.gguf")):
         return folder
     if any(folder.glob("*.bin")) or any(folder.glob("*.pt")) or any(folder.glob("*.pth")):
@@ -99,16 +102,19 @@ def _checked(folder: Path, name: str) -> Path:
     raise MissingModelError("holds no *.safetensors", path=str(folder), remedy="name the folder of a saved model")
 
 
-def load(cls: Any, folder: Path, **options: Any) -> Any:
-    """A model or tokenizer of transformers from a folder, without reaching for the network.
+def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:
+    """Load a model or tokenizer of transformers from a folder, without access to the network.
 
     Args:
         cls: an ``Auto...`` class.
-        folder: see `find`.
-        options: of ``from_pretrained``.
+        folder: the folder, see `find_model`.
+        options: options of ``from_pretrained``.
+
+    Returns:
+        What ``from_pretrained`` returns.
 
     Raises:
-        MissingModelError: a file is damaged, missing, or not what the class needs.
+        MissingModelError: a file is damaged, missing, or not of the class.
     """
     try:
         with quiet():
@@ -116,15 +122,19 @@ def load(cls: Any, folder: Path, **options: Any) -> Any:
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError, json.JSONDecodeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise MissingModelError(
-            f"cannot be loaded ({reason})", path=str(folder), remedy="fetch it anew, or run: entaug models verify"
+            f"cannot be loaded ({reason})", path=str(folder), remedy="download it anew, or run: entaug models verify"
         ) from None
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from writing to the terminal while it loads: what matters becomes an error of ours."""
+    """Keep transformers from writing to the terminal: what matters becomes an error.
+
+    Yields:
+        Nothing.
+    """
     logging: Any = transformers.logging
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -132,46 +142,70 @@ def quiet() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        logging.set_verbosity(before)
-        if bars:
+        logging.set_verbosity(verbosity)
+        if has_bars:
             logging.enable_progress_bar()
 
 
-def content_name(folder: Path) -> str:
-    """A model's name and a digest of its content: its configuration; sizes, beginnings and ends of its weights."""
-    digest = hashlib.sha256()
-    files = sorted(p for pattern in ("*.safetensors", "*.gguf", "*.bin", "config.json") for p in folder.glob(pattern))
-    for file in files:
-        size = file.stat().st_size
-        digest.update(f"{file.name} {size} ".encode())
-        with file.open("rb") as stream:
-            digest.update(stream.read(_SAMPLE))
-            stream.seek(max(0, size - _SAMPLE))
-            digest.update(stream.read(_SAMPLE))
+def model_name(folder: Path) -> str:
+    """The name of a model for provenance: its own name and a digest of its configuration and weights.
+
+    Args:
+        folder: the folder of the model.
+
+    Returns:
+        ``"NAME@DIGEST"``.
+    """
+    patterns = ("*.safetensors", "*.gguf", "*.bin", "config.json")
+    content = digest(sorted(file for pattern in patterns for file in folder.glob(pattern)))
     parts = folder.resolve().parts
-    # A folder in the hub's cache is named by its revision; the model's name stands three levels above.
+    # A folder in the hub's cache is named by its revision; the name of the model is three levels above.
     name = parts[-3].removeprefix("models--").replace("--", "/") if "snapshots" in parts[-2:-1] else parts[-1]
-    return f"{name}@{digest.hexdigest()[:8]}"
+    return f"{name}@{content}"
 
 
-def max_length(config: Any, tokenizer: Any) -> int:
-    """How many sub-words a model takes at once, special ones included."""
-    by_config = getattr(config, "max_position_embeddings", None) or 1 << 30
-    # Models that number positions from behind the padding id lose these places.
-    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"):
-        by_config -= 2
-    return int(min(by_config, tokenizer.model_max_length))
+def max_input_length(config: Any, tokenizer: Any) -> int:
+    """The number of tokens that a model takes at once, special tokens included.
+
+    Args:
+        config: the configuration of the model.
+        tokenizer: its tokenizer.
+
+    Returns:
+        The number of tokens.
+    """
+    positions = getattr(config, "max_position_embeddings", None) or 1 << 30
+    if getattr(config, "model_type", "") in _OFFSET_POSITIONS:
+        positions -= 2
+    return int(min(positions, tokenizer.model_max_length))
 
 
-def by_word(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Sub-words of a sentence with special ones, and which word each belongs to: -1 for special ones."""
+def tokenize_words(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Tokenize the words of a sentence.
+
+    Args:
+        tokenizer: a fast tokenizer of transformers.
+        words: the words.
+
+    Returns:
+        The token ids with special tokens, and for each the position of its word; -1 for special tokens.
+    """
     encoded = tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
     return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
 
 
-def padded(rows: Sequence[Sequence[int]], width: int, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of ids as one tensor, filled up with `pad`, and the attention mask."""
-    ids = torch.full((len(rows), width), pad, dtype=torch.long)
+def pad_rows(rows: Sequence[Sequence[int]], width: int, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pad rows of token ids at their ends.
+
+    Args:
+        rows: the token ids of each text.
+        width: the length of the padded rows.
+        pad_id: the id of the padding token.
+
+    Returns:
+        The ids and the attention mask, each of shape (rows, width).
+    """
+    ids = torch.full((len(rows), width), pad_id, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = torch.tensor(row)
@@ -182,19 +216,23 @@ def padded(rows: Sequence[Sequence[int]], width: int, pad: int) -> tuple[torch.T
 # ------------------------------------------------------------------------------------------------ device and precision
 
 
-def choose(device: str | None = None, precision: str | None = None) -> tuple[torch.device, torch.dtype]:
-    """The device and the precision to compute with.
+def choose_device(device: str | None = None, precision: str | None = None) -> tuple[torch.device, torch.dtype]:
+    """Choose the device and the precision to compute with.
 
     Args:
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``; by default ``$ENTAUG_DEVICE``, else CUDA where there is.
-        precision: ``"fp32"``, ``"bf16"`` or ``"fp16"``; by default ``$ENTAUG_PRECISION``, else bf16 where the device
+        device: the device; None for that of `entaug.backends.compute.compute_settings`, else CUDA where there is a GPU.
+        precision: ``"fp32"``, ``"bf16"`` or ``"fp16"``; None for that of the settings, else bf16 where the device
             computes with it, else fp32.
+
+    Returns:
+        The device and the number format.
 
     Raises:
         ParameterError: there is no such device or precision.
     """
-    device = device or os.environ.get("ENTAUG_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
-    precision = precision or os.environ.get("ENTAUG_PRECISION")
+    settings = compute_settings()
+    device = device or settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    precision = precision or settings.precision
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
@@ -223,90 +261,106 @@ def _has_bf16(device: torch.device) -> bool:
 class Batcher:
     """Batches of rows of equal width, within a budget that halves when memory runs out.
 
-    A row's width is its length rounded up, whatever stands beside it: so no answer depends on what else is asked.
+    The width of a row is its own length rounded up, so that no result depends on the rest of the batch.
 
     Args:
-        budget: sub-words of a batch.
+        budget: maximum number of tokens of a batch.
         step: widths are multiples of it.
     """
 
     def __init__(self, budget: int, step: int = 8) -> None:
         self.budget = budget
         self.step = step
-        self.halved = 0
+        self.num_halvings = 0
 
     def run(self, lengths: Sequence[int], compute: Callable[[list[int], int], None]) -> None:
-        """Have every row computed.
+        """Compute all rows.
 
         Args:
-            lengths: of each row, in sub-words.
-            compute: called with the numbers of some rows and their common width; it keeps the results itself.
+            lengths: the number of tokens of each row.
+            compute: called with the numbers of the rows of a batch and their common width; it stores the results.
 
         Raises:
-            EntaugError: there is not even memory for a single row.
+            EntaugError: there is not enough memory for a single row.
         """
         by_width: dict[int, list[int]] = {}
         for row, length in enumerate(lengths):
             by_width.setdefault(-(-max(1, length) // self.step) * self.step, []).append(row)
         for width, rows in sorted(by_width.items()):
-            place = 0
-            while place < len(rows):
-                many = max(1, self.budget // width)
+            start = 0
+            while start < len(rows):
+                size = max(1, self.budget // width)
                 try:
-                    compute(rows[place : place + many], width)
+                    compute(rows[start : start + size], width)
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error):
                         raise
-                    if many == 1:
+                    if size == 1:
                         raise EntaugError(
-                            f"out of memory for a single text of {width} sub-words",
+                            f"out of memory for a single text of {width} tokens",
                             remedy="use a smaller model, a shorter text or another device",
                         ) from None
                     self.budget = max(width, self.budget // 2)
-                    self.halved += 1
+                    self.num_halvings += 1
                     if torch.cuda.is_available():
                         torch.cuda.empty_cache()
-                    continue
-                place += many
+                else:
+                    start += size
 
 
 def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out.
+
+    Args:
+        error: an error raised by PyTorch or Python.
+
+    Returns:
+        Whether less memory might suffice.
+    """
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
     return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
 
 
-def batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
-    """Batches of shuffled rows without end, those of like length together.
+def shuffled_batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
+    """Batches of shuffled rows without end, rows of similar length together.
 
-    Each pass sees each row once. Rows are sorted by length within a pool of some batches only, so that
-    batches differ from pass to pass.
+    Each pass contains each row once. Rows are sorted by length only within a group of some batches, so that the batches
+    differ from pass to pass.
 
     Args:
-        lengths: of the rows.
-        size: rows of a batch.
-        rng: decides.
+        lengths: the lengths of the rows.
+        size: the number of rows of a batch.
+        rng: the source of randomness.
+
+    Yields:
+        The numbers of the rows of a batch.
     """
+    group_size = size * _BATCHES_SORTED_TOGETHER
     while True:
         order = list(range(len(lengths)))
         rng.shuffle(order)
-        epoch = []
-        for start in range(0, len(order), size * _POOL):
-            pool = sorted(order[start : start + size * _POOL], key=lambda i: lengths[i])
-            epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
-        rng.shuffle(epoch)
-        yield from epoch
+        batches = []
+        for start in range(0, len(order), group_size):
+            group = sorted(order[start : start + group_size], key=lambda i: lengths[i])
+            batches += [group[i : i + size] for i in range(0, len(group), size)]
+        rng.shuffle(batches)
+        yield from batches
 
 
 class TorchBackend:
-    """Base of the backends: a tokenizer and a model on a device.
+    """Base of the backends on transformers: a tokenizer and a model on a device.
 
     Args:
-        name: a folder or a name on the hub.
-        device: see `choose`.
-        precision: see `choose`.
-        budget: sub-words of a batch; by default by device.
+        name: a folder, or the name of a model on the hub.
+        device: see `choose_device`.
+        precision: see `choose_device`.
+        budget: maximum number of tokens of a batch; None for a default by device.
+
+    Attributes:
+        name: the name for provenance: the model, a digest of its content and the precision.
+        num_split: how many texts were longer than the model takes and were processed in parts.
     """
 
     auto: Any  # the class of transformers that loads the model
@@ -319,64 +373,88 @@ class TorchBackend:
         precision: str | None = None,
         budget: int | None = None,
     ) -> None:
-        self.folder = find(name)
-        self.device, self.dtype = choose(device, precision)
+        self.folder = find_model(name)
+        self.device, self.dtype = choose_device(device, precision)
         self.tokenizer = self._load_tokenizer()
         self.model = self._load_model().to(self.device).eval()
         self.model.requires_grad_(requires_grad=False)
-        short = {dtype: name for name, dtype in _PRECISIONS.items()}[self.dtype]
-        self.name = f"{content_name(self.folder)}/{short}"
+        precision_names = {dtype: name for name, dtype in _PRECISIONS.items()}
+        self.name = f"{model_name(self.folder)}/{precision_names[self.dtype]}"
         self.batcher = Batcher(budget or (32768 if self.device.type == "cuda" else 4096))
-        self.before, self.after = self._around()
-        self.shortened = 0
-        """How many texts were longer than the model can take and were handled in parts."""
+        self.prefix_ids, self.suffix_ids = self._special_ids()
+        self.num_split = 0
 
-    def _options(self) -> dict[str, str]:
-        """What transformers has to be told to read a GGUF file."""
+    @property
+    def _gguf_options(self) -> dict[str, str]:
+        """The options by which transformers reads a GGUF file."""
         files = sorted(self.folder.glob("*.gguf"))
         return {"gguf_file": files[0].name} if files and not any(self.folder.glob("*.safetensors")) else {}
 
     def _load_tokenizer(self) -> Any:
-        return load(transformers.AutoTokenizer, self.folder, **self._options())
+        return load_pretrained(transformers.AutoTokenizer, self.folder, **self._gguf_options)
 
     def _load_model(self) -> Any:
-        return load(self.auto, self.folder, dtype=self.dtype, **self._options())
+        return load_pretrained(self.auto, self.folder, dtype=self.dtype, **self._gguf_options)
 
     @property
     def max_length(self) -> int:
-        """How many sub-words the model takes at once, special ones included."""
-        return max_length(self.model.config, self.tokenizer)
+        """The number of tokens that the model takes at once, special tokens included."""
+        return max_input_length(self.model.config, self.tokenizer)
 
-    def _around(self) -> tuple[list[int], list[int]]:
-        """The special ids that the tokenizer puts before and after a text."""
-        plain, whole = self.encode(["a"])[0], self.encode(["a"], special=True)[0]
-        start = next((i for i in range(len(whole)) if whole[i : i + len(plain)] == plain), 0)
-        return whole[:start], whole[start + len(plain) :]
+    def _special_ids(self) -> tuple[list[int], list[int]]:
+        """The ids of the special tokens that the tokenizer puts before and after a text."""
+        plain, with_special = self.encode(["a"])[0], self.encode(["a"], add_special_tokens=True)[0]
+        n = len(plain)
+        start = next((i for i in range(len(with_special)) if with_special[i : i + n] == plain), 0)
+        return with_special[:start], with_special[start + n :]
 
-    def encode(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
-        """Sub-words of each text, never truncated; markers such as ``[MASK]`` that stand in a text are plain text."""
-        ids: list[list[int]] = self._tokenized(texts, special, "input_ids")
+    def encode(self, texts: Sequence[str], *, add_special_tokens: bool = False) -> list[list[int]]:
+        """Tokenize texts, without truncation; special tokens written in a text, such as ``[MASK]``, are plain text.
+
+        Args:
+            texts: the texts.
+            add_special_tokens: whether the special tokens before and after a text are added.
+
+        Returns:
+            The token ids of each text.
+        """
+        ids: list[list[int]] = self._tokenize(texts, add_special_tokens, "input_ids")
         return ids
 
-    def ranges(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Where each sub-word of each text begins and ends in it; (0, 0) where the tokenizer cannot say."""
+    def offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """The ranges of characters of the tokens of texts.
+
+        Args:
+            texts: the texts.
+
+        Returns:
+            For each text the range of each token, without special tokens; (0, 0) if the tokenizer does not know it.
+        """
         if not self.tokenizer.is_fast:
             return [[(0, 0)] * len(row) for row in self.encode(texts)]
-        found: list[list[tuple[int, int]]] = self._tokenized(texts, False, "offset_mapping")
-        return found
+        ranges: list[list[tuple[int, int]]] = self._tokenize(texts, False, "offset_mapping")
+        return ranges
 
-    def _tokenized(self, texts: Sequence[str], special: bool, what: str) -> Any:
+    def _tokenize(self, texts: Sequence[str], add_special_tokens: bool, output: str) -> Any:
         if not texts:
             return []
         return self.tokenizer(
             list(texts),
-            add_special_tokens=special,
+            add_special_tokens=add_special_tokens,
             split_special_tokens=True,
-            return_offsets_mapping=what == "offset_mapping",
+            return_offsets_mapping=output == "offset_mapping",
             verbose=False,
-        )[what]
+        )[output]
 
-    def padded(self, rows: Sequence[Sequence[int]], width: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows of ids as one tensor on the device, and the attention mask."""
-        ids, mask = padded(rows, width, self.tokenizer.pad_token_id or 0)
+    def pad(self, rows: Sequence[Sequence[int]], width: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Pad rows of token ids, see `pad_rows`.
+
+        Args:
+            rows: the token ids of each text.
+            width: the length of the padded rows.
+
+        Returns:
+            The ids and the attention mask on the device, each of shape (rows, width).
+        """
+        ids, mask = pad_rows(rows, width, self.tokenizer.pad_token_id or 0)
         return ids.to(self.device), mask.to(self.device)

@@ -1,4 +1,4 @@
-"""Encoders of transformers: vectors of sub-words and of texts, and attentions between words."""
+"""Encoders of transformers: vectors of tokens and of texts, and attention between words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.transformers.base import Batcher, TorchBackend, by_word, padded, torch, transformers
+from entaug.backends.transformers.base import (
+    Batcher,
+    TorchBackend,
+    pad_rows,
+    tokenize_words,
+    torch,
+    transformers,
+)
 from entaug.errors import ParameterError
 
-__all__ = ["TransformersEncoder", "attentions_of"]
+__all__ = ["TransformersEncoder", "compute_attentions"]
 
 
-class _ReachedError(Exception):
+class _LayerReached(Exception):  # noqa: N818 (no error)
     """The wanted layer is computed; those above are not needed."""
 
     def __init__(self, hidden: torch.Tensor) -> None:
@@ -25,13 +32,13 @@ class _ReachedError(Exception):
 class TransformersEncoder(TorchBackend):
     """Any model that ``AutoModel`` loads, as a `entaug.backends.protocols.Encoder`.
 
-    A text longer than the model can take is encoded in parts of that length (`shortened` counts such texts).
+    A text longer than the model takes is encoded in parts (`num_split` counts such texts).
 
     Args:
-        name: a folder or a name on the hub.
-        device: see `entaug.backends.transformers.base.choose`.
-        precision: see `entaug.backends.transformers.base.choose`.
-        budget: sub-words of a batch; by default by device.
+        name: a folder, or the name of a model on the hub.
+        device: see `entaug.backends.transformers.base.choose_device`.
+        precision: see `entaug.backends.transformers.base.choose_device`.
+        budget: maximum number of tokens of a batch; None for a default by device.
 
     Raises:
         MissingModelError: there is no such model.
@@ -46,13 +53,13 @@ class TransformersEncoder(TorchBackend):
         return model
 
     @property
-    def around(self) -> tuple[int, int]:
-        """See `entaug.backends.protocols.Encoder.around`."""
-        return len(self.before), len(self.after)
+    def num_special_tokens(self) -> tuple[int, int]:
+        """See `entaug.backends.protocols.Encoder.num_special_tokens`."""
+        return len(self.prefix_ids), len(self.suffix_ids)
 
     @property
-    def layers(self) -> int:
-        """How many layers the model has above the embeddings."""
+    def num_layers(self) -> int:
+        """The number of layers above the embeddings."""
         return int(self.model.config.num_hidden_layers)
 
     # ---------------------------------------------------------------------------------------------------------- vectors
@@ -63,58 +70,54 @@ class TransformersEncoder(TorchBackend):
         Raises:
             ParameterError: the model has no such layer.
         """
-        if layer is not None and not 0 <= layer <= self.layers:
-            raise ParameterError(f"layer must be between 0 and {self.layers} for {self.name}, not {layer!r}")
-        rows = self.encode(texts, special=True)
-        parts = [part for row in rows for part in self._parts(row)]
+        if layer is not None and not 0 <= layer <= self.num_layers:
+            raise ParameterError(f"layer must be between 0 and {self.num_layers} for {self.name}, not {layer!r}")
+        parts_of_text = [self._split(row) for row in self.encode(texts, add_special_tokens=True)]
+        parts = [part for text_parts in parts_of_text for part in text_parts]
         vectors: list[NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * len(parts)
 
         def compute(batch: list[int], width: int) -> None:
-            hidden = self._hidden([parts[i] for i in batch], width, layer).float().cpu().numpy()
+            hidden = self._hidden_states([parts[i] for i in batch], width, layer).float().cpu().numpy()
             for i, matrix in zip(batch, hidden, strict=True):
                 vectors[i] = matrix[: len(parts[i])].copy()
 
         self.batcher.run([len(part) for part in parts], compute)
-        joined, place = [], 0
-        for row in rows:
-            count = len(self._parts(row))
-            joined.append(vectors[place] if count == 1 else np.concatenate(vectors[place : place + count]))
-            self.shortened += count > 1
-            place += count
-        return joined
+        remaining = iter(vectors)
+        self.num_split += sum(len(text_parts) > 1 for text_parts in parts_of_text)
+        return [_joined([next(remaining) for _ in text_parts]) for text_parts in parts_of_text]
 
-    def _parts(self, row: list[int]) -> list[list[int]]:
+    def _split(self, row: list[int]) -> list[list[int]]:
         longest = self.max_length
         return [row[i : i + longest] for i in range(0, max(1, len(row)), longest)]
 
-    def _hidden(self, rows: list[list[int]], width: int, layer: int | None) -> torch.Tensor:
-        ids, mask = self.padded(rows, width)
-        given = None if all(len(row) == width for row in rows) else mask
+    def _hidden_states(self, rows: list[list[int]], width: int, layer: int | None) -> torch.Tensor:
+        ids, padded_mask = self.pad(rows, width)
+        mask = None if all(len(row) == width for row in rows) else padded_mask
         with torch.inference_mode():
-            if layer is None or layer == self.layers:
-                last: torch.Tensor = self.model(input_ids=ids, attention_mask=given)[0]
+            if layer is None or layer == self.num_layers:
+                last: torch.Tensor = self.model(input_ids=ids, attention_mask=mask)[0]
                 return last
-            stack = self._stack()
+            stack = self._layer_stack()
             if layer == 0 or stack is None:
-                states = self.model(input_ids=ids, attention_mask=given, output_hidden_states=True).hidden_states
+                states = self.model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
                 state: torch.Tensor = states[layer]
                 return state
-            # Stop there: what is above the wanted layer would be computed for nothing.
+            # The layers above the wanted one are not computed.
             hook = stack[layer - 1].register_forward_hook(_stop)
             try:
-                self.model(input_ids=ids, attention_mask=given)
-            except _ReachedError as reached:
+                self.model(input_ids=ids, attention_mask=mask)
+            except _LayerReached as reached:
                 return reached.hidden
             finally:
                 hook.remove()
         raise AssertionError("the layer was not computed")
 
-    def _stack(self) -> torch.nn.ModuleList | None:
-        stacks = (m for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.layers)
-        return next(stacks, None)
+    def _layer_stack(self) -> torch.nn.ModuleList | None:
+        modules = self.model.modules()
+        return next((m for m in modules if isinstance(m, torch.nn.ModuleList) and len(m) == self.num_layers), None)
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `entaug.backends.protocols.Encoder.sentence_vectors`: the mean over sub-words, special ones included."""
+        """See `entaug.backends.protocols.Encoder.sentence_vectors`: the mean over tokens, special ones included."""
         if not texts:
             return np.zeros((0, int(self.model.config.hidden_size)), np.float32)
         means = np.stack([vectors.mean(axis=0) for vectors in self.token_vectors(texts)])
@@ -129,58 +132,64 @@ class TransformersEncoder(TorchBackend):
         Words of different parts of a text that is too long do not attend to each other.
 
         Raises:
-            ParameterError: fewer than one layer, or more than the model has.
+            ParameterError: `layers` is less than 1, or more than the model has.
         """
-        if not 1 <= layers <= self.layers:
-            raise ParameterError(f"layers must be between 1 and {self.layers} for {self.name}, not {layers!r}")
-        found, parts = attentions_of(self.model, self.tokenizer, self.max_length, self.batcher, sentences, layers)
-        self.shortened += parts
-        return found
+        if not 1 <= layers <= self.num_layers:
+            raise ParameterError(f"layers must be between 1 and {self.num_layers} for {self.name}, not {layers!r}")
+        matrices, num_split = compute_attentions(
+            self.model, self.tokenizer, self.max_length, self.batcher, sentences, layers
+        )
+        self.num_split += num_split
+        return matrices
 
 
-def attentions_of(
-    model: Any, tokenizer: Any, longest: int, batcher: Batcher, sentences: Sequence[Sequence[str]], layers: int
+def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def compute_attentions(
+    model: Any, tokenizer: Any, max_length: int, batcher: Batcher, sentences: Sequence[Sequence[str]], layers: int
 ) -> tuple[list[NDArray[np.float32]], int]:
-    """What words attend to, as `entaug.backends.protocols.Encoder.attentions` gives it.
+    """Compute attention between words, see `entaug.backends.protocols.Encoder.attentions`.
 
     Args:
-        model: an encoder.
+        model: an encoder of transformers.
         tokenizer: its tokenizer.
-        longest: how many sub-words it takes at once.
-        batcher: makes batches.
-        sentences: tokens of each sentence.
-        layers: how many of the last layers to sum over.
+        max_length: the number of tokens that it takes at once.
+        batcher: makes the batches.
+        sentences: the words of each sentence.
+        layers: the number of last layers to sum over.
 
     Returns:
-        The arrays, and how many sentences were longer than the model takes.
+        The arrays of shape (words, words), and the number of sentences that are longer than the model takes.
     """
     if model.config._attn_implementation != "eager":  # noqa: SLF001
-        model.set_attn_implementation("eager")  # the fused kernels do not give attentions away
-    found = [np.zeros((len(words), len(words)), np.float32) for words in sentences]
-    # Each part: its sentence, its sub-words, and for each sub-word its word or -1.
+        model.set_attn_implementation("eager")  # the fused kernels do not return attentions
+    matrices = [np.zeros((len(words), len(words)), np.float32) for words in sentences]
+    # Each part: its sentence, its token ids, and for each token its word or -1.
     parts: list[tuple[int, list[int], list[int]]] = []
-    long = 0
+    num_split = 0
     for number, words in enumerate(sentences):
-        ids, owners = by_word(tokenizer, words)
-        starts = range(0, max(1, len(ids)), longest)
-        long += len(starts) > 1
-        parts += [(number, ids[i : i + longest], owners[i : i + longest]) for i in starts]
+        ids, word_of = tokenize_words(tokenizer, words)
+        starts = range(0, max(1, len(ids)), max_length)
+        num_split += len(starts) > 1
+        parts += [(number, ids[i : i + max_length], word_of[i : i + max_length]) for i in starts]
 
     def compute(batch: list[int], width: int) -> None:
-        ids, mask = padded([parts[i][1] for i in batch], width, tokenizer.pad_token_id or 0)
+        ids, mask = pad_rows([parts[i][1] for i in batch], width, tokenizer.pad_token_id or 0)
         with torch.inference_mode():
             out = model(input_ids=ids.to(model.device), attention_mask=mask.to(model.device), output_attentions=True)
         summed = sum(layer.float().sum(dim=1) for layer in out.attentions[-layers:])
         for i, matrix in zip(batch, summed.cpu().numpy(), strict=True):
-            number, row, owners = parts[i]
-            held = [at for at, owner in enumerate(owners) if owner >= 0]
-            words = np.array([owners[at] for at in held])
-            inner = matrix[: len(row), : len(row)][np.ix_(held, held)]
-            np.add.at(found[number], np.ix_(words, words), inner)
+            number, row, word_of = parts[i]
+            positions = [position for position, word in enumerate(word_of) if word >= 0]
+            words = np.array([word_of[position] for position in positions])
+            between_words = matrix[: len(row), : len(row)][np.ix_(positions, positions)]
+            np.add.at(matrices[number], np.ix_(words, words), between_words)
 
     batcher.run([len(ids) for _, ids, _ in parts], compute)
-    return found, long
+    return matrices, num_split
 
 
 def _stop(_module: Any, _inputs: Any, output: Any) -> None:
-    raise _ReachedError(output[0] if isinstance(output, tuple) else output)
+    raise _LayerReached(output[0] if isinstance(output, tuple) else output)

@@ -1,4 +1,4 @@
-"""Models of transformers that learn from a corpus, whole or by low-rank adapters, and are saved and read again."""
+"""Models that are trained on a corpus, saved and restored; models of transformers wholly or by low-rank adapters."""
 
 from __future__ import annotations
 
@@ -11,31 +11,104 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import TorchBackend, load, quiet, torch, transformers
-from entaug.backends.transformers.training import IGNORED, Row, fine_tune, read_weights, save_weights
-from entaug.errors import InputError, MissingExtraError, ParameterError
+from entaug.backends.transformers.base import TorchBackend, load_pretrained, quiet, torch, transformers
+from entaug.backends.transformers.training import (
+    IGNORED,
+    FineTuningResult,
+    Row,
+    fine_tune,
+    read_weights,
+    save_weights,
+)
+from entaug.errors import InputError, ParameterError
 
-__all__ = ["IGNORED", "MASK", "Tunable", "peft_module"]
+__all__ = ["MASK", "FineTunable", "TrainableModel"]
 
 MASK = "<mask>"
-_CONFIG, _LEARNED = "learned.json", "learned.safetensors"
-_RANK = 16
+_CONFIG, _WEIGHTS = "learned.json", "learned.safetensors"
+_ADAPTER_RANK = 16
 
 Example = TypeVar("Example")
 
 
-class Tunable(TorchBackend, abc.ABC, Generic[Example]):
-    """A backend that can learn.
+class TrainableModel(abc.ABC):
+    """Base of models that keep what they were trained to apart from what they started from.
 
-    Args:
-        name: a folder or a name on the hub.
-        device: see `entaug.backends.transformers.base.choose`.
-        precision: see `entaug.backends.transformers.base.choose`.
-        budget: sub-words of a batch when answering; by default by device.
-        adapters: whether low-rank adapters learn (Hu et al. 2022) and not the whole model; by default on a CPU.
+    Attributes:
+        losses: mean training loss and validation loss of a predicted token, for each epoch of the training.
+        best_epoch: the number of the epoch whose weights were kept, from 1; None before the training.
     """
 
-    task: str | None = None  # what peft calls it
+    def __init__(self) -> None:
+        self.losses: list[tuple[float, float | None]] = []
+        self.best_epoch: int | None = None
+        self._weights: dict[str, Any] = {}
+
+    @abc.abstractmethod
+    def _config(self) -> dict[str, Any]:
+        """What belongs to the weights, as JSON."""
+
+    @abc.abstractmethod
+    def _read_config(self, config: Mapping[str, Any]) -> None:
+        """Read what belongs to the weights; raises InputError where they are of another model."""
+
+    @abc.abstractmethod
+    def _use_weights(self) -> None:
+        """Predict with the trained weights from now on; raises InputError or RuntimeError where they do not fit."""
+
+    def _use_result(self, result: FineTuningResult) -> None:
+        self._weights, self.losses, self.best_epoch = result.weights, result.losses, result.best_epoch
+        self._use_weights()
+
+    def save(self, folder: str | Path) -> None:
+        """See `entaug.backends.protocols.Generator.save`."""
+        if not self._weights:
+            raise ParameterError("the model is not trained", remedy="fit it")
+        config = {**self._config(), "losses": self.losses, "best_epoch": self.best_epoch}
+        save_weights(Path(folder), _WEIGHTS, self._weights, _CONFIG, config)
+
+    def restore(self, folder: str | Path) -> Self:
+        """See `entaug.backends.protocols.Generator.restore`."""
+        restored = copy.copy(self)
+        restored._read(Path(folder))  # noqa: SLF001 (its own)
+        return restored
+
+    def _read(self, folder: Path) -> None:
+        remedy = "name a folder that it was saved to, or train it again"
+        try:
+            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+            self._read_config(config)
+            self.losses = [(loss, validation_loss) for loss, validation_loss in config["losses"]]
+            self.best_epoch = int(config["best_epoch"])
+            self._weights = read_weights(folder / _WEIGHTS)
+            self._use_weights()
+        except InputError as error:
+            error.path = error.path or str(folder)
+            raise
+        except RuntimeError:
+            raise InputError("the weights do not fit the model", path=str(folder), remedy=remedy) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"holds no trained model ({error})", path=str(folder), remedy=remedy) from None
+
+
+class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
+    """Base of the backends on transformers that can be fine-tuned.
+
+    Args:
+        name: a folder, or the name of a model on the hub.
+        device: see `entaug.backends.transformers.base.choose_device`.
+        precision: see `entaug.backends.transformers.base.choose_device`.
+        budget: maximum number of tokens of a batch in prediction; None for a default by device.
+        adapters: whether low-rank adapters (Hu et al. 2022) are trained instead of the whole model; None for adapters
+            on a CPU only.
+
+    Attributes:
+        new_tokens: strings that are a token each, with the words that initialised their embeddings.
+        num_skipped: number of training examples that did not fit into the model.
+        max_target_length: number of predicted tokens of the longest training example.
+    """
+
+    task: str | None = None  # the name that peft has for it
 
     def __init__(
         self,
@@ -46,208 +119,163 @@ class Tunable(TorchBackend, abc.ABC, Generic[Example]):
         budget: int | None = None,
         adapters: bool | None = None,
     ) -> None:
-        super().__init__(name, device=device, precision=precision, budget=budget)
+        TrainableModel.__init__(self)
+        TorchBackend.__init__(self, name, device=device, precision=precision, budget=budget)
         self.adapters = self.device.type == "cpu" if adapters is None else adapters
-        self.markers: dict[str, str] = {}
-        self.losses: list[tuple[float, float | None]] = []
-        """Of each epoch of the fine-tuning: the mean loss of a sub-word, and the same on what was held out."""
-        self.kept: int | None = None
-        """The epoch whose weights were kept, from 1."""
-        self.left_out = 0
-        """Examples that were longer than the model takes and not learned from."""
-        self.said: int | None = None
-        """How many sub-words the longest example has that it learned to say."""
-        self._learned: dict[str, Any] = {}
+        self.new_tokens: dict[str, str] = {}
+        self.num_skipped = 0
+        self.max_target_length: int | None = None
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
     @abc.abstractmethod
     def _row(self, example: Example) -> Row:
-        """Sub-words of an example as the model takes them, and what it is to say."""
+        """Convert a training example."""
 
     @abc.abstractmethod
     def _fits(self, row: Row) -> bool:
         """Whether the model can take a row."""
 
-    @abc.abstractmethod
-    def _batch(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """What the model is called with to learn from some rows."""
+    def _collate(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """The keyword arguments of the model for some rows."""
+        ids, mask = self.pad([row_ids for row_ids, _ in rows], max(len(row_ids) for row_ids, _ in rows))
+        width = max(len(labels) for _, labels in rows)
+        labels = [[*row_labels, *[IGNORED] * (width - len(row_labels))] for _, row_labels in rows]
+        return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor(labels, device=ids.device)}
 
-    def _ready(self, model: Any) -> Any:
-        """What is done to a model before it answers."""
+    def _finish(self, model: Any) -> Any:
+        """Prepare a model for prediction."""
         return model
 
-    # --------------------------------------------------------------------------------------------------------- learning
+    # -------------------------------------------------------------------------------------------------------- training
 
-    def learn(
+    def _fit(
         self,
         examples: Callable[[int], Sequence[Example]],
         config: TrainingConfig,
-        markers: Mapping[str, str],
-        folder: Path | None = None,
-        progress: TrainingProgress | None = None,
-    ) -> None:
-        """Learn, and answer with what was learned from then on.
+        new_tokens: Mapping[str, str] | None,
+        checkpoint_dir: Path | None,
+        progress: TrainingProgress | None,
+    ) -> Self:
+        """A fine-tuned copy of the model."""
+        trained = copy.copy(self)
+        trained._train(examples, config, dict(new_tokens or {}), checkpoint_dir, progress)  # noqa: SLF001
+        return trained
 
-        Args:
-            examples: those of each epoch, always as many.
-            config: the hyperparameters.
-            markers: pieces of text that are to be one token each, and the words whose meaning each starts from.
-            folder: where the state is kept after each epoch.
-            progress: told of each step.
-        """
+    def _train(
+        self,
+        examples: Callable[[int], Sequence[Example]],
+        config: TrainingConfig,
+        new_tokens: dict[str, str],
+        checkpoint_dir: Path | None,
+        progress: TrainingProgress | None,
+    ) -> None:
         self.tokenizer = self._load_tokenizer()
-        self.markers = dict(markers)
-        self.model = self._marked(self.dtype if self.adapters else torch.float32)
+        self.new_tokens = new_tokens
+        self.model = self._trainable_model(self.dtype if self.adapters else torch.float32)
 
         def rows(epoch: int) -> list[Row]:
-            found = [self._row(example) for example in examples(epoch)]
+            converted = [self._row(example) for example in examples(epoch)]
             if not epoch:
-                self.said = max((sum(id_ != IGNORED for id_ in said) for _, said in found), default=None)
-            return found
+                lengths = (sum(label != IGNORED for label in labels) for _, labels in converted)
+                self.max_target_length = max(lengths, default=None)
+            return converted
 
         result = fine_tune(
             self.model,
             rows,
             fits=self._fits,
-            collate=self._batch,
+            collate=self._collate,
             config=config,
             learning_rate=config.learning_rate or (5e-4 if self.adapters else 5e-5),
             dtype=self.dtype,
-            checkpoint_dir=folder,
+            checkpoint_dir=checkpoint_dir,
             progress=progress,
         )
-        self._learned, self.losses, self.kept = result.weights, result.losses, result.best_epoch
-        self.left_out = result.num_skipped
-        self._take_up()
+        self.num_skipped = result.num_skipped
+        self._use_result(result)
 
-    def _marked(self, dtype: Any) -> Any:
-        """The model as it was, with tokens for the markers, and with adapters where these are what learns."""
-        model = load(self.auto, self.folder, dtype=dtype, **self._options())
-        known = len(self.tokenizer)
-        starts = {m: self.encode([f" {words}"])[0] for m, words in self.markers.items()}
-        new = [m for m in self.markers if not (m == MASK and self.tokenizer.mask_token_id is not None)]
-        added = transformers.AddedToken
-        self.tokenizer.add_tokens([added(m, lstrip=True, normalized=False, special=False) for m in new])
-        count = len(self.tokenizer) - known
+    def _trainable_model(self, dtype: Any) -> Any:
+        """The pretrained model with the new tokens, and with adapters if these are trained."""
+        model = load_pretrained(self.auto, self.folder, dtype=dtype, **self._gguf_options)
+        vocabulary_size = len(self.tokenizer)
+        initial_ids = {token: self.encode([f" {words}"])[0] for token, words in self.new_tokens.items()}
+        added = [t for t in self.new_tokens if not (t == MASK and self.tokenizer.mask_token_id is not None)]
+        added_token = transformers.AddedToken
+        self.tokenizer.add_tokens([added_token(t, lstrip=True, normalized=False, special=False) for t in added])
         table = model.get_input_embeddings()
         if len(self.tokenizer) > table.weight.shape[0]:
             with quiet():
                 model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
             table = model.get_input_embeddings()
+        output_layer = model.get_output_embeddings()
+        weights = [table.weight] if output_layer is None else [table.weight, output_layer.weight]
         with torch.no_grad():
-            for weight in {id(w): w for w in (table.weight, _output(model)) if w is not None}.values():
-                for marker in new:
-                    if starts[marker]:
-                        weight[self.tokenizer.convert_tokens_to_ids(marker)] = weight[starts[marker]].mean(0)
+            for weight in {id(weight): weight for weight in weights}.values():
+                for token in added:
+                    if initial_ids[token]:
+                        weight[self.tokenizer.convert_tokens_to_ids(token)] = weight[initial_ids[token]].mean(0)
         if self.adapters:
-            peft = peft_module()
+            import peft
+
             config = peft.LoraConfig(
-                r=_RANK,
-                lora_alpha=2 * _RANK,
+                r=_ADAPTER_RANK,
+                lora_alpha=2 * _ADAPTER_RANK,
                 target_modules="all-linear",
-                trainable_token_indices=list(range(known, known + count)) or None,
+                trainable_token_indices=list(range(vocabulary_size, len(self.tokenizer))) or None,
                 task_type=self.task,
             )
-            # The weights that adapters begin with are random, and come from a seed of their own.
+            # The initial weights of adapters are random, with a seed of their own.
             with quiet(), torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 model = peft.get_peft_model(model, config)
         return model.to(self.device)
 
-    def _take_up(self) -> None:
-        """Write with what was learned: the same way after learning and after reading it from a folder."""
+    def _use_weights(self) -> None:
         self.tokenizer = self._load_tokenizer()
-        model = self._marked(torch.float32)
-        wanted = dict(model.named_parameters())
-        for name, tensor in self._learned.items():
-            if name not in wanted or wanted[name].shape != tensor.shape:
-                raise InputError(f"what was learned does not fit the model ({name})", remedy="fine-tune it again")
-            wanted[name].data.copy_(tensor)
+        model = self._trainable_model(torch.float32)
+        parameters = dict(model.named_parameters())
+        for name, tensor in self._weights.items():
+            if name not in parameters or parameters[name].shape != tensor.shape:
+                raise InputError(f"the weights do not fit the model ({name})", remedy="train it again")
+            parameters[name].data.copy_(tensor)
         if self.adapters:
             model = model.merge_and_unload()
-        self.model = self._ready(model.to(self.dtype).eval())
+        self.model = self._finish(model.to(self.dtype).eval())
         self.model.requires_grad_(requires_grad=False)
 
     def _ids(self, text: str) -> list[int]:
-        """Sub-words of a text in which markers are one token each."""
-        if not self.markers:
+        """The token ids of a text, in which each of the new tokens is one token."""
+        if not self.new_tokens:
             return self.encode([text])[0]
         ids: list[int] = []
-        for part in re.split("|".join(f"( *{re.escape(m)})" for m in self.markers), text):
+        for part in re.split("|".join(f"( *{re.escape(token)})" for token in self.new_tokens), text):
             if part is None or not part:
                 continue
-            marker = part.lstrip(" ")
-            if marker in self.markers:
-                own = self.tokenizer.mask_token_id if marker == MASK else None
-                ids.append(int(self.tokenizer.convert_tokens_to_ids(marker)) if own is None else own)
+            token = part.lstrip(" ")
+            if token in self.new_tokens:
+                mask_id = self.tokenizer.mask_token_id if token == MASK else None
+                ids.append(int(self.tokenizer.convert_tokens_to_ids(token)) if mask_id is None else mask_id)
             else:
                 ids += self.encode([part])[0]
         return ids
 
     # ----------------------------------------------------------------------------------------------- saving and loading
 
-    def save(self, folder: str | Path) -> None:
-        """Write what was learned into a folder that is not there yet or is empty; the model it began with is not.
-
-        Raises:
-            OutputError: the folder holds something already, or cannot be written.
-            ParameterError: it has learned nothing.
-        """
-        folder = Path(folder)
-        if not self._learned:
-            raise ParameterError("it has learned nothing", remedy="fit it")
-        config = {
+    def _config(self) -> dict[str, Any]:
+        return {
             "model": self.name.rpartition("/")[0],
             "adapters": self.adapters,
-            "markers": self.markers,
-            "losses": self.losses,
-            "kept": self.kept,
-            "said": self.said,
+            "new_tokens": self.new_tokens,
+            "max_target_length": self.max_target_length,
         }
-        save_weights(folder, _LEARNED, self._learned, _CONFIG, config)
 
-    def restore(self, folder: str | Path) -> Self:
-        """One that has learned, as it was saved, from one of the same model.
-
-        Raises:
-            InputError: there is nothing that was saved, it is damaged, or it learned from another model.
-        """
-        made = copy.copy(self)
-        made.read(Path(folder))
-        return made
-
-    def read(self, folder: Path) -> None:
-        """What `restore` does, to this very one."""
-        remedy = "name a folder that it was saved to, or fine-tune it again"
-        try:
-            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-            model, own = str(config["model"]), self.name.rpartition("/")[0]
-            self.markers = {str(marker): str(words) for marker, words in config["markers"].items()}
-            self.losses = [(mean, outside) for mean, outside in config["losses"]]
-            self.kept, self.adapters = int(config["kept"]), bool(config["adapters"])
-            self.said = int(config["said"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"holds nothing that was learned ({error})", path=str(folder), remedy=remedy) from None
-        if model != own:
-            raise InputError(f"learned from {model}, and this is {own}", path=str(folder), remedy=remedy)
-        self._learned = read_weights(folder / _LEARNED)
-        try:
-            self._take_up()
-        except InputError as error:
-            error.path = str(folder)
-            raise
-
-
-def peft_module() -> Any:
-    """The library of adapters."""
-    try:
-        import peft
-    except ImportError as error:
-        raise MissingExtraError(error.name or "peft", "models") from None
-    return peft
-
-
-def _output(model: Any) -> Any:
-    layer = model.get_output_embeddings()
-    return None if layer is None else layer.weight
+    def _read_config(self, config: Mapping[str, Any]) -> None:
+        own_name = self.name.rpartition("/")[0]
+        self.new_tokens = {str(token): str(words) for token, words in config["new_tokens"].items()}
+        self.adapters = bool(config["adapters"])
+        self.max_target_length = int(config["max_target_length"])
+        if config["model"] != own_name:
+            raise InputError(
+                f"was trained from {config['model']}, and this is {own_name}", remedy="name another folder"
+            )

@@ -1,7 +1,8 @@
 """The training loop of generators, masked language models, the LSTM and taggers.
 
 Generators and language models are fine-tuned by `fine_tune`, with early stopping on held-out examples and a checkpoint
-after each epoch, from which an interrupted run resumes with the same result.
+after each epoch, from which an interrupted run resumes with the same result. One file because checkpoints are the state
+of the loop.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,8 +20,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import batches, is_out_of_memory, torch, transformers
-from entaug.errors import EntaugError, InputError, OutputError
+from entaug.backends.transformers.base import is_out_of_memory, shuffled_batches, torch, transformers
+from entaug.errors import EntaugError, InputError
+from entaug.files.atomic import atomic_folder
 
 __all__ = [
     "IGNORED",
@@ -198,7 +199,7 @@ class TrainingLoop(Generic[Example]):
     def _run_epoch(self, examples: Sequence[Example], length: Callable[[Example], int], rng: Random) -> float:
         self._module.train()
         losses = []
-        all_batches = batches([length(example) for example in examples], self._config.batch_size, rng)
+        all_batches = shuffled_batches([length(example) for example in examples], self._config.batch_size, rng)
         for batch in islice(all_batches, min(self.steps_per_epoch, self.total_steps - self.steps)):
             losses.append(self._step([examples[i] for i in batch]))
             self.steps += 1
@@ -449,19 +450,7 @@ def save_weights(
     Raises:
         OutputError: the folder is not empty, or cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError("is there already", path=str(folder), remedy="name a folder that is new or empty")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work:
-            complete = Path(work, "complete")
-            complete.mkdir()
-            save_file({name: tensor.contiguous() for name, tensor in weights.items()}, complete / weights_name)
-            text = json.dumps(config, ensure_ascii=False, indent=1)
-            (complete / config_name).write_text(text + "\n", encoding="utf-8")
-            if folder.exists():
-                folder.rmdir()
-            complete.rename(folder)
-    except OSError as error:
-        reason = error.strerror or error
-        raise OutputError(f"cannot be written ({reason})", path=str(folder), remedy="name another folder") from None
+    with atomic_folder(folder) as new:
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, new / weights_name)
+        text = json.dumps(config, ensure_ascii=False, indent=1)
+        (new / config_name).write_text(text + "\n", encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Machine translation models."""
+"""Machine translation."""

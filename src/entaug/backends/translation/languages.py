@@ -1,4 +1,4 @@
-"""Which languages a translation model is between, and how it is told: a first token, or words before the text."""
+"""The languages of a translation model and how it is given the target language: by a first token or an instruction."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from entaug.errors import MissingExtraError, ParameterError
 
-__all__ = ["Told", "missing_tokenizer", "told"]
+__all__ = ["TargetLanguage", "missing_tokenizer_error", "set_languages"]
 
 _NLLB_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _MARIAN_CODE = re.compile(r">>(.+)<<")
-# T5 was trained with names of languages in its instructions.
+# T5 was trained with the names of languages in its instructions.
 _NAMES = {
     "ar": "Arabic",
     "cs": "Czech",
@@ -42,95 +42,96 @@ _NAMES = {
 }
 
 
-class Told(NamedTuple):
-    """How a model is told what to translate into.
+class TargetLanguage(NamedTuple):
+    """How a model is given the target language.
 
     Args:
         prefix: words before each text.
-        token: the token that each translation begins with; it is not part of it.
-        starts: whether that token takes the place of the decoder's usual start.
-        languages: all tokens that stand for a language; none is part of a text.
+        token: the token that each translation begins with; it is not part of the translation.
+        is_start: whether that token replaces the usual first token of the decoder.
+        language_tokens: all tokens that stand for a language; none is part of a text.
     """
 
     prefix: str = ""
     token: str | None = None
-    starts: bool = False
-    languages: frozenset[str] = frozenset()
+    is_start: bool = False
+    language_tokens: frozenset[str] = frozenset()
 
 
-def told(name: str, tokenizer: Any, pair: tuple[str, str] | None, tasks: Any = None, kind: str = "") -> Told:
-    """Set the source language of a tokenizer, and find how the model is told the target language.
+def set_languages(
+    name: str, tokenizer: Any, pair: tuple[str, str] | None, task_params: Any = None, model_type: str = ""
+) -> TargetLanguage:
+    """Set the source language of a tokenizer, and find how the model is given the target language.
 
     Args:
-        name: the model's name, for messages.
-        tokenizer: of transformers; its source language is set.
-        pair: codes of the source and the target language, as the user gave them.
-        tasks: the model's ``task_specific_params``.
-        kind: the model's type.
+        name: the name of the model, for messages.
+        tokenizer: a tokenizer of transformers; its source language is set.
+        pair: the codes of the source and the target language; None for a model of one pair.
+        task_params: the model's ``task_specific_params``.
+        model_type: the type of the model in transformers.
+
+    Returns:
+        How the target language is given.
 
     Raises:
-        ParameterError: the model needs a pair of languages and none was given, or the other way round, or it does not
-            know one of them.
+        ParameterError: a multilingual model needs a language pair or does not know a language of it, or a model of one
+            pair is given another.
     """
-    codes = _codes(tokenizer)
+    codes = _language_tokens(tokenizer)
     if codes:
-        source, target = _needed(name, pair, codes)
-        source, target = _code(source, codes), _code(target, codes)
+        source, target = (_find_code(code, codes) for code in _required_pair(name, pair, codes))
         tokenizer.src_lang = source
-        # MBart-25 starts with the language; all later ones start with another token, and the language comes next.
-        starts = type(tokenizer).__name__ == "MBartTokenizer"
-        return Told(token=codes[target], starts=starts, languages=frozenset(codes.values()))
-    if kind in ("t5", "mt5", "umt5", "longt5") or type(tokenizer).__name__ == "T5Tokenizer":
-        return Told(prefix=_instruction(name, pair, tasks or {}))
-    targets = {match[1]: code for code in _marian(tokenizer) if (match := _MARIAN_CODE.fullmatch(code))}
+        # MBart-25 starts with the language; all later models start with another token, which the language follows.
+        is_start = type(tokenizer).__name__ == "MBartTokenizer"
+        return TargetLanguage(token=codes[target], is_start=is_start, language_tokens=frozenset(codes.values()))
+    if model_type in ("t5", "mt5", "umt5", "longt5") or type(tokenizer).__name__ == "T5Tokenizer":
+        return TargetLanguage(prefix=_instruction(name, pair, task_params or {}))
+    marian = getattr(tokenizer, "supported_language_codes", None) or []
+    targets = {match[1]: code for code in marian if (match := _MARIAN_CODE.fullmatch(code))}
     if len(targets) > 1 or (targets and pair):
-        _, target = _needed(name, pair, targets)
-        return Told(prefix=f"{targets[_code(target, targets)]} ")
+        _, target = _required_pair(name, pair, targets)
+        return TargetLanguage(prefix=f"{targets[_find_code(target, targets)]} ")
     if pair:
         raise ParameterError(
             f"the model {name!r} translates one pair of languages only", remedy=f"leave out @{pair[0]}:{pair[1]}"
         )
-    return Told()
+    return TargetLanguage()
 
 
-def _codes(tokenizer: Any) -> dict[str, str]:
+def _language_tokens(tokenizer: Any) -> dict[str, str]:
     """The token of each language of a multilingual model: mBART, M2M100, NLLB."""
-    by_code = getattr(tokenizer, "lang_code_to_id", None)
-    if by_code and hasattr(tokenizer, "get_lang_token"):
-        return {code: tokenizer.get_lang_token(code) for code in by_code}
-    if by_code:
-        return {code: code for code in by_code}
+    codes = getattr(tokenizer, "lang_code_to_id", None)
+    if codes and hasattr(tokenizer, "get_lang_token"):
+        return {code: tokenizer.get_lang_token(code) for code in codes}
+    if codes:
+        return {code: code for code in codes}
     if not hasattr(tokenizer, "src_lang"):
         return {}
     return {str(token): str(token) for token in tokenizer.extra_special_tokens if _NLLB_CODE.fullmatch(str(token))}
 
 
-def _marian(tokenizer: Any) -> list[str]:
-    return getattr(tokenizer, "supported_language_codes", None) or []
-
-
-def _needed(name: str, pair: tuple[str, str] | None, known: Iterable[str]) -> tuple[str, str]:
+def _required_pair(name: str, pair: tuple[str, str] | None, codes: Iterable[str]) -> tuple[str, str]:
     if pair:
         return pair
-    some = sorted(known)
-    example = f"{some[0]}:{some[1]}" if len(some) > 1 else f"SRC:{some[0]}"
+    known = sorted(codes)
+    example = f"{known[0]}:{known[1]}" if len(known) > 1 else f"SRC:{known[0]}"
     raise ParameterError(
         f"the model {name!r} is multilingual",
-        remedy=f"say from which language into which: {name}@SRC:TGT, for example {name}@{example}",
+        remedy=f"give the source and the target language: {name}@SRC:TGT, for example {name}@{example}",
     )
 
 
-def _code(given: str, known: Iterable[str]) -> str:
-    """The model's own code for a language: ``en`` is ``en_XX`` to mBART."""
+def _find_code(given: str, known: Iterable[str]) -> str:
+    """The model's own code of a language: ``en`` is ``en_XX`` in mBART."""
     codes = sorted(known)
     plain = given.replace("-", "_").lower()
     if given in codes:
         return given
-    spelled = [code for code in codes if code.lower() == plain]
-    shortened = [code for code in codes if code.lower().split("_")[0] == plain]
-    for same in (spelled, shortened):
-        if len(same) == 1:
-            return same[0]
+    spelled_alike = [code for code in codes if code.lower() == plain]
+    same_language = [code for code in codes if code.lower().split("_")[0] == plain]
+    for matches in (spelled_alike, same_language):
+        if len(matches) == 1:
+            return matches[0]
     near = [code for code in codes if code.lower().startswith(plain[:2])]
     near += [code for code in difflib.get_close_matches(plain, codes, n=5, cutoff=0.4) if code not in near]
     shown = codes if len(codes) <= 12 else near[:8] or codes[:8]
@@ -138,24 +139,30 @@ def _code(given: str, known: Iterable[str]) -> str:
     raise ParameterError(f"the model does not know the language {given!r}", remedy=f"it knows {', '.join(shown)}{more}")
 
 
-def _instruction(name: str, pair: tuple[str, str] | None, tasks: dict[str, Any]) -> str:
-    """What T5 is told before a text."""
-    known = {key.removeprefix("translation_").replace("_to_", ":"): value for key, value in tasks.items()}
-    known = {key: value["prefix"] for key, value in known.items() if ":" in key and "prefix" in value}
-    source, target = _needed(name, pair, ("en", "de"))
-    if known:
-        found = known.get(f"{source}:{target}")
-        if found is None:
-            raise ParameterError(
-                f"the model {name!r} was not trained for {source}:{target}",
-                remedy=f"it knows {', '.join(sorted(known))}",
-            )
-        return str(found)
-    return f"translate {_NAMES[_code(source, _NAMES)]} to {_NAMES[_code(target, _NAMES)]}: "
+def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str, Any]) -> str:
+    """The instruction of T5 before a text."""
+    tasks = {key.removeprefix("translation_").replace("_to_", ":"): value for key, value in task_params.items()}
+    prefixes = {key: value["prefix"] for key, value in tasks.items() if ":" in key and "prefix" in value}
+    source, target = _required_pair(name, pair, ("en", "de"))
+    if not prefixes:
+        return f"translate {_NAMES[_find_code(source, _NAMES)]} to {_NAMES[_find_code(target, _NAMES)]}: "
+    if f"{source}:{target}" not in prefixes:
+        raise ParameterError(
+            f"the model {name!r} was not trained for {source}:{target}",
+            remedy=f"it knows {', '.join(sorted(prefixes))}",
+        )
+    return str(prefixes[f"{source}:{target}"])
 
 
-def missing_tokenizer(error: ImportError) -> MissingExtraError:
-    """What to raise where a tokenizer of transformers asks for a package: FSMT's, the only one, does so in words."""
+def missing_tokenizer_error(error: ImportError) -> MissingExtraError:
+    """The error for a package that a tokenizer of transformers needs; that of FSMT names it only in its message.
+
+    Args:
+        error: the error of transformers.
+
+    Returns:
+        The error with the extra to install.
+    """
     if "sacremoses" in str(error):
         return MissingExtraError("sacremoses", "translate")
     return MissingExtraError(error.name or "sentencepiece", "models")

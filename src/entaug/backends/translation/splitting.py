@@ -1,4 +1,4 @@
-"""What translators share: repetitions and blank texts, and texts that are too long to be taken whole."""
+"""Translating texts once each, and those that are too long in parts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Part", "in_parts", "parts"]
+__all__ = ["TextPart", "split_text", "translate_in_parts"]
 
-# Where to cut, the best first: behind a sentence, behind a clause, between words.
-_CUTS = (
+# Where to split, the best place first: after a sentence, after a clause, between words.
+_BOUNDARIES = (
     re.compile(r"(?<=[.!?…。！？])\s+|(?<=[.!?…][\"'”’»)\]])\s+"),  # noqa: RUF001
     re.compile(r"(?<=[;:,–—])\s+"),  # noqa: RUF001
     re.compile(r"\s+"),
 )
 
 
-class Part(NamedTuple):
-    """What is translated at once.
+class TextPart(NamedTuple):
+    """A text, or a part of one, that is translated at once.
 
     Args:
-        text: a text or a part of one.
-        seed: the seed of its text, if it has one.
-        number: which part of its text, from 0.
+        text: the text.
+        seed: the seed of the whole text; None if it is not sampled.
+        number: the number of the part, from 0.
     """
 
     text: str
@@ -30,88 +30,87 @@ class Part(NamedTuple):
     number: int
 
 
-def in_parts(
+def translate_in_parts(
     texts: Sequence[str],
     seeds: Sequence[int] | None,
     lengths: Callable[[Sequence[str]], Sequence[int]],
-    room: int,
-    translate: Callable[[list[Part]], Sequence[str]],
+    max_length: int,
+    translate: Callable[[list[TextPart]], Sequence[str]],
 ) -> tuple[list[str], int]:
-    """Translate each different text once, and those that are too long in parts.
+    """Translate each distinct text once, and those that are too long in parts.
 
-    White space counts as one space; a blank text comes back as it is.
+    White space counts as one space; a blank text is returned unchanged.
 
     Args:
-        texts: any texts.
-        seeds: one a text, or None.
-        lengths: how long texts are for the translator.
-        room: how long a part may be.
-        translate: given parts, gives their translations in the same order.
+        texts: the texts.
+        seeds: a seed for each text, or None.
+        lengths: the lengths of texts for the translator.
+        max_length: the maximum length of a part.
+        translate: translates parts.
 
     Returns:
-        A translation of each text, and how many different texts were cut.
+        The translation of each text, and the number of distinct texts that were split.
 
     Example:
-        >>> def shout(asked):
-        ...     return [part.text.upper() for part in asked]
+        >>> def upper(parts):
+        ...     return [part.text.upper() for part in parts]
         >>> def lengths(texts):
         ...     return [len(text) for text in texts]
-        >>> in_parts(["One. Two.", " ", "One.  Two."], None, lengths, 5, shout)
+        >>> translate_in_parts(["One. Two.", " ", "One.  Two."], None, lengths, 5, upper)
         (['ONE. TWO.', ' ', 'ONE. TWO.'], 1)
     """
-    asked = [(" ".join(text.split()), seeds[i] if seeds else None) for i, text in enumerate(texts)]
-    different = list(dict.fromkeys(text for text, _ in asked if text))
-    pieces = {
-        text: [text] if length <= room else parts(text, lambda part: lengths([part])[0] <= room)
-        for text, length in zip(different, lengths(different), strict=True)
+    requests = [(" ".join(text.split()), seeds[i] if seeds else None) for i, text in enumerate(texts)]
+    distinct = list(dict.fromkeys(text for text, _ in requests if text))
+    pieces_of = {
+        text: [text] if length <= max_length else split_text(text, lambda part: lengths([part])[0] <= max_length)
+        for text, length in zip(distinct, lengths(distinct), strict=True)
     }
-    todo = [
-        Part(piece, seed, number)
-        for text, seed in dict.fromkeys(asked)
+    parts = [
+        TextPart(piece, seed, number)
+        for text, seed in dict.fromkeys(requests)
         if text
-        for number, piece in enumerate(pieces[text])
+        for number, piece in enumerate(pieces_of[text])
     ]
-    done = dict(zip(todo, translate(todo) if todo else (), strict=True))
-    found = []
-    for original, (text, seed) in zip(texts, asked, strict=True):
-        translated = [done[Part(piece, seed, number)] for number, piece in enumerate(pieces.get(text, ()))]
-        found.append(" ".join(filter(None, translated)) if text else original)
-    return found, sum(len(cut) > 1 for cut in pieces.values())
+    translation_of = dict(zip(parts, translate(parts) if parts else (), strict=True))
+    translations = []
+    for original, (text, seed) in zip(texts, requests, strict=True):
+        pieces = [translation_of[TextPart(piece, seed, n)] for n, piece in enumerate(pieces_of.get(text, ()))]
+        translations.append(" ".join(filter(None, pieces)) if text else original)
+    return translations, sum(len(pieces) > 1 for pieces in pieces_of.values())
 
 
-def parts(text: str, fits: Callable[[str], bool], level: int = 0) -> list[str]:
-    """A text in as few parts as fit.
+def split_text(text: str, fits: Callable[[str], bool], level: int = 0) -> list[str]:
+    """Split a text into as few parts as fit.
 
-    A text that fits is one part. Any other is cut at sentence ends, and pieces are joined again from the left as long
-    as they fit; a sentence that does not fit is cut behind commas and their like in the same way, what is still too
-    long between words, and a word as the last resort in halves.
+    A text is split at sentence ends, and pieces are joined again from the left as long as they fit. A sentence that
+    does not fit is split after commas and the like in the same way, then between words, and a word into halves.
 
     Args:
-        text: any text.
-        fits: whether a part can be taken; a single character always is.
-        level: where to begin to cut: at sentences, clauses, words or characters.
+        text: the text.
+        fits: whether a part is short enough; a single character always is.
+        level: the boundaries to begin with: 0 for sentences, 1 for clauses, 2 for words, 3 for characters.
 
     Returns:
         The parts in order, without the white space between them.
 
     Example:
-        >>> parts("It rained. We stayed in, and read. Nobody came.", lambda part: len(part) < 25)
+        >>> split_text("It rained. We stayed in, and read. Nobody came.", lambda part: len(part) < 25)
         ['It rained.', 'We stayed in, and read.', 'Nobody came.']
-        >>> parts("It rained, so we stayed in.", lambda part: len(part) < 20)
+        >>> split_text("It rained, so we stayed in.", lambda part: len(part) < 20)
         ['It rained,', 'so we stayed in.']
     """
     if len(text) < 2 or fits(text):
         return [text]
-    if level == len(_CUTS):
+    if level == len(_BOUNDARIES):
         half = len(text) // 2
-        return parts(text[:half], fits, level) + parts(text[half:], fits, level)
-    found: list[str] = []
-    open_to_more = False
-    for piece in filter(None, _CUTS[level].split(text)):
-        if open_to_more and fits(f"{found[-1]} {piece}"):
-            found[-1] += f" {piece}"
+        return split_text(text[:half], fits, level) + split_text(text[half:], fits, level)
+    parts: list[str] = []
+    is_extensible = False
+    for piece in filter(None, _BOUNDARIES[level].split(text)):
+        if is_extensible and fits(f"{parts[-1]} {piece}"):
+            parts[-1] += f" {piece}"
             continue
-        smaller = [piece] if fits(piece) else parts(piece, fits, level + 1)
-        found += smaller
-        open_to_more = len(smaller) == 1
-    return found
+        smaller = [piece] if fits(piece) else split_text(piece, fits, level + 1)
+        parts += smaller
+        is_extensible = len(smaller) == 1
+    return parts

@@ -90,8 +90,8 @@ def read_document(name: str, annotations: Path, dialect: Cutting, reading: Readi
         starts = None if provenance is None else [start for start, _ in provenance]
         sentences = cut(Text(text, mentions, name, starts=starts, lines=lines), dialect, reading)
     except InputError as error:
-        error.also = (*error.also, *(fault for fault in faults.found if fault is not error))
-        error.stands(str(annotations))
+        error.others = (*error.others, *(fault for fault in faults.found if fault is not error))
+        error.locate(str(annotations))
         raise
     if not sentences:
         reading.notes["document without a token left out"] += 1

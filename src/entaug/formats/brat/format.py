@@ -91,8 +91,7 @@ class Brat(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat.sentences`; documents are in the order of their names."""
         seen: set[str | None] = set()
 
-        def parse(number: int, pair: tuple[str, Path | InputError]) -> Iterator[Sentence]:
-            del number
+        def parse(_number: int, pair: tuple[str, Path | InputError]) -> Iterator[Sentence]:
             name, annotations = pair
             if isinstance(annotations, InputError):
                 raise annotations

@@ -20,9 +20,8 @@ import orjson
 from entaug.alignment import align_spaces
 from entaug.data import PLACEHOLDER, Mention, Sentence
 from entaug.errors import InputError, LossError, TagError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
-from entaug.formats.conll import layout as conll_layout
-from entaug.formats.conll.layout import numbering
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading
+from entaug.formats.conll.layout import detect_dialect, numbering
 from entaug.formats.conll.lines import (
     DOCSTART,
     TEXT,
@@ -44,29 +43,28 @@ from entaug.tags import InvalidTag, decode_canonical, flatten, is_tag
 __all__ = ["Conll", "ConllDialect"]
 
 
-class Conll:
-    """The CoNLL column format; see `entaug.formats.base.Format` for the methods."""
+class Conll(BaseFormat):
+    """The CoNLL column format; see `entaug.formats.base.BaseFormat` for the methods."""
 
     name = "conll"
     title = "CoNLL columns"
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
+    dialect_class = ConllDialect
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a file: nearly anything could be rows of columns, and its faults are best told as such."""
         return not path.is_dir()
 
     def dialect(self, **options: Any) -> ConllDialect:
-        """A dialect from options given by hand: separator (tab, space, runs), token_column, tag_column, scheme ..."""
-        return conll_layout.options(ConllDialect(), options)
+        """See `entaug.formats.base.BaseFormat.dialect`."""
+        dialect: ConllDialect = super().dialect(**options)
+        return replace(dialect, tag_column=dialect.tag_columns[0]) if dialect.tag_columns else dialect
 
     def look(self, path: Path, **options: Any) -> ConllDialect:
-        """Find the layout from the first few hundred sentences (more when these have no mention).
-
-        Raises:
-            InputError: no sentence in the file, or no column that holds tags.
-        """
-        return conll_layout.look(path, options)
+        """See `entaug.formats.base.BaseFormat.look`; raises where no column holds tags."""
+        given = {name: value for name, value in options.items() if value is not None}
+        return detect_dialect(path, self.dialect(**given), given)
 
     def read(
         self, path: Path, dialect: ConllDialect, reading: Reading, start: int = 0, stop: int | None = None
@@ -135,7 +133,7 @@ class Conll:
         except LossError as error:
             error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
             raise
-        separator = dialect.separator or "\t"
+        separator = dialect.delimiter or "\t"
         if dialect.plain and not sentence.columns and dialect.numbered_from is None and dialect.token_column == 0:
             rows = [f"{token}{separator}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
             width = 2
@@ -280,7 +278,7 @@ class _RowError(Exception):
 
 
 def _sentence(rows: list[str], dialect: ConllDialect, reading: Reading, lead: list[str]) -> Sentence:
-    separator = dialect.separator
+    separator = dialect.delimiter
     try:
         if separator:
             columns = list(zip(*[row.split(separator) for row in rows], strict=True))
@@ -422,7 +420,7 @@ def _second_look(
             reading.fault(_ragged(path, rows, dialect))
         else:
             reading.repaired["ragged rows, only token and tag kept"] += 1
-            return _second_look(path, first, narrow, replace(dialect, separator="\t"), reading, [*lead, *aside])
+            return _second_look(path, first, narrow, replace(dialect, separator="tab"), reading, [*lead, *aside])
     except InputError as error:
         error.path, error.line = path, rows[0][0]
         reading.fault(error)
@@ -433,14 +431,14 @@ def _narrowed(rows: list[tuple[int, str]], dialect: ConllDialect) -> list[str] |
     """Token and tag of rows that differ in their other columns, where both can be told: the first and the last."""
     if dialect.token_column != 0 or dialect.tag_column != -1 or not dialect.plain:
         return None
-    cells = [split(line, dialect.separator) for _, line in rows]
+    cells = [split(line, dialect.delimiter) for _, line in rows]
     if any(len(row) < 2 or not is_tag(row[-1]) for row in cells):
         return None
     return [f"{row[0]}\t{row[-1]}" for row in cells]
 
 
 def _ragged(path: str, rows: list[tuple[int, str]], dialect: ConllDialect) -> InputError:
-    widths = [len(split(line, dialect.separator)) for _, line in rows]
+    widths = [len(split(line, dialect.delimiter)) for _, line in rows]
     usual = Counter(widths).most_common(1)[0][0]
     needed = max(2, dialect.token_column + 1, *(column + 1 for column in (dialect.tag_column, *dialect.tag_columns)))
     if dialect.names:

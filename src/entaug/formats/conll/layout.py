@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from entaug.errors import InputError, ParameterError
 from entaug.formats.conll.lines import TEXT, Block, ConllDialect, blocks, is_aside, names_in, sent_id, split
 from entaug.formats.conll.tag_columns import cut_out
 from entaug.spacing import is_unspaced_script
-from entaug.tags import InvalidTag, SchemeDetector, canonical_scheme, decode_canonical, is_tag
+from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 
-__all__ = ["look", "numbering", "options"]
+__all__ = ["detect_dialect", "numbering"]
 
 _LOOK = 300  # sentences looked at to find a file's layout
-_SEPARATORS = {"tab": "\t", "space": " ", "runs": None}
 _TOKEN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
 _PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
@@ -31,34 +30,16 @@ _FEW = 10  # tokens that are too few to tell characters from words
 Rows = list[list[str]]
 
 
-def options(dialect: ConllDialect, given: dict[str, Any]) -> ConllDialect:
-    """A dialect with what is given by hand."""
-    changes = {name: value for name, value in given.items() if value is not None}
-    if "separator" in changes:
-        if changes["separator"] not in _SEPARATORS:
-            raise ParameterError(f"separator must be one of {', '.join(_SEPARATORS)}, not {changes['separator']!r}")
-        changes["separator"] = _SEPARATORS[changes["separator"]]
-    if "scheme" in changes:
-        changes["scheme"] = canonical_scheme(changes["scheme"])
-    if "tag_columns" in changes:
-        changes["tag_columns"] = columns = _numbers(changes["tag_columns"])
-        changes["tag_column"] = columns[0]
-    return replace(dialect, **changes)
+def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) -> ConllDialect:
+    """Detect the layout of a file from its first few hundred sentences, or more where these have no mention.
 
+    Args:
+        path: the file.
+        dialect: the dialect made from the options that are given.
+        given: the names of these options, which are not detected.
 
-def _numbers(given: object) -> tuple[int, ...]:
-    parts = given.split(",") if isinstance(given, str) else given
-    try:
-        found = tuple(map(int, parts)) if isinstance(parts, Iterable) else ()
-    except (TypeError, ValueError):
-        found = ()
-    if not found or len(set(found)) < len(found):
-        raise ParameterError(f"tag_columns must be different columns, outermost first, as '1,2', not {given!r}")
-    return found
-
-
-def look(path: Path, given: dict[str, Any]) -> ConllDialect:
-    """Find the layout from the first few hundred sentences (more when these have no mention).
+    Returns:
+        The complete dialect.
 
     Raises:
         InputError: no sentence in the file, or no column that holds tags.
@@ -80,15 +61,15 @@ def look(path: Path, given: dict[str, Any]) -> ConllDialect:
             break
     if not sample:
         raise InputError("no sentence in it", path=str(path), remedy="give a file with labelled sentences")
-    dialect = options(ConllDialect(), given)
-    separator = dialect.separator if given.get("separator") else _find_separator(sample)
-    cells = [[split(line, separator) for _, line in rows] for rows in sample]
+    if "separator" not in given:
+        dialect = replace(dialect, separator=_detect_separator(sample))
+    cells = [[split(line, dialect.delimiter) for _, line in rows] for rows in sample]
     widths = Counter(len(row) for rows in cells for row in rows)
     width = widths.most_common(1)[0][0]
     regular = [rows for rows in cells if all(len(row) == width for row in rows)]
     if len(names) != width or len(set(names)) < width:
         names = ()
-    dialect = replace(dialect, separator=separator, names=names, ids=ids, texts=texts, width=width)
+    dialect = replace(dialect, names=names, ids=ids, texts=texts, width=width)
     columns = _Columns(dialect, given, regular or cells)
     dialect = columns.find(str(path), sample[0][0])
     further = (_rest(block, dialect) for block in stream)
@@ -101,26 +82,26 @@ def look(path: Path, given: dict[str, Any]) -> ConllDialect:
     if levels and len(found := levels.find()) > 1:
         also = tuple(column for column in dialect.also_tags if column not in found)
         dialect = replace(dialect, tag_column=found[0], tag_columns=found, also_tags=also)
-    if not given.get("scheme"):
+    if "scheme" not in given:
         seen = levels.seen if levels else []
         dialect = replace(dialect, scheme=_find_scheme(dialect, [*cells, *seen], further))
-    if given.get("characters") is None:
+    if "characters" not in given:
         dialect = replace(dialect, characters=_of_characters(dialect, cells))
     return dialect
 
 
 def _rest(block: Block, dialect: ConllDialect) -> Rows:
-    return [split(line, dialect.separator) for line in block[1] if not is_aside(line, dialect)]
+    return [split(line, dialect.delimiter) for line in block[1] if not is_aside(line, dialect)]
 
 
-def _find_separator(sample: list[list[tuple[int, str]]]) -> str | None:
+def _detect_separator(sample: list[list[tuple[int, str]]]) -> Literal["tab", "space", "runs"]:
     lines = [line for rows in sample for _, line in rows]
     enough = 0.95 * len(lines)  # a faulty line must not change what the file is
     if sum("\t" in line for line in lines) >= enough:
-        return "\t"
+        return "tab"
     if sum(" " in line and "  " not in line and line == line.strip() for line in lines) >= enough:
-        return " "
-    return None
+        return "space"
+    return "runs"
 
 
 def numbering(values: Sequence[str], first: int) -> bool:
@@ -141,12 +122,12 @@ class _Columns:
         run: the last columns, as far as each holds tags in all its cells.
     """
 
-    def __init__(self, dialect: ConllDialect, given: dict[str, Any], sentences: list[Rows]) -> None:
+    def __init__(self, dialect: ConllDialect, given: Collection[str], sentences: list[Rows]) -> None:
         self._dialect, self._given, self._sentences = dialect, given, sentences
         self._width = width = dialect.width
         self._cells = [row for rows in sentences for row in rows if len(row) == width]
         self._share = [sum(is_tag(row[i]) for row in self._cells) / len(self._cells) for i in range(width)]
-        self.free = given.get("tag_columns") is None and given.get("tag_column") is None
+        self.free = "tag_columns" not in given and "tag_column" not in given
         self.run: list[int] = []
 
     def find(self, path: str, first_row: tuple[int, str]) -> ConllDialect:
@@ -155,7 +136,7 @@ class _Columns:
         firsts = [[row[0] for row in rows] for rows in self._sentences] if width > 2 else []
         enough = 0.9 * max(1, len(firsts))
         numbered_from = next((n for n in (1, 0) if sum(numbering(f, n) for f in firsts) > enough), None)
-        token = self._given.get("token_column")
+        token = self._dialect.token_column if "token_column" in self._given else None
         names = [name.upper() for name in self._dialect.names]
         if token is None:
             token = next((names.index(name) for name in _TOKEN_NAMES if name in names), None)
@@ -190,13 +171,13 @@ class _Columns:
 
     def _tags(self, token: int | None, path: str, first_row: tuple[int, str]) -> tuple[int, ...]:
         """The tag columns, not yet counted from the left."""
-        if self._given.get("tag_columns") is not None:
+        if "tag_columns" in self._given:
             return self._dialect.tag_columns
-        by_hand = self._given.get("tag_column")
-        if by_hand is not None:
-            if -self._width <= by_hand < self._width:
-                self._attribute(by_hand)
-            return (by_hand,)
+        if "tag_column" in self._given:
+            column = self._dialect.tag_column
+            if -self._width <= column < self._width:
+                self._attribute(column)
+            return (column,)
         for column, name in enumerate(self._dialect.names):
             if _TAG_NAMES.intersection(re.split(r"[^A-Z]+", name.upper())) and self._named(column):
                 self.free = False
@@ -245,7 +226,7 @@ class _Columns:
         found: Counter[str] = Counter()
         for row in self._cells:
             found.update(key for key, value in _ATTRIBUTE.findall(row[column]) if is_tag(value))
-        if self._given.get("attribute"):
+        if "attribute" in self._given and self._dialect.attribute:
             found = Counter({self._dialect.attribute: found[self._dialect.attribute]})
         for name, count in found.most_common(1):
             if count >= 0.8 * len(self._cells):
@@ -255,7 +236,7 @@ class _Columns:
 
     def _prefix(self, token: int) -> str:
         """What stands before every token."""
-        if self._given.get("token_prefix") is not None:
+        if "token_prefix" in self._given:
             return self._dialect.token_prefix
         found = _PREFIX.match(self._cells[0][token]) if len(self._cells) > 1 else None
         if found and all(row[token].startswith(found[0]) for row in self._cells):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 
 from entaug.files.streams import check_no_nul, read_line_chunks
-from entaug.tags import is_tag
+from entaug.params import Check, validate
+from entaug.tags import Overlap, is_tag
 
 __all__ = [
     "DOCSTART",
@@ -30,43 +32,49 @@ TEXT = "# text = "
 _RUNS = re.compile(r"[ \t]+")
 Block = tuple[int, list[str]]
 """Lines that belong together, and the number of the first."""
+_DELIMITERS = {"tab": "\t", "space": " ", "runs": None}
+
+
+def _are_distinct(columns: Sequence[object]) -> bool:
+    return len(set(columns)) == len(columns) and all(type(column) is int for column in columns)
 
 
 @dataclass(frozen=True)
 class ConllDialect:
-    r"""How a CoNLL file is laid out.
+    """Layout of a CoNLL file.
 
     Args:
-        separator: ``"\\t"``, ``" "``, or None for any run of tabs and spaces.
-        token_column: 0-based.
-        tag_column: 0-based; -1 for the last.
+        separator: the separator of columns: ``"tab"``, ``"space"``, or ``"runs"`` of tabs and spaces.
+        token_column: the column of the tokens, from 0.
+        tag_column: the column of the tags, from 0; -1 for the last.
         scheme: the tag scheme.
-        numbered_from: the first number, where column 0 numbers the tokens of a sentence (it is renumbered on writing).
-        ids: whether sentences are named by ``# sent_id = ...`` comments.
-        texts: whether their text, with its spaces, stands in ``# text = ...`` comments.
-        overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`. Where there are several
-            tag columns, what to write of those that need more.
+        numbered_from: the first number where column 0 numbers the tokens of a sentence, which is done anew on writing.
+        ids: whether ``# sent_id = ...`` comments hold the ids of sentences.
+        texts: whether ``# text = ...`` comments hold the text of sentences with its white space.
+        overlap: which nested and discontinuous mentions to write, see `entaug.tags.flatten`; where there are several
+            tag columns, which of those that need more columns.
         provenance: whether to write the provenance of augmented sentences as a comment.
-        tag_columns: the columns of nested mentions, outermost first; by hand as ``"1,2"``. They go before `tag_column`.
+        tag_columns: the columns of nested mentions, outermost first, as 1,2; they override `tag_column`.
         names: the names of all columns, where the file begins with ``# global.columns = ...``.
-        attribute: in the tag column a tag is one of several attributes, under this name: ``name=B-PER|SpaceAfter=No``.
-        outside: what a tag column has for O.
-        token_prefix: what stands before each token in its column, as ``token=``.
-        characters: whether a token is a character of a script without spaces, and its text has none.
-        also_tags: other columns that look like tags, for people to know of.
-        width: how many columns most rows have; 0 when no file was looked at.
+        attribute: the name under which the tag column holds tags beside other attributes, as in
+            ``name=B-PER|SpaceAfter=No``.
+        outside: what the tag column has for O.
+        token_prefix: what precedes each token in its column, as ``token=``.
+        characters: whether a token is a character of a script without spaces.
+        also_tags: further columns that look like tags; for information.
+        width: the number of columns of most rows; 0 where no file was read.
     """
 
-    separator: str | None = "\t"
+    separator: Literal["tab", "space", "runs"] = "tab"
     token_column: int = 0
     tag_column: int = -1
     scheme: str = "IOB2"
     numbered_from: int | None = None
     ids: bool = False
     texts: bool = False
-    overlap: str = "error"
+    overlap: Overlap = "error"
     provenance: bool = False
-    tag_columns: tuple[int, ...] = ()
+    tag_columns: Annotated[tuple[int, ...], Check(_are_distinct, "different columns, outermost first, as 1,2")] = ()
     names: tuple[str, ...] = ()
     attribute: str = ""
     outside: str = "O"
@@ -75,17 +83,26 @@ class ConllDialect:
     also_tags: tuple[int, ...] = field(default=(), compare=False)
     width: int = field(default=0, compare=False)
 
+    def __post_init__(self) -> None:
+        validate(self)
+        object.__setattr__(self, "tag_columns", tuple(self.tag_columns))
+
+    @property
+    def delimiter(self) -> str | None:
+        """The string between two columns; None for any run of tabs and spaces."""
+        return _DELIMITERS[self.separator]
+
     def describe(self) -> str:
-        """One line for people."""
-        separator = {"\t": "tabs", " ": "spaces", None: "runs of tabs and spaces"}[self.separator]
+        """Return the layout in words."""
+        separator = {"tab": "tabs", "space": "spaces", "runs": "runs of tabs and spaces"}[self.separator]
         tag = "the last" if self.tag_column == -1 else str(self.tag_column)
         if self.tag_columns:
             tag = f"{' and '.join(map(str, self.tag_columns))}, outermost first"
         elif self.attribute:
             tag += f" after {self.attribute}="
         also = f" (tags in {', '.join(map(str, self.also_tags))} too: --tag-column)" if self.also_tags else ""
-        what = "character" if self.characters else "token"
-        return f"CoNLL columns, {separator}, {what} in column {self.token_column}, tag in {tag}{also}, {self.scheme}"
+        unit = "character" if self.characters else "token"
+        return f"CoNLL columns, {separator}, {unit} in column {self.token_column}, tag in {tag}{also}, {self.scheme}"
 
     @property
     def plain(self) -> bool:
@@ -156,7 +173,7 @@ def is_aside(line: str, dialect: ConllDialect | None = None) -> bool:
         # GermEval tells a sentence's source so. A row has more columns, or a tag in the second of two.
         source = line[1] == "\t" and line.count("\t") == 1 and not is_tag(line[2:])
         return source and (dialect is None or dialect.width != 2)
-    if dialect is not None and dialect.separator == "\t":
+    if dialect is not None and dialect.separator == "tab":
         return True
     if line.startswith((TEXT, "# sent_id = ")):
         return True

@@ -227,8 +227,7 @@ def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | 
 
     classes = dict(dialect.classes)
 
-    def parse(number: int, row: dict[str, Any]) -> Iterable[Sentence]:
-        del number
+    def parse(_number: int, row: dict[str, Any]) -> Iterable[Sentence]:
         return (_parse(row, dialect, classes, reading),)
 
     return read_records(path, enumerate(rows(), start=1), parse, reading, unit="row")

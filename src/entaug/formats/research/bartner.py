@@ -66,7 +66,7 @@ class Bartner(BaseFormat):
     def read(
         self, path: Path, dialect: BartnerDialect, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
-        """See `entaug.formats.base.Format.read`: the sentences of a file, streamed.
+        """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
 
         Raises:
             InputError: lines are not in threes, a mention does not fit, or there is no sentence.
@@ -79,7 +79,7 @@ class Bartner(BaseFormat):
         return read_records(path, _read_threes(path, start, stop), parse, reading, is_whole=stop is None)
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
-        """See `entaug.formats.base.Format.dump`: the sentence as three lines.
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as three lines.
 
         Raises:
             LossError: a token or label holds white space, or a label ``|``.

@@ -79,7 +79,7 @@ class BartnerNested(BufferedFormat):
                 if isinstance(result, Sentence):
                     yield result
                 else:
-                    result.stands(str(path), number)
+                    result.locate(str(path), number)
                     reading.fault(result)
 
         return read_records(path, numbered_lines(path), parse, reading)

@@ -75,8 +75,7 @@ class W2ner(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`."""
         del dialect
 
-        def parse(number: int, record: Any) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, record: Any) -> Iterable[Sentence]:
             return _parse(as_object(record, 'write {"sentence": [], "ner": []}'), reading)
 
         return read_records(path, read_array(path, lambda _: False), parse, reading, unit="sentence")

@@ -79,8 +79,7 @@ class DocBinFormat(SpacyFormat):
         """See `entaug.formats.buffered.BufferedFormat`; documents without words are left out and counted."""
         reader = DocBinReader(path)
 
-        def parse(number: int, index: int) -> Iterator[Sentence]:
-            del number
+        def parse(_number: int, index: int) -> Iterator[Sentence]:
             sentence = reader.read_sentence(index, dialect.group, reading)
             if sentence is None:
                 reading.notes["document without words left out"] += 1

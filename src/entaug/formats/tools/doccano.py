@@ -112,7 +112,7 @@ class Doccano(TextLines):
         return text_record(text, [_mention(label) for label in labels], record, known, spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:
-        """See `entaug.formats.base.Format.dump`: the sentence as one line.
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
 
         Raises:
             LossError: a mention is discontinuous, or the tokens cannot be found again in the text.

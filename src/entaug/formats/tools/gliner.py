@@ -86,8 +86,7 @@ class Gliner(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`; lines are streamed."""
         del dialect
 
-        def parse(number: int, record: Any) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, record: Any) -> Iterable[Sentence]:
             return (_parse(as_object(parse_json(record) if type(record) is str else record), reading),)
 
         if peek_records(path, 1)[1]:

@@ -110,8 +110,7 @@ class LabelStudio(BufferedFormat):
         """See `entaug.formats.buffered.BufferedFormat`."""
         parse_task = _parse_min if dialect.layout == "min" else _parse_task
 
-        def parse(number: int, task: Any) -> Iterable[Sentence]:
-            del number
+        def parse(_number: int, task: Any) -> Iterable[Sentence]:
             return cut_record(parse_task(as_object(task), dialect, reading), dialect, reading)
 
         return read_records(path, read_array(path), parse, reading, unit="task")
@@ -321,7 +320,7 @@ def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> 
             start, end = offsets[i]
             what = f"a region is at {start}-{end}, where the text has {text[start:end]!r:.60} and not {words[i]!r:.60}"
             faults.append(InputError(what, remedy=remedy))
-        faults[0].also = faults[1:]
+        faults[0].others = faults[1:]
         raise faults[0]
     reading.repaired["region with other words than those of its place"] += len(invalid)
     return offsets

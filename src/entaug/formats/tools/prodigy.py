@@ -113,7 +113,7 @@ class Prodigy(TextLines):
         return result._replace(places=places)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
-        """See `entaug.formats.base.Format.dump`: the sentence as one line.
+        """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
 
         Raises:
             LossError: a mention is discontinuous, or a token is white space or cannot be found again in the text.

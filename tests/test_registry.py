@@ -1,0 +1,81 @@
+"""The registry: every entry can be imported, names are suggested, missing extras and plug-ins are reported."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from entaug.augmenters import METHODS
+from entaug.cli.main import COMMANDS
+from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
+from entaug.filters import FILTERS
+from entaug.formats import FORMATS
+from entaug.quality import MEASURES
+from entaug.registry import Registry, extra_of
+from entaug.taggers.base import TAGGERS
+
+REGISTRIES: dict[str, Registry[Any]] = {
+    "method": METHODS,
+    "filter": FILTERS,
+    "format": FORMATS,
+    "tagger": TAGGERS,
+    "measure": MEASURES,
+    "command": COMMANDS,
+}
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_entry_can_be_imported(kind: str) -> None:
+    registry = REGISTRIES[kind]
+    assert len(registry) == len(list(registry)) > 3
+    for name in registry:
+        assert registry[name] is not None
+        assert name in registry
+        module, _, attribute = registry.place(name).partition(":")
+        assert getattr(sys.modules[module], attribute) is registry[name]
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_an_unknown_name_gets_a_suggestion(kind: str) -> None:
+    registry = REGISTRIES[kind]
+    name = next(name for name in registry if len(name) > 3)
+    with pytest.raises(UnknownNameError, match=f"unknown {kind} .*did you mean"):
+        registry[name[:2] + name[3:]]
+    assert "no such name" not in registry
+
+
+def test_aliases() -> None:
+    assert METHODS["mention-replacement"] is METHODS["mr"]
+    assert METHODS.canonical("mention-replacement") == "mr"
+    assert "mention-replacement" in METHODS
+    assert "mention-replacement" not in list(METHODS)
+
+
+def test_a_missing_module_is_reported_with_its_extra() -> None:
+    error = extra_of(ModuleNotFoundError("No module named 'torchcrf'", name="torchcrf"))
+    assert isinstance(error, MissingExtraError)
+    assert "pip install 'entaug[taggers]'" in str(error)
+    assert extra_of(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
+    missing: Registry[Any] = Registry("codec", {"gone": "nowhere.at_all:Thing"})
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        missing["gone"]
+
+
+def test_entry_points_add_names_and_never_replace_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        metadata.EntryPoint("extra", "json:dumps", "entaug.codecs"),
+        metadata.EntryPoint("ours", "json:loads", "entaug.codecs"),
+        metadata.EntryPoint("broken", "json:nothing_here", "entaug.codecs"),
+    ]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == "entaug.codecs" else [])
+    registry: Registry[Any] = Registry("codec", {"ours": "json:JSONEncoder"}, group="entaug.codecs")
+    import json
+
+    assert list(registry) == ["ours", "extra", "broken"]
+    assert registry["extra"] is json.dumps
+    assert registry["ours"] is json.JSONEncoder
+    with pytest.raises(ParameterError, match="the codec 'broken' of the package json cannot be imported"):
+        registry["broken"]
