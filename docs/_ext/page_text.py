@@ -59,7 +59,7 @@ def first_sentence(text: str | None) -> str:
 
 
 def repository_links_to_pages(markdown: str) -> str:
-    """Turn links to files of the repository into links to their pages, and those to examples, which have none, into text."""
+    """Turn links to files of the repository into links to pages, and those to examples, which have none, to text."""
     markdown = re.sub(r"\[([^\]]+)\]\(examples/[^)]*\)", r"\1", markdown)
     return re.sub(r"\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", lambda m: f"]({_page_of(m[1])}{m[2] or ''})", markdown)
 

@@ -1,4 +1,4 @@
-"""The pages are complete, whole, and self-contained; what they show was made, and what they tell to type works."""
+"""The documentation builds without warnings, is complete and self-contained, and its tutorial prints what it shows."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from entaug.filters import FILTERS
 from entaug.formats import FORMATS
 
 DOCS = ROOT / "docs"
-# What a browser fetches by itself.
-FETCHED = {
+# What a browser loads by itself.
+LOADED = {
     "script": "src",
     "img": "src",
     "iframe": "src",
@@ -37,23 +37,23 @@ FETCHED = {
 
 
 class Page(HTMLParser):
-    """The links, the places and the resources of a page."""
+    """The links, anchors and resources of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
         self.resources: list[str] = []
         self.text = path.read_text("utf-8")
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.places.add(given.get("id") or "")
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"] or "")
-        if (named := given.get(FETCHED.get(tag, ""))) and "search" not in (given.get("rel") or ""):
-            self.resources.append(named)
+        attributes = dict(attrs)
+        self.anchors.add(attributes.get("id") or "")
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"] or "")
+        if (resource := attributes.get(LOADED.get(tag, ""))) and "search" not in (attributes.get("rel") or ""):
+            self.resources.append(resource)
 
 
 def sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
@@ -83,16 +83,16 @@ def site(built: Path) -> dict[str, Page]:
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     for name in METHODS:
         page = site[f"methods/{name}.html"]
-        assert f"entaug.{METHODS[name].__name__}" in page.places
+        assert f"entaug.{METHODS[name].__name__}" in page.anchors
         assert f"methods/{name}.html" in " ".join(site["methods/index.html"].links + site["choose.html"].links)
         for field in ("--copies", "--seed"):
             assert field in page.text
     assert all(f"formats/{name}.html" in site for name in FORMATS)
     assert all(f"filters/{name}.html" in site for name in FILTERS)
-    places = {place for page in site.values() for place in page.places}
+    anchors = {anchor for page in site.values() for anchor in page.anchors}
     wanted = {f"entaug.{name}" for name in entaug.__all__} - {"entaug.__version__"}
-    assert {name for name in wanted if name not in places} <= {"entaug.METHODS"}
-    assert "entaug.registry.METHODS" in places
+    assert {name for name in wanted if name not in anchors} <= {"entaug.METHODS"}
+    assert "entaug.registry.METHODS" in anchors
 
 
 def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
