@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
+from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 import entaug
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parent.parent
 OUTPUT = Path("demo-output")
 TRAIN, NESTED = Path("examples/corpus/train.conll"), Path("examples/corpus/nested.jsonl")
 COLORS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "PRODUCT": "yellow", "EVENT": "blue"}
+LEGEND = Text("  ").join(Text(label, f"bold {color}") for label, color in COLORS.items()) + "   new words underlined"
 # Methods that train a model or score many candidates get the first sentences only.
 SLOW_METHODS = {"aclm": 12, "cassi": 15, "entda": 12, "melm": 24, "mulda": 24}
 
@@ -76,13 +78,13 @@ def show_examples(console: Console, sentences: Iterable[entaug.Sentence], count:
     """
     by_method: dict[str, list[tuple[entaug.Sentence, entaug.Sentence]]] = {}
     for pair in entaug.pair_with_sources(sentences):
-        if pair and pair.source and pair.source.mentions and 6 < len(pair.source) < 20:
+        if pair and pair.source and pair.source.mentions and 8 < len(pair.source) < 17:
             by_method.setdefault(pair.provenance.method, []).append((pair.source, pair.augmented))
     for i in range(count if by_method else 0):
         pairs = list(by_method.values())[i % len(by_method)]
         source, augmented = pairs[i * len(pairs) // count]
-        console.print(Text("  before  ", "dim") + colored(source), soft_wrap=True)
-        console.print(Text("  after   ", "dim") + colored(augmented, source), soft_wrap=True)
+        console.print(Text.assemble(("  before  ", "dim"), colored(source)), soft_wrap=True)
+        console.print(Text.assemble(("  after   ", "dim"), colored(augmented, source)), soft_wrap=True)
         console.print()
 
 
@@ -123,11 +125,12 @@ def draw_picture(sentences: Iterable[entaug.Sentence], title: str) -> str:
     """
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         console = Console(
-            record=True, width=104, highlight=False, file=nowhere, force_terminal=True, color_system="truecolor"
+            record=True, width=96, highlight=False, file=nowhere, force_terminal=True, color_system="truecolor"
         )
+        console.print(Text("          ") + LEGEND + "\n")
         show_examples(console, sentences)
-        svg = console.export_svg(title=title)
-    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace(
+        svg = console.export_svg(title=title, theme=MONOKAI)
+    return re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL).replace(
         "Fira Code", "DejaVu Sans Mono, Menlo, Consolas"
     )
 
@@ -142,18 +145,17 @@ def main() -> None:
     os.chdir(ROOT)
     console = Console(highlight=False)
     OUTPUT.mkdir(exist_ok=True)
-    legend = Text("mentions: ") + Text("  ").join(Text(label, f"bold {color}") for label, color in COLORS.items())
 
     console.rule("[bold]1. augment[/]: mentions replaced, words replaced by a language model", align="left")
     augmented = OUTPUT / "train.augmented.jsonl"
     method = "mr:copies=2+lm"
     run(console, "augment", str(TRAIN), "--method", method, "--seed", "13", "--force", "-o", str(augmented))
     console.rule("[bold]2. before and after[/]", align="left")
-    console.print(legend + Text("   (new words underlined)"))
+    console.print(LEGEND)
     show_examples(console, entaug.read(augmented))
     console.rule("[bold]3. check[/]: the file to train on", align="left")
     conll = augmented.with_suffix(".conll")
-    run(console, "convert", str(augmented), str(conll), "--lose", "id", "--force")
+    run(console, "convert", str(augmented), str(conll), "--provenance", "--lose", "id", "--force")
     run(console, "check", str(conll))
     paths = [augmented, *(show_methods(console) if options.all else [])]
     console.rule("[bold]4. inspect[/]: every new sentence beside its source", align="left")

@@ -79,14 +79,16 @@ def commands() -> Iterator[Line]:
 
 
 def needs_models(arguments: list[str]) -> tuple[bool, bool]:
-    """Whether a command uses starter models, and whether it trains one."""
+    """Whether a command uses starter models, and whether it takes minutes."""
     text = " ".join(arguments)
     command, *rest = arguments
     if command == "augment":
         method = next(rest[i + 1] for i, option in enumerate(rest) if option in ("-m", "--method"))
         names = [name for part in method.split("+") for name in part.partition(":")[0].split(",")]
         needs = any(METHODS[name].info.needs for name in names if name != "lowercase")
-        return needs or any(f"--filter {name}" in text for name in MODEL_FILTERS), bool(set(names) & set(TRAINED))
+        needs = needs or any(f"--filter {name}" in text for name in MODEL_FILTERS)
+        is_slow = bool(set(names) & set(TRAINED)) or ("cassi" in names and "causal" not in rest)
+        return needs, is_slow
     if command == "experiment":
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):

@@ -83,9 +83,22 @@ def test_the_architecture_page_shows_the_real_tree() -> None:
     modules = {path.name for path in package.glob("*.py")} - {"__main__.py", "_version.py"}
     packages = {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
     assert listed == modules | packages
-    named = re.findall(r"`([a-z_]+/[a-z_/]+\.py|[a-z]+_[a-z_]+\.py)`", text)
-    names = {path.as_posix() for folder in ("src/entaug", ".") for path in (ROOT / folder).rglob("*.py")}
-    assert not [name for name in named if not any(path.endswith(f"/{name}") for path in names)]
+    named = re.findall(r"`([\w/]+\.(?:py|js|toml))`", text)
+    files = [
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in ("src", "tests", "docs")
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    named = [name.replace("COMMAND", "augment") for name in named]
+    assert not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
+
+
+def test_the_architecture_page_lists_the_real_layers() -> None:
+    from test_architecture import LAYERS
+
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^1\. (`.*`)$", text, re.MULTILINE)
+    assert [tuple(re.findall(r"`([\w.]+)`", row)) for row in rows] == list(reversed(LAYERS))
 
 
 @pytest.mark.parametrize("name", sorted(FILTERS))
