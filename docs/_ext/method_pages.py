@@ -15,7 +15,7 @@ from entaug.augmenters.contracts import MethodInfo
 from entaug.cli.methods import describe_needs
 from entaug.params import argument_descriptions
 from page_text import MEASURED, ROOT, options_table, rows_of, table
-from sentence_html import pairs
+from sentence_html import pairs_to_html
 
 __all__ = [
     "CORPUS",
@@ -127,7 +127,7 @@ def _method_page(name: str) -> str:
     parts = [
         f"# `{name}`: {info.long_name.replace('-', ' ')}\n",
         f"{info.summary[0].upper()}{info.summary[1:]}.\n",
-        f"{pairs(shown)}\n",
+        f"{pairs_to_html(shown)}\n",
         f"{origin}.\n",
         "## Properties\n",
         table(("", ""), _properties(cls)),
@@ -304,7 +304,7 @@ def _links(names: Iterable[str]) -> str:
 def first_example() -> str:
     """One sentence before and after augmentation, for the first page."""
     shown, _ = examples("mr")
-    return pairs(shown[:1])
+    return pairs_to_html(shown[:1])
 
 
 def recorded_files() -> list[Path]:

@@ -148,21 +148,21 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
 
 
 def test_mentions_are_marked_within_and_beside_one_another() -> None:
-    from sentence_html import pairs, sentence
+    from sentence_html import pairs_to_html, sentence_to_html
 
     one = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 2)]), Mention("Z", [(0, 1), (3, 4)])])
     # By hand: X around Y; Z in two pieces, the first within X.
-    assert sentence(one, ["X", "Y", "Z"]) == (
+    assert sentence_to_html(one, ["X", "Y", "Z"]) == (
         '<mark class="hue0"><mark class="hue2">a<small> Z 1/2</small></mark> '
         '<mark class="hue1">b<small> Y</small></mark> c<small> X</small></mark> '
         '<mark class="hue2">d<small> Z 2/2</small></mark>'
     )
     crossing = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 3)])])
-    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence(crossing, ["X", "Y"])) == (
+    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence_to_html(crossing, ["X", "Y"])) == (
         "<mark>a <mark>b</mark></mark> <mark>c</mark>"
     )
-    told = pairs([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
-    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in told
+    html = pairs_to_html([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
+    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in html
 
 
 @dataclass(frozen=True)
@@ -175,18 +175,18 @@ class Measure:
 
 
 def test_any_registry_makes_pages() -> None:
-    """Filters are classes; what a registry to come holds may be records, functions, or where a class is."""
-    from reference_pages import listed
+    """Entries of a registry may be classes, functions, records, or ``module:Class``."""
+    from reference_pages import pages_of_registry
 
     registry = {"a": Measure("how long", "tokens", len), "b": sphinx, "c": "entaug.filters:Consistency"}
-    pages = listed("x", "Some", registry, "entaug.filters")
+    pages = pages_of_registry("x", "Some", registry, "entaug.filters")
     assert list(pages) == ["x/index.md", "x/a.md", "x/b.md", "x/c.md"]
     assert "| [`a`](a.md) | how long |" in pages["x/index.md"]
-    assert "| [`c`](c.md) | a tagger that has learned from gold alone finds the same mentions |" in pages["x/index.md"]
+    assert f"| [`c`](c.md) | {FILTERS['consistency'].summary} |" in pages["x/index.md"]
     assert "| unit | tokens |" in pages["x/a.md"]
     assert "compute" not in pages["x/a.md"]
     assert f".. autofunction:: {sphinx.__module__}.sphinx" in pages["x/b.md"]
-    assert "| `confidence` | `None` |" in pages["x/c.md"]
+    assert "| `min_confidence` | `None` |" in pages["x/c.md"]
 
 
 def test_links_of_the_readme_lead_to_pages() -> None:
@@ -202,7 +202,7 @@ def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "conf.py").write_text(
         f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport name_links\nnitpicky = True\n"
         "default_role = 'py:obj'\nextensions = ['sphinx.ext.autodoc']\n"
-        "def setup(app):\n    app.add_post_transform(name_links.Names)\n"
+        "def setup(app):\n    app.add_post_transform(name_links.NameTransform)\n"
         "    app.connect('missing-reference', name_links.resolve)\n"
     )
     text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.data` and `len`"
@@ -221,8 +221,8 @@ def blocks(kind: str, mark: str = "run") -> list[str]:
     return found
 
 
-def typed(commands: str, folder: Path) -> str:
-    """What a shell prints where `entaug` is the one under test."""
+def run_in_shell(commands: str, folder: Path) -> str:
+    """What commands print in a shell, in which `entaug` is the version under test."""
     script = f'entaug() {{ "{sys.executable}" -m entaug "$@"; }}\n{commands}'
     done = subprocess.run(
         ["bash", "-euc", script], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -245,7 +245,7 @@ def test_the_first_five_minutes(beside_examples: Path, monkeypatch: pytest.Monke
 
     for block in blocks("console"):
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            assert same(typed(command, beside_examples)) == same(shown), command
+            assert same(run_in_shell(command, beside_examples)) == same(shown), command
     monkeypatch.chdir(beside_examples)
     [code] = blocks("python")
     exec(compile(code, "start.md", "exec"), {})  # noqa: S102
@@ -257,5 +257,5 @@ def test_the_first_tagger(beside_examples: Path) -> None:
     [code] = blocks("console", "run: models")
     commands = [line.removeprefix("$ ") for line in code.splitlines()]
     augment = next(line[2:] for block in blocks("console") for line in block.splitlines() if "bigger.conll" in line)
-    told = typed("\n".join([augment, *commands]), beside_examples)
-    assert re.search(r"^micro +\d+\.\d", told, re.MULTILINE)
+    output = run_in_shell("\n".join([augment, *commands]), beside_examples)
+    assert re.search(r"^micro +\d+\.\d", output, re.MULTILINE)
