@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from entaug import __version__  # the installed package, from which pages are generated
+from entaug import __version__, constraints  # the installed package, from which pages are generated
 
 project = "entaug"
 author = "the entaug maintainers"
@@ -23,7 +23,10 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_made", "_ext", "recorded"]
 nitpicky = True  # a name without a target is a warning, and warnings are errors
-nitpick_ignore_regex = [("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*")]  # NumPy's, imported for types alone
+nitpick_ignore_regex = [
+    ("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*"),  # NumPy's, imported for types alone
+    ("py:class", rf"(entaug\.\w+\.)?({'|'.join(constraints.__all__)}|Seed|StopWords)"),  # types of parameters
+]
 default_role = "py:obj"  # single backticks in docstrings hold names
 root_doc = "index"
 smartquotes = False  # quoted text is often code

@@ -104,9 +104,7 @@ def _sample(one: BaseFormat) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "sample" + (one.extensions[0] if one.extensions and not _is_folder(one) else ""))
         texts = []
-        with contextlib.suppress(
-            EntaugError, UnicodeDecodeError
-        ):  # a missing extra, or a binary format
+        with contextlib.suppress(EntaugError, UnicodeDecodeError):  # a missing extra, or a binary format
             entaug.write(sentences[:1], target, format=one.name)
             files = sorted(target.rglob("*")) if target.is_dir() else [target]
             texts = [(path.name, path.read_text("utf-8")) for path in files if path.is_file()]

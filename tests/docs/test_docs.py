@@ -164,8 +164,9 @@ def run_demo(*arguments: str) -> str:
         entaug.create_augmenter("lm").load()
     except entaug.EntaugError as error:
         pytest.skip(str(error))
-    command = [sys.executable, ROOT / "examples" / "demo.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def check_demo(output: str, examples: int) -> None:

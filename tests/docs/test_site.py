@@ -20,8 +20,10 @@ from conftest import EXAMPLE, ROOT
 from entaug import Mention, Sentence
 from entaug.augmented import AugmentedPair, read_augmented
 from entaug.augmenters import METHODS
+from entaug.cli.main import COMMANDS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
+from entaug.quality import MEASURES
 
 DOCS = ROOT / "docs"
 # What a browser loads by itself.
@@ -89,10 +91,12 @@ def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
             assert field in page.text
     assert all(f"formats/{name}.html" in site for name in FORMATS)
     assert all(f"filters/{name}.html" in site for name in FILTERS)
+    assert all(f"measures/{name}.html" in site for name in MEASURES)
+    assert all(f"commands/{name}.html" in site for name in COMMANDS)
     anchors = {anchor for page in site.values() for anchor in page.anchors}
     wanted = {f"entaug.{name}" for name in entaug.__all__} - {"entaug.__version__"}
     assert {name for name in wanted if name not in anchors} <= {"entaug.METHODS"}
-    assert "entaug.registry.METHODS" in anchors
+    assert "entaug.augmenters.METHODS" in anchors
 
 
 def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
@@ -105,7 +109,7 @@ def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
                 continue
             followed += 1
             aim = os.path.normpath(os.path.join(os.path.dirname(path), unquote(parts.path))) if parts.path else path  # noqa: PTH118, PTH120
-            if aim not in site or (parts.fragment and unquote(parts.fragment) not in site[aim].places):
+            if aim not in site or (parts.fragment and unquote(parts.fragment) not in site[aim].anchors):
                 lost[path].append(link)
     assert followed > 1000
     assert not lost
