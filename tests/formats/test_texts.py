@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError
@@ -32,13 +33,17 @@ STORY = Document(
 
 
 def test_texts_are_cut_and_come_back() -> None:
-    lines = split_document(STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="lines", misaligned="cut"), Reading())
+    lines = split_document(
+        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="lines", misaligned="cut"), Reading()
+    )
     assert [s.id for s in lines] == ["d1-1", "d1-2"]
     assert lines[0].tokens == ("Ada", "Byron", "-", "King", "sang", ".")
     assert lines[0].mentions == (Mention("PER", [(0, 2)]),)
     assert lines[0].fields["source"] == "a book"
     assert lines[0].fields[ENTITY_FIELDS] == [{"note": "n"}]
-    found = split_document(STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="sentences", misaligned="cut"), Reading())
+    found = split_document(
+        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="sentences", misaligned="cut"), Reading()
+    )
     assert [s.tokens[0] for s in found] == ["Ada", "In", "She"]
     assert found[1].tokens[5:9] == ("e.g.", "5", "U.S.", "songs")
     for sentences in (lines, found):
@@ -51,7 +56,10 @@ def test_no_sentence_begins_within_a_mention() -> None:
     assert [s.tokens[0] for s in found] == ["Ada", "In"]
     assert join_sentences(found).mentions == [*STORY.mentions]
     apart = Document("a b\nc d\ne", [CharMention("X", ((0, 1), (6, 7)))], "d")
-    assert [s.tokens for s in split_document(apart, SegmentationOptions(split="lines"), Reading())] == [("a", "b", "c", "d"), ("e",)]
+    assert [s.tokens for s in split_document(apart, SegmentationOptions(split="lines"), Reading())] == [
+        ("a", "b", "c", "d"),
+        ("e",),
+    ]
 
 
 def test_what_is_misaligned() -> None:
@@ -83,7 +91,9 @@ def test_tokens_may_begin_and_end_with_white_space() -> None:
         assert not reading.notes
     assert locate_tokens(["a", "b"], "a, b") is None
     assert locate_tokens([], "") is None
-    [s] = split_document(text._replace(tokens=None, token_spans=[(1, 2), (3, 4)], mentions=()), SegmentationOptions(), Reading())
+    [s] = split_document(
+        text._replace(tokens=None, token_spans=[(1, 2), (3, 4)], mentions=()), SegmentationOptions(), Reading()
+    )
     assert (s.tokens, s.fields, s.spaces) == (("a", "b"), {BEFORE: " "}, (" ", "  "))
 
 
@@ -112,7 +122,9 @@ def test_nothing_but_white_space_is_no_sentence() -> None:
 
 
 def test_new_words_are_spaced_as_in_print_and_new_texts_are_their_own() -> None:
-    sentences = split_document(Document("Ada sang. She left.", id="d"), SegmentationOptions(split="sentences"), Reading())
+    sentences = split_document(
+        Document("Ada sang. She left.", id="d"), SegmentationOptions(split="sentences"), Reading()
+    )
     new = [
         s.edit([Edit(0, 1, ["Bo", "Li"])]).with_(
             id=f"n{i}", **split_fields({**s.fields, "entaug": {"method": "x", "copy": 1}})
@@ -149,7 +161,7 @@ def texts(draw: Any) -> Document:
 
 
 @given(texts(), st.sampled_from(["none", "lines", "sentences"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_comes_back(text: Document, split: Any) -> None:
     sentences = split_document(text, SegmentationOptions(split=split, misaligned="cut"), Reading())
     assert bool(sentences) == bool(text.text.strip())
@@ -165,7 +177,9 @@ def test_sentences_begin_where_the_file_says() -> None:
     text = Document("  Ada sang. She left.\nOh", [CharMention("X", ((6, 15),))], "d")
     found = split_document(text._replace(sentence_starts=(2, 12, 16)), SegmentationOptions(split="lines"), Reading())
     assert [s.text for s in found] == ["Ada sang. She ", "left.\nOh"], "not within a mention, and nowhere else"
-    assert [s.text for s in split_document(text._replace(sentence_starts=()), SegmentationOptions(split="lines"), Reading())] == [text.text.strip()]
+    assert [
+        s.text for s in split_document(text._replace(sentence_starts=()), SegmentationOptions(split="lines"), Reading())
+    ] == [text.text.strip()]
     assert len(split_document(text._replace(sentence_starts=(99,), mentions=()), SegmentationOptions(), Reading())) == 1
 
 
@@ -197,7 +211,7 @@ TRICKY = "Ada x:) ) :) a.m. 10km U.S. sang. ! \" (Bo ?) don't e.g. !” »Bo« -
 SPOKEN = st.lists(st.sampled_from([*TRICKY, "\n", ""]), min_size=1, max_size=12).map(" ".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(SPOKEN)
 def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     # spaCy is asked for less here than it would find out by itself: that must not change what it finds.
@@ -212,7 +226,10 @@ def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     # White space is no token of ours, so the finder of sentences is shown the words alone.
     words = [token.text for token in doc if not token.is_space]
     shown = nlp.get_pipe("sentencizer")(spacy.tokens.Doc(nlp.vocab, words=words))
-    found = [len(s) for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), Reading())]
+    found = [
+        len(s)
+        for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), Reading())
+    ]
     assert found == ([len(sentence) for sentence in shown.sents] if words else [])
 
 

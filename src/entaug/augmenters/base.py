@@ -59,6 +59,12 @@ class Augmenter(Component, abc.ABC):
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
         progress: called with the steps done, all steps and the loss while a model is trained; None for no calls.
+
+    Example:
+        >>> from entaug.augmenters import create_augmenter
+        >>> augmenter = create_augmenter("mr", copies=2, seed=13)
+        >>> isinstance(augmenter, Augmenter), augmenter.copies
+        (True, 2)
     """
 
     copies: PositiveInt = 1

@@ -16,8 +16,8 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
-from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
+from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
 from entaug.spacing import infer_spaces
 

@@ -51,7 +51,9 @@ class ScoreForecaster:
             For each pair the candidates with expected scores; without where the tokenizer gives no offsets.
         """
         self._score_sources(source for sources, _, _ in pairs for source in sources)
-        pieces = iter(self.masked_lm.token_offsets([text for _, _, candidate_set in pairs for text in candidate_set.texts]))
+        pieces = iter(
+            self.masked_lm.token_offsets([text for _, _, candidate_set in pairs for text in candidate_set.texts])
+        )
         for sources, candidates, candidate_set in pairs:
             offsets = [next(pieces) for _ in candidates]
             if not all(any(end for _, end in of_text) or len(of_text) < 2 for of_text in offsets):

@@ -89,7 +89,9 @@ def read_document(name: str, annotations: Path, dialect: SegmentationOptions, re
         faults.raise_any()
         lines = [mention.fields["line"] for mention in mentions]
         starts = None if provenance is None else [start for start, _ in provenance]
-        sentences = split_document(Document(text, mentions, name, sentence_starts=starts, mention_lines=lines), dialect, reading)
+        sentences = split_document(
+            Document(text, mentions, name, sentence_starts=starts, mention_lines=lines), dialect, reading
+        )
     except InputError as error:
         error.others = (*error.others, *(fault for fault in faults.found if fault is not error))
         error.locate(str(annotations))

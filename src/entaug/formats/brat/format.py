@@ -40,8 +40,8 @@ from entaug.formats.brat.documents import (
 from entaug.formats.brat.standoff import merge_ranges, to_ranges
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, DOCUMENT, Document, join_sentences
-from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.records import read_records
+from entaug.formats.segmentation import SegmentationOptions, split_document
 
 __all__ = ["Brat", "BratDialect"]
 

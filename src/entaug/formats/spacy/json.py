@@ -17,7 +17,6 @@ from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import Reading
 from entaug.formats.documents import join_sentences
-from entaug.formats.segmentation import split_document
 from entaug.formats.records import (
     numbered_lines,
     parse_json,
@@ -27,6 +26,7 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
+from entaug.formats.segmentation import split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree

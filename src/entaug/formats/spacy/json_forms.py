@@ -21,7 +21,7 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.documents import BEFORE, CharMention, DOCUMENT, Document, group_by_document, join_sentences
+from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
@@ -199,7 +199,11 @@ def _select_mentions(
 
 
 def _create(
-    text: Document, words: _PlacedWords | None, columns: Mapping[str, Sequence[str]], cutting: SegmentationOptions, reading: Reading
+    text: Document,
+    words: _PlacedWords | None,
+    columns: Mapping[str, Sequence[str]],
+    cutting: SegmentationOptions,
+    reading: Reading,
 ) -> Iterable[Sentence]:
     """The sentence of a text with known words; a text that has none, or is to be cut, is cut as any text."""
     if words is None:

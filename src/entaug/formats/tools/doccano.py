@@ -17,8 +17,8 @@ from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
-from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import (
     TextLines,
     add_other_fields,

@@ -24,8 +24,8 @@ from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, Document, group_by_document, join_sentences
-from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 

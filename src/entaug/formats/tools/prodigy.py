@@ -18,8 +18,8 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
-from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
