@@ -115,10 +115,11 @@ def join_sentences(sentences: Iterable[Sentence], separator: str = "\n") -> Docu
 def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_start: int) -> Iterator[CharMention]:
     """The mentions of a sentence by characters."""
     fields = sentence.fields.get(ENTITY_FIELDS)
-    has_fields = isinstance(fields, list) and len(fields) == len(sentence.mentions)
-    for i, mention in enumerate(sentence.mentions):
+    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
+        fields = [{}] * len(sentence.mentions)
+    for mention, known_fields in zip(sentence.mentions, fields, strict=True):
         spans = tuple((token_spans[start][0], token_spans[end - 1][1]) for start, end in mention.spans)
-        mention_fields = dict(fields[i]) if has_fields else {}
+        mention_fields = dict(known_fields)
         if ranges := mention_fields.pop(CHAR_RANGES, None):
             spans = tuple((sentence_start + start, sentence_start + end) for start, end in ranges)
         yield CharMention(mention.label, spans, mention_fields)

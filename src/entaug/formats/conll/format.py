@@ -36,7 +36,7 @@ class Conll(BaseFormat):
     dialect_class = ConllDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the path is a file: nearly any text could be rows of columns, and errors tell what is not."""
+        """See `entaug.formats.base.BaseFormat.recognises`: any file, because nearly any text could be rows."""
         return not path.is_dir()
 
     def dialect(self, **options: Any) -> ConllDialect:
