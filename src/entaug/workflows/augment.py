@@ -361,7 +361,7 @@ def _notes_on_other_tags(source: OpenedFile) -> list[str]:
     return [
         f"column {column} looks like tags too: its values go with their words and may be no valid tags in new "
         "sentences; only the tag column is kept right (another one: --tag-column)"
-        for column in getattr(source.dialect, "also_tags", ())
+        for column in getattr(source.dialect, "other_tag_columns", ())
     ]
 
 
