@@ -1,7 +1,7 @@
 """The base class of augmentation methods.
 
-A method is a dataclass: its fields are its parameters, its `MethodInfo` describes it, and it implements `_rewrite` (one
-sentence) or `_rewrite_batch` (several, for methods with a model). Random streams, duplicates, further attempts,
+A method is a dataclass: its fields are its parameters, its `MethodInfo` describes it, and it implements ``_rewrite`` (one
+sentence) or ``_rewrite_batch`` (several, for methods with a model). Random streams, duplicates, further attempts,
 filters, counts, ids and provenance are the task of `entaug.augmenters.run`.
 """
 
