@@ -87,7 +87,7 @@ class Backtranslation(Augmenter):
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
 
     def notes(self) -> list[str]:
-        """What a user should know about the translators."""
+        """See `Augmenter.notes`."""
         if not self.do_sample:
             return []
         return [

@@ -68,7 +68,7 @@ def _properties(info: MethodInfo) -> str:
 
 
 def describe_needs(info: MethodInfo) -> str:
-    """What a method needs, in words: ``"the corpus first and a masked LM"``.
+    """Return what a method needs, in words: ``"the corpus first and a masked LM"``.
 
     Args:
         info: the description of the method.
