@@ -1,5 +1,7 @@
 """Tag schemes: mentions from tags, and tags from mentions. No other module knows the prefixes of tags.
 
+This is one file because the rules of the schemes are variations of one another and are read side by side.
+
 ========  =======================================================================================
 scheme    how a mention of label X over three tokens, and over one token, is written
 ========  =======================================================================================

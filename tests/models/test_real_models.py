@@ -33,10 +33,10 @@ def some(name: str, count: int) -> list[Sentence]:
 
 METHODS: list[dict[str, Any]] = [
     {"name": "lm"},
-    {"name": "lm", "joint": True, "n": 5},
-    {"name": "lm", "filtered": 0.4},
+    {"name": "lm", "single_pass": True, "num_replacements": 5},
+    {"name": "lm", "min_similarity": 0.4},
     {"name": "bt"},
-    {"name": "bt", "p": 1.0, "whole": True},
+    {"name": "bt", "p": 1.0, "whole_sentence": True},
 ]
 
 
