@@ -26,8 +26,8 @@ class ComputeSettings:
     """What models compute with.
 
     Args:
-        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; None for
-            CUDA where there is a GPU, else the CPU.
+        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; None
+            for CUDA where there is a GPU, else the CPU.
         precision: number format of language models and encoders; None for bf16 where the device computes with it,
             else fp32. Translation models use fp32 unless this is set.
         offline: whether nothing may be fetched from the network.

@@ -94,7 +94,8 @@ class DecodingConfig:
     Args:
         num_return_sequences: number of texts for each input, at most `num_beams`.
         strategy: ``"beam_search"``; ``"diverse_beam_search"``, which penalises continuations by their rank within their
-            beam (EnTDA, Hu et al. 2023, section 4.2); or ``"sample"``, random draws of which the likeliest are returned.
+            beam (EnTDA, Hu et al. 2023, section 4.2); or ``"sample"``, random draws of which the likeliest are
+            returned.
         num_beams: number of beams, or of draws for each input.
         diversity_penalty: penalty for each rank in diverse beam search, the paper's gamma.
         top_k: number of likeliest tokens that are drawn from.

@@ -1,7 +1,7 @@
 """The starter models: word lists and models that backends use by default, and where they are on this machine.
 
-A model is an entry of ``catalogue.toml`` and a preparing function. A prepared model is a folder in the cache with a manifest of
-the sizes and SHA-256 sums of its files. `entaug.models.preparation` prepares and verifies models.
+A model is an entry of ``catalogue.toml`` and a preparing function. A prepared model is a folder in the cache with a
+manifest of the sizes and SHA-256 sums of its files. `entaug.models.preparation` prepares and verifies models.
 """
 
 from __future__ import annotations

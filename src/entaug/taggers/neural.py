@@ -38,8 +38,8 @@ class NeuralTagger(Configurable, abc.ABC):
 
     Args:
         device: see `entaug.backends.transformers.base.choose_device`.
-        precision: precision of the computation, see `entaug.backends.transformers.base.choose_device`; weights and optimizer
-            state are kept in fp32.
+        precision: precision of the computation, see `entaug.backends.transformers.base.choose_device`; weights and
+            optimizer state are kept in fp32.
 
     Attributes:
         labels_: the labels of the mentions, set by `fit`.

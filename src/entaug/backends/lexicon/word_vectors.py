@@ -28,9 +28,9 @@ class StaticWordVectors:
     seconds per hundred thousand words. A word without a vector is looked up in lower case.
 
     Args:
-        path: a folder with ``vectors.npy`` of shape (words, dimension) and ``words.txt`` (a word a line, in the order of the rows);
-            or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a first line that
-            has the number of words and the dimension.
+        path: a folder with ``vectors.npy`` of shape (words, dimension) and ``words.txt`` (a word a line, in the order
+            of the rows); or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a
+            first line that has the number of words and the dimension.
 
     Raises:
         MissingModelError: there are no such files, or they are damaged.

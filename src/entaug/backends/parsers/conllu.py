@@ -18,8 +18,8 @@ __all__ = ["ConlluParser"]
 class ConlluParser:
     """A `entaug.backends.protocols.DependencyParser` that looks trees up in a file.
 
-    A tree belongs to every sentence with exactly its words. Ranges of multi-word tokens and empty nodes are skipped: the
-    words of a tree are those with integer ids.
+    A tree belongs to every sentence with exactly its words. Ranges of multi-word tokens and empty nodes are skipped:
+    the words of a tree are those with integer ids.
 
     Args:
         path: a file in CoNLL-U format.

@@ -28,8 +28,8 @@ _PLACEHOLDER = "_"  # for an empty token, which spaCy does not take
 class SpacyParser:
     """A `entaug.backends.protocols.DependencyParser` of spaCy.
 
-    Sentences are not tokenised or split again: a tree is over exactly the words given. It may have several roots. Spaces
-    between words are inferred, because pipelines are trained on running text.
+    Sentences are not tokenised or split again: a tree is over exactly the words given. It may have several roots.
+    Spaces between words are inferred, because pipelines are trained on running text.
 
     Args:
         name: a folder with a pipeline, or the name of an installed one.

@@ -70,7 +70,8 @@ def constituents_of(tree: Any, num_words: int) -> tuple[Constituent, ...]:
     """The phrases of a tree of Stanza, without parts of speech and the root.
 
     Args:
-        tree: an object with the attributes ``label``, ``children``, ``is_leaf`` and ``is_preterminal`` of Stanza's trees.
+        tree: an object with the attributes ``label``, ``children``, ``is_leaf`` and ``is_preterminal`` of Stanza's
+            trees.
         num_words: the number of words of the sentence.
 
     Returns:

@@ -47,12 +47,13 @@ class CTranslate2Translator:
     longer than the model takes is translated in parts (`num_split` counts such texts).
 
     Args:
-        name: a folder as ``ct2-transformers-converter --copy_files`` writes it: ``model.bin``, and either the files of a
-            tokenizer of transformers or the models of SentencePiece (``source.spm`` and ``target.spm``, or one for both).
+        name: a folder as ``ct2-transformers-converter --copy_files`` writes it: ``model.bin``, and either the files of
+            a tokenizer of transformers or the models of SentencePiece (``source.spm`` and ``target.spm``, or one for
+            both).
         pair: the codes of the source and the target language, for a multilingual model.
         num_beams: the number of beams.
-        device: ``"cpu"`` or ``"cuda"``; None for that of `entaug.backends.compute.compute_settings`, else CUDA where there
-            is a GPU.
+        device: ``"cpu"`` or ``"cuda"``; None for that of `entaug.backends.compute.compute_settings`, else CUDA where
+            there is a GPU.
 
     Raises:
         MissingModelError: the folder lacks something, or is damaged.
@@ -121,7 +122,8 @@ class CTranslate2Translator:
             max_batch_size=max(_BUDGET, width),
             batch_type="tokens",
             max_input_length=0,
-            # The same limit for all texts of a width, so that it depends on the text alone; never more than the positions.
+            # The same limit for all texts of a width, so that it depends on the text alone; never more than the
+            # positions.
             max_decoding_length=min(2 * width + 20, tokenizer.max_length),
             asynchronous=True,
         )
