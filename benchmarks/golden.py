@@ -102,7 +102,8 @@ _ALIKE = [["one", "a", "the", "its"], ["new", "old", "good", "in", "on", "and"]]
 
 
 def _trip(*, can_sample: bool = False) -> entaug.RoundTrip:
-    return entaug.RoundTrip(fakes.FakeTranslator(_THERE, can_sample=can_sample), fakes.FakeTranslator(_BACK, can_sample=can_sample))
+    forward, backward = (fakes.FakeTranslator(words, can_sample=can_sample) for words in (_THERE, _BACK))
+    return entaug.RoundTrip(forward, backward)
 
 
 # What stands for models in the fast cases.

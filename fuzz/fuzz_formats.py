@@ -3,8 +3,8 @@
     .venv/bin/python fuzz/fuzz_formats.py jsonl -max_total_time=600 fuzz/seeds/jsonl
 
 The sentences are written and read again, and must be the same. A folder is one file to the fuzzer: its files follow one
-another, each preceded by a line ``=== NAME``. Inputs that revealed a fault are seeds, and ``tests/formats/test_fuzz.py``
-runs all seeds. ``make fuzz`` fuzzes each format for ten minutes; it installs atheris.
+another, each preceded by a line ``=== NAME``. Inputs that revealed a fault are seeds, and
+``tests/formats/test_fuzz.py`` runs all seeds. ``make fuzz`` fuzzes each format for ten minutes; it installs atheris.
 """
 
 from __future__ import annotations

@@ -15,9 +15,13 @@ settings.register_profile(
 settings.load_profile("entaug")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The demonstration takes minutes on one core: begun first, it does not end last.
-    items.sort(key=lambda item: "the_demo_shows" not in item.name)
+# What is run: "fast" (make test-fast), "all" (make test-all), or what CI runs (make test).
+_EXTENT = os.environ.get("ENTAUG_TESTS", "")
+
+
+def examples(number: int) -> int:
+    """The number of generated examples of a property test: all in `make test-all`, a part elsewhere."""
+    return number if _EXTENT == "all" else max(20, number // (10 if _EXTENT == "fast" else 3))
 
 
 def corpora_folder() -> Path:

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from entaug.corpus import Corpus
 from entaug.data import PLACEHOLDER, Edit, Mention, Sentence
 from entaug.errors import EditError, InputError, TagError
 from strategies import edited, sentences
 
 ODD: Any = 1.5
-MANY = settings(max_examples=2000)
+MANY = settings(max_examples=examples(2000))
 
 
 def runs(positions: list[int]) -> tuple[tuple[int, int], ...]:

@@ -76,8 +76,8 @@ def test_arguments_results_and_errors_are_documented(name: str) -> None:
     assert not missing, f"{name} does not document {sorted(missing)} under Args"
     if inspect.isfunction(value):
         returns = inspect.signature(value).return_annotation
-        # A function whose first line says what it returns ("The ...", "Whether ...") needs no section for it.
-        says = re.match(r"(The|A|An|Whether|How|All|Each|Every|Which|What)\b", doc)
+        # A function whose first line says what it returns ("The ...", "Return ...") needs no section for it.
+        says = re.match(r"(Return|The|A|An|Whether|How|All|Each|Every|Which|What)\b", doc)
         if returns not in (None, "None", inspect.Signature.empty) and not says:
             assert {"Returns", "Yields"} & sections(value), f"{name} does not document its result"
         raises = set(re.findall(r"^ +raise (\w+Error)\b", inspect.getsource(value), re.MULTILINE))

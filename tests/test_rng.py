@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from entaug.rng import Streams, some_of
+from entaug.rng import Streams, sample_positions
 
 
 def test_streams_differ_in_every_part_of_their_name() -> None:
@@ -26,7 +26,7 @@ def test_streams_differ_in_every_part_of_their_name() -> None:
 def test_some_of_has_the_distribution_of_drawing_again_until_not_empty(p: float) -> None:
     n, draws = 4, 40_000
     rng = Random(7)
-    counts = Counter(tuple(some_of(rng, n, p)) for _ in range(draws))
+    counts = Counter(tuple(sample_positions(rng, n, p)) for _ in range(draws))
     assert () not in counts
     none = (1 - p) ** n
     for size in range(1, n + 1):
@@ -39,9 +39,9 @@ def test_some_of_has_the_distribution_of_drawing_again_until_not_empty(p: float)
 
 
 def test_some_of_at_the_edges() -> None:
-    assert some_of(Random(0), 0, 0.5) == []
-    assert some_of(Random(0), 3, 0.0) == []
-    assert some_of(Random(0), 3, 1.0) == [0, 1, 2]
-    assert all(0 <= i < 3 for seed in range(2000) for i in some_of(Random(seed), 3, 1e-12))
+    assert sample_positions(Random(0), 0, 0.5) == []
+    assert sample_positions(Random(0), 3, 0.0) == []
+    assert sample_positions(Random(0), 3, 1.0) == [0, 1, 2]
+    assert all(0 <= i < 3 for seed in range(2000) for i in sample_positions(Random(seed), 3, 1e-12))
     for p in (5e-324, 1e-310, 1e-300):
-        assert all(0 <= i < 3 for seed in range(200) for i in some_of(Random(seed), 3, p))
+        assert all(0 <= i < 3 for seed in range(200) for i in sample_positions(Random(seed), 3, p))

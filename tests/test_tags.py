@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
+from conftest import examples
 from entaug.data import Mention, Sentence
 from entaug.errors import LossError, TagError, UnknownNameError
 from entaug.tags import SCHEMES, SchemeDetector, decode, encode, flatten, is_tag, position_tags
@@ -28,7 +29,7 @@ def plain(mentions: tuple[Mention, ...]) -> list[tuple[str, int, int]]:
     return [(m.label, m.start, m.end) for m in mentions]
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(sentences(flat=True), st.sampled_from(SCHEMES))
 def test_encode_then_decode_gives_the_mentions_and_seqeval_agrees(sentence: Sentence, scheme: str) -> None:
     tags = sentence.iob(scheme)
@@ -36,7 +37,7 @@ def test_encode_then_decode_gives_the_mentions_and_seqeval_agrees(sentence: Sent
     assert by_seqeval(tags, scheme) == plain(sentence.mentions)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(
     st.lists(
         st.sampled_from(["O", "B-X", "I-X", "E-X", "S-X", "L-X", "U-X", "B-Y", "I-Y", "E-Y", "L-Y", "M-X", "M-Y"]),

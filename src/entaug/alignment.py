@@ -14,41 +14,41 @@ __all__ = ["CorpusTokenizer", "align_spaces", "align_subwords", "detokenize", "d
 
 
 def align_spaces(tokens: Sequence[str], text: str) -> tuple[str, ...] | None:
-    """The white space that follows each token in a text.
+    """Find the white space after each token in a text.
 
     Args:
         tokens: the tokens, in order.
         text: the text they were taken from.
 
     Returns:
-        One string a token, such that joining tokens and spaces gives exactly the text; None when the tokens are not
-        the text's (a token is missing or changed, or there is anything but white space between them).
+        One string per token, such that joining tokens and spaces gives exactly the text; None if the tokens are not
+        those of the text (a token is missing or changed, or there is more than white space between two tokens).
 
     Example:
         >>> align_spaces(["Hi", ",", "you"], "Hi,  you")
         ('', '  ', '')
     """
     spaces = []
-    place = 0
+    offset = 0
     for i, token in enumerate(tokens):
-        if not text.startswith(token, place):
+        if not text.startswith(token, offset):
             return None
-        place += len(token)
-        following = text.find(tokens[i + 1], place) if i + 1 < len(tokens) else len(text)
-        gap = text[place:following] if following >= 0 else "?"
+        offset += len(token)
+        following = text.find(tokens[i + 1], offset) if i + 1 < len(tokens) else len(text)
+        gap = text[offset:following] if following >= 0 else "?"
         if gap and not gap.isspace():
             return None
         spaces.append(gap)
-        place = following
+        offset = following
     return tuple(spaces)
 
 
 def detokenize(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> str:
-    """Tokens as text for a language model, spaced as in print.
+    """Return tokens as running text for a language model, spaced as in print.
 
     Args:
         tokens: the tokens.
-        spaces: the white space after each, where it is known.
+        spaces: the white space after each token, if known.
 
     Example:
         >>> detokenize("He said , `` No . ''".split())
@@ -59,15 +59,15 @@ def detokenize(tokens: Sequence[str], spaces: Sequence[str] | None = None) -> st
 
 
 def align_subwords(pieces: Sequence[tuple[int, int]], tokens: Sequence[str], spaces: Sequence[str] | None) -> list[int]:
-    """Which token each sub-word of the running text of a sentence belongs to.
+    """Map the sub-words of the running text of a sentence to its tokens.
 
     Args:
-        pieces: where each sub-word begins and ends in the running text, in order.
+        pieces: start and end offset of each sub-word in the running text, in order.
         tokens: the tokens.
-        spaces: the white space after each, where it is known.
+        spaces: the white space after each token, if known.
 
     Returns:
-        For each sub-word the position of the token that its last character stands in.
+        For each sub-word the position of the token that holds its last character.
 
     Example:
         >>> align_subwords([(0, 3), (3, 6), (6, 7)], ["Nonsen", "!"], None)
@@ -82,23 +82,26 @@ def align_subwords(pieces: Sequence[tuple[int, int]], tokens: Sequence[str], spa
 def detokenize_with_gaps(
     tokens: Sequence[str], gaps: Iterable[int], spaces: Sequence[str] | None = None
 ) -> list[str | None]:
-    """Running text with some tokens left out, as `entaug.backends.protocols.MaskedLM.fill` takes it.
+    """Return running text with gaps for some tokens, the input of `entaug.backends.protocols.MaskedLM.fill`.
 
     Args:
         tokens: the tokens.
-        gaps: the positions of those left out.
-        spaces: the white space after each token, where it is known.
+        gaps: the positions of the tokens that become gaps.
+        spaces: the white space after each token, if known.
+
+    Returns:
+        Strings, and None for each gap.
 
     Example:
         >>> detokenize_with_gaps(["It", "is", "late", "."], [2])
         ['It is ', None, '.']
     """
     spaces = infer_spaces(tokens) if spaces is None else spaces
-    left_out = set(gaps)
+    gap_positions = set(gaps)
     parts: list[str | None] = []
     text = ""
     for i, (token, space) in enumerate(zip(tokens, spaces, strict=True)):
-        if i in left_out:
+        if i in gap_positions:
             if text:
                 parts.append(text)
             parts.append(None)
@@ -111,14 +114,14 @@ def detokenize_with_gaps(
 
 
 class CorpusTokenizer:
-    """Tokenises running text as a corpus is tokenised, by the corpus's own habits.
+    """Tokeniser of running text that follows the conventions of a corpus.
 
-    Text is cut at white space; a piece that the corpus knows as a token stays whole; of any other, punctuation at its
-    ends and clitics are split off. A mark within a word (a hyphen, an apostrophe, a slash, a full stop) splits it where
-    the corpus more often has the mark as a token of its own between words than within a word.
+    Text is split at white space. A piece that is a token of the corpus is kept; from any other piece, punctuation at
+    its ends and clitics are split off. A character inside a word (hyphen, apostrophe, slash, full stop) splits the word
+    if it is more often a token of its own between words of the corpus than a part of a word.
 
     Args:
-        sentences: tokens of each sentence of the corpus.
+        sentences: the tokens of each sentence of the corpus.
 
     Example:
         >>> ours = CorpusTokenizer([["It", "is", "n't", "a", "well-known", "song", "."]])
@@ -134,24 +137,25 @@ class CorpusTokenizer:
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         self._known: set[str] = set()
         self._vocabulary: set[str] = set()
-        within: Counter[str] = Counter()
-        alone: Counter[str] = Counter()
+        # How often a character is inside a token, a token between two words, at the end or start of a token, a token.
+        inside: Counter[str] = Counter()
+        between: Counter[str] = Counter()
         ends: Counter[str] = Counter()
         starts: Counter[str] = Counter()
-        standing: Counter[str] = Counter()
+        single: Counter[str] = Counter()
         clitics = contractions = 0
         for tokens in sentences:
             self._known.update(token for token in tokens if len(token) > 1)
             self._vocabulary.update(map(str.lower, tokens))
             for i, token in enumerate(tokens):
                 if len(token) == 1:
-                    standing[token] += 1
+                    single[token] += 1
                     if 0 < i < len(tokens) - 1 and tokens[i - 1][-1].isalnum() and tokens[i + 1][0].isalnum():
-                        alone[token] += 1
+                        between[token] += 1
                     continue
                 inner = token[1:-1]
                 if not inner.isalnum():
-                    within.update({mark for mark in self._INNER if mark in inner})
+                    inside.update({mark for mark in self._INNER if mark in inner})
                 if token[-1] in ",;:!?)]" and is_word_character(token[0]):
                     ends[token[-1]] += 1
                 if token[0] in "([" and is_word_character(token[-1]):
@@ -162,20 +166,24 @@ class CorpusTokenizer:
                     contractions += 1
             if tokens and len(tokens[-1]) > 1 and tokens[-1][-1] == "." and tokens[-1][0].isalpha():
                 ends["."] += 1
-        self._splits_inside = {mark for mark in self._INNER if alone[mark] > within[mark] and mark != "."}
-        self._keeps_at_end = {mark for mark, count in ends.items() if count > standing[mark]}
-        self._keeps_at_start = {mark for mark, count in starts.items() if count > standing[mark]}
-        # The joints of contractions as the corpus has them: "do n't", or "don't".
+        self._splits_inside = {mark for mark in self._INNER if between[mark] > inside[mark] and mark != "."}
+        self._keeps_at_end = {mark for mark, count in ends.items() if count > single[mark]}
+        self._keeps_at_start = {mark for mark, count in starts.items() if count > single[mark]}
+        # Contractions: "do n't", or "don't".
         self._splits_clitics = clitics >= contractions and clitics > 0
         if not clitics and not contractions:
             self._splits_clitics = True
 
-    def knows(self, word: str) -> bool:
-        """Whether the corpus has a word, in any casing."""
+    def is_known(self, word: str) -> bool:
+        """Whether a word occurs in the corpus, in any casing.
+
+        Args:
+            word: the word.
+        """
         return word.lower() in self._vocabulary
 
     def __call__(self, text: str) -> list[str]:
-        """The tokens of a text."""
+        """Tokenise a text."""
         return [token for piece in text.split() for token in self._split(piece)]
 
     def _split(self, piece: str) -> list[str]:
@@ -234,5 +242,5 @@ class CorpusTokenizer:
 
 
 def _initials(piece: str) -> bool:
-    """Whether a full stop at the end belongs to the word: ``U.S.``, ``J.``."""
+    """Whether the final full stop is part of the word, as in ``U.S.`` or ``J.``."""
     return bool(re.fullmatch(r"(?:[^\W\d_]\.)+", piece))

@@ -100,6 +100,11 @@ class CorpusStream(Iterable[Sentence]):
     Args:
         open_: called at the start of each iteration; returns the sentences.
         source: the file they are read from, for messages.
+
+    Example:
+        >>> stream = CorpusStream(lambda: iter([Sentence(["Rome"])]))
+        >>> len(list(stream)), len(list(stream))
+        (1, 1)
     """
 
     def __init__(self, open_: Callable[[], Iterable[Sentence]], source: str | None = None) -> None:

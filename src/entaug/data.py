@@ -1,7 +1,8 @@
 """Sentences with entity mentions, and the two operations that rewrite them.
 
 `Sentence.edit` and `Sentence.reorder` keep mentions, columns and white space consistent with the tokens. All values are
-immutable and validated on construction, so that a `Sentence` that exists is valid.
+immutable and validated on construction, so that a `Sentence` that exists is valid. This is one file because the rules
+of a sentence are checked against one another: construction, views, and the operations that must respect both.
 """
 
 from __future__ import annotations

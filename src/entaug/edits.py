@@ -30,6 +30,11 @@ class Edit(NamedTuple):
         spaces: the white space after each new token except the last, for sentences whose `Sentence.spaces` are known.
             By default that of the replaced tokens if their number is the same, else as in printed text. The last new
             token keeps the white space that followed the replaced range.
+
+    Example:
+        >>> from entaug.data import Sentence
+        >>> Sentence(["in", "Rome"]).edit([Edit(1, 2, ["New", "York"], [Mention("LOC", [(0, 2)])])]).tokens
+        ('in', 'New', 'York')
     """
 
     start: int

@@ -1,8 +1,8 @@
-"""Random streams that depend on what is rewritten, never on when or where.
+"""Independent random streams for each sentence and copy.
 
-Every rewriting draws from a stream of its own, derived from (seed, method, sentence key, copy). So the output
-is the same whatever the batch size, the number of workers, the order of the file or an interruption, and
-no global random state is read or touched.
+Every draft uses a stream of its own, derived from (seed, method, sentence key, copy). The output is therefore the same
+for any batch size, number of workers and order of the file, also after an interruption; global random state is neither
+read nor changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from hashlib import blake2b
 from random import Random
 
-__all__ = ["Streams", "some_of"]
+__all__ = ["Streams", "sample_positions"]
 
 
 class Streams:
@@ -33,11 +33,11 @@ class Streams:
         self._prefix = blake2b(f"{seed}\0{method}\0".encode(), digest_size=16)
 
     def stream(self, key: str, copy: int) -> Random:
-        """A fresh generator for one sentence and one copy.
+        """Create the generator for one sentence and one copy.
 
         Args:
-            key: what identifies the sentence (see `Sentence.key`).
-            copy: the 1-based number of the copy, or the epoch when drawing on line.
+            key: the key of the sentence, see `Sentence.key`.
+            copy: the number of the copy, from 1, or the epoch of an `OnlineDataset`.
 
         Returns:
             A `random.Random` that shares no state with any other.
@@ -47,24 +47,24 @@ class Streams:
         return Random(int.from_bytes(digest.digest(), "little"))
 
 
-def some_of(rng: Random, n: int, p: float) -> list[int]:
-    """Positions among `n` drawn with probability `p` each, given that at least one is drawn.
+def sample_positions(rng: Random, n: int, p: float) -> list[int]:
+    """Sample positions below `n` independently with probability `p`, conditioned on at least one.
 
-    Drawing again until something is drawn has the same distribution; this does it in one go, by jumping from
-    one drawn position to the next (a geometric distance).
+    Rejection sampling would have the same distribution; this needs no repetition, as it jumps from one sampled position
+    to the next (a geometric distance).
 
     Args:
-        rng: the stream to draw from.
-        n: how many positions there are.
-        p: the probability of each, in [0, 1].
+        rng: the random stream.
+        n: the number of positions.
+        p: the probability of each position, in [0, 1].
 
     Returns:
         Increasing positions; empty only when `n` or `p` is 0.
 
     Example:
-        >>> some_of(Random(1), 5, 1.0)
+        >>> sample_positions(Random(1), 5, 1.0)
         [0, 1, 2, 3, 4]
-        >>> len(some_of(Random(1), 5, 0.001))
+        >>> len(sample_positions(Random(1), 5, 0.001))
         1
     """
     if n <= 0 or p <= 0:
@@ -79,7 +79,7 @@ def some_of(rng: Random, n: int, p: float) -> list[int]:
     while position < n:
         drawn.append(position)
         gap = log1p(-random()) / log_miss
-        if gap >= n:  # with a tiny p it may be infinite, which is no whole number
+        if gap >= n:  # with a tiny p it may be infinite
             break
         position += 1 + int(gap)
     # Rounding may push the very last value of the first draw to n itself.

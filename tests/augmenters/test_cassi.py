@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import entaug
 from cassi_reference import choose, one_mask_at_a_time
-from conftest import EXAMPLE
+from conftest import EXAMPLE, examples
 from entaug import CASSI, Mention, Sentence
 from entaug.augmenters.cassi.pairing import PairingOptions, argsort_descending, assign_partners, rank_partners
 from entaug.augmenters.cassi.subtrees import exchange_candidates, find_subtrees, j_score
@@ -231,7 +231,7 @@ def brute(contest: CandidateSet, k: int, lm: Any) -> int:
     return min(top, key=lambda i: (-wanted[i], i))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
 def test_proof_gives_what_computing_everything_gives(rng: Random, k: int) -> None:
     lm = FakeMaskedLM()
@@ -254,7 +254,7 @@ def test_proof_gives_what_computing_everything_gives(rng: Random, k: int) -> Non
         assert verdict.score == pytest.approx(float(values.sum()) / contest.words[verdict.chosen])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
 def test_intervals_that_are_right_give_the_same_choice(rng: Random, k: int) -> None:
     lm = FakeMaskedLM()
@@ -525,7 +525,7 @@ def test_what_cannot_be_foreseen_is_proved() -> None:
 # ------------------------------------------------------------------------------------------------------ any corpus
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_mentions_are_never_cut_silently(data: st.DataObject) -> None:
     gold = data.draw(st.lists(sentences(), min_size=2, max_size=4))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
-from conftest import EXAMPLE
+from conftest import EXAMPLE, examples
 from entaug import Mention, Sentence
 from entaug.augmenters import METHODS, create_augmenter
 from entaug.augmenters.base import Augmenter
@@ -307,7 +307,7 @@ def test_draws_anew_each_epoch_on_line(name: str) -> None:
 
 
 @ALL
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(data=st.data())
 def test_any_corpus_gives_valid_sentences(name: str, data: st.DataObject) -> None:
     info = METHODS[name].info

@@ -73,7 +73,7 @@ def test_learns_beside_the_first_and_is_read_back(
     )
     with pytest.raises(OutputError, match="is there already"):
         learned.save(tmp_path / "kept")
-    with pytest.raises(InputError, match="learned from"):
+    with pytest.raises(InputError, match="was trained from"):
         opened(folders, next(k for k in KINDS if k != kind)).restore(tmp_path / "kept")
 
 

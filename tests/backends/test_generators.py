@@ -208,7 +208,7 @@ def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longes
         candidates.sort(key=lambda one: -one[0])
         running = []
         for place, (lowered, total, said) in enumerate(candidates[: 2 * beams]):
-            if said[-1] == generator._end:
+            if said[-1] == generator._end_id:
                 if place < beams:
                     done.append((lowered / len(said), said))
             elif len(running) < beams:
@@ -544,4 +544,4 @@ def test_a_generator_that_repeats_the_corpus_is_told_of() -> None:
     assert not list(method.augment(gold))
     assert method.statistics_.rejected[COPIED.reason] == len(gold)
     [told] = method.advice(method.statistics_)
-    assert "by heart" in told
+    assert "memorised" in told

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_conformance import corpus, make
 
 import entaug
-from conftest import ROOT
+from conftest import ROOT, examples
 from entaug import Mention, Sentence
 from entaug.augmenters import METHODS
 from entaug.augmenters.base import Augmenter
@@ -293,7 +293,7 @@ def test_declares_itself(name: str) -> None:
 
 
 @ALL
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_a_verdict_depends_on_the_sentence_and_its_source_alone(name: str, data: st.DataObject) -> None:
     gold = data.draw(st.lists(sentences(), min_size=1, max_size=4))

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug.data import Edit, Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats import FORMATS, find_format, open_file
@@ -550,7 +551,7 @@ def test_tokens_that_a_text_would_hide_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("extension", [".json", ".jsonl.gz"])
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     corpus=st.lists(sentences(words=st.one_of(TEXT, WORDS), labels=("a b", "é"), gaps=False), min_size=1, max_size=3)
 )
@@ -721,7 +722,7 @@ def places_in(value: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_nothing_but_clear_errors(tmp_path: Path, name: str, data: st.DataObject) -> None:
     record = copy.deepcopy(data.draw(st.sampled_from(RICH[name])))
@@ -742,7 +743,7 @@ def test_nothing_but_clear_errors(tmp_path: Path, name: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(cut=st.integers(0, 400), byte=st.binary(max_size=3))
 def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, cut: int, byte: bytes) -> None:
     good = json.dumps(RICH[name], ensure_ascii=False).encode()

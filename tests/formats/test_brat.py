@@ -16,6 +16,7 @@ from test_texts import texts
 
 import entaug
 from brat_grammar import faults, faults_of_folder
+from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.augmenters import create_augmenter
 from entaug.data import split_fields
@@ -478,7 +479,7 @@ def test_check_names_every_faulty_document(tmp_path: Path) -> None:
 
 
 @given(ann=st.binary(max_size=60), text=st.binary(max_size=20))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_bytes_raise_anything_else(tmp_path: Path, ann: bytes, text: bytes) -> None:
     folder = put(tmp_path, d=(text, ann))
     for repair in (False, True):
@@ -516,7 +517,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=25))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_lines_raise_anything_else(tmp_path: Path, words: list[str]) -> None:
     folder = put(tmp_path / "in", d=("Ada sang.\n", "".join(words)))
     try:
@@ -534,7 +535,7 @@ def test_no_lines_raise_anything_else(tmp_path: Path, words: list[str]) -> None:
 
 
 @given(texts(), st.sampled_from(["none", "lines", "sentences"]), st.booleans(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_document_comes_back(tmp_path: Path, text: Any, split: str, crlf: bool, mark: bool) -> None:
     """Documents as brat writes them: offsets count every character."""
     body = ("\ufeff" if mark else "") + (text.text.replace("\n", "\r\n") if crlf else text.text)
@@ -572,7 +573,7 @@ def _lines(piece: str) -> list[tuple[int, str]]:
 
 
 @given(st.lists(sentences(words=TEXT), min_size=1, max_size=4))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_sentence_is_refused_or_carried(tmp_path: Path, corpus: list[Sentence]) -> None:
     out = tmp_path / "out"
     shutil.rmtree(out, ignore_errors=True)

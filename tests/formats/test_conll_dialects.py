@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug.alignment import detokenize
 from entaug.augmenters import create_augmenter
 from entaug.data import Edit, Mention, Sentence
@@ -156,7 +157,7 @@ def test_which_column_is_kept_where_the_mentions_do_not_tell_it(tmp_path: Path) 
         assert entaug.read(tmp_path / "c.tsv", **options)[0].mentions == s.mentions
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(sentences(gaps=False), min_size=1, max_size=4), st.sampled_from(SCHEMES), st.integers(2, 4))
 def test_nested_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str, n: int) -> None:
     path = tmp_path / "a.conll"

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError, TagError, UnknownNameError
 from entaug.formats import open_file, target
@@ -183,7 +184,7 @@ def test_ids_and_texts_pass_between_formats(tmp_path: Path) -> None:
     assert "#" not in (tmp_path / "b.conll").read_text()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(sentences(words=TEXT, flat=True), min_size=1, max_size=4), st.sampled_from(SCHEMES))
 def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -> None:
     path = tmp_path / "a.conll"
@@ -201,7 +202,7 @@ def test_conll_round_trip(tmp_path: Path, corpus: list[Sentence], scheme: str) -
         assert list(open_file(path, **by_hand).sentences()) == corpus, "the scheme is found by looking"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(sentences(words=TEXT, labels=("a b", "é")), min_size=1, max_size=4),
     st.sampled_from([".jsonl", ".jsonl.gz"]),

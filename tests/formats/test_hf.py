@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug import Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, LossError, MissingExtraError, OutputError, ParameterError
@@ -311,7 +312,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 
 
 @given(st.lists(sentences(WORDS | TEXT), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_sentence_comes_back(tmp_path: Path, gold: list[Sentence], as_folder: bool) -> None:
     if as_folder:
         assert through(gold, tmp_path / "any", format="datasets") == gold
@@ -329,7 +330,7 @@ JSON_VALUES = st.recursive(
 @given(
     st.lists(st.dictionaries(st.sampled_from(["a", "b", "text", "ner", "entities", "entaug"]), JSON_VALUES), max_size=4)
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_field_comes_back(tmp_path: Path, fields: list[dict[str, Any]]) -> None:
     # A field that says nothing is one that is not there.
     gold = [

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug.augmenters import create_augmenter
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError, LossError, ParameterError
@@ -69,7 +70,7 @@ def test_w2ner_by_hand(tmp_path: Path) -> None:
     assert list(entaug.read(out)) == [first, second, third]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(sentences(words=TEXT, labels=LABELS), min_size=1, max_size=4),
     st.sampled_from([".json", ".json.gz"]),
@@ -208,7 +209,7 @@ def by_the_readme(text: str) -> list[tuple[list[str], set[tuple[str, tuple[int, 
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(sentences(words=TEXT | WORDS, labels=LABELS), min_size=1, max_size=4))
 def test_bartner_round_trip(tmp_path: Path, corpus: list[Sentence]) -> None:
     path = tmp_path / "a.txt"
@@ -346,7 +347,7 @@ def test_bartner_nested_by_hand(tmp_path: Path) -> None:
     assert list(entaug.read(tmp_path / "b.jsonl")) == corpus[:3]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(sentences(words=TEXT, gaps=False, labels=LABELS), min_size=1, max_size=6), st.data())
 def test_bartner_nested_round_trip(tmp_path: Path, corpus: list[Sentence], data: st.DataObject) -> None:
     path = tmp_path / "a.jsonl"

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entaug
+from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, LossError, OutputError, ParameterError
@@ -234,7 +235,7 @@ def test_what_cannot_be_kept(tmp_path: Path) -> None:
 
 
 @given(st.lists(sentences(WORDS | TEXT, gaps=False), min_size=1, max_size=4), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_sentence_comes_back_from_a_docbin(tmp_path: Path, gold: list[Sentence], data: Any) -> None:
     def odd(s: Sentence) -> Sentence:
         if s.spaces is None or not data.draw(st.booleans()):
@@ -490,7 +491,7 @@ def test_training_files_keep_white_space_and_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["docs", "tuples", "training"])
 @given(st.lists(sentences(WORDS, gaps=False), min_size=1, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_sentence_comes_back_from_json(tmp_path: Path, form: str, gold: list[Sentence]) -> None:
     gold = [s for s in gold if all(m.is_contiguous for m in s.mentions) and (form != "training" or s.is_flat)]
     if not gold:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import examples
 from entaug import Edit, Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError
@@ -158,7 +159,7 @@ def texts(draw: Any) -> Text:
 
 
 @given(texts(), st.sampled_from(["none", "lines", "sentences"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_comes_back(text: Text, split: Any) -> None:
     sentences = cut(text, Cutting(split=split, misaligned="cut"), Reading())
     assert bool(sentences) == bool(text.text.strip())
@@ -206,7 +207,7 @@ TRICKY = "Ada x:) ) :) a.m. 10km U.S. sang. ! \" (Bo ?) don't e.g. !” »Bo« -
 SPOKEN = st.lists(st.sampled_from([*TRICKY, "\n", ""]), min_size=1, max_size=12).map(" ".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(SPOKEN)
 def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     # spaCy is asked for less here than it would find out by itself: that must not change what it finds.

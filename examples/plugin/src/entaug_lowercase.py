@@ -7,7 +7,7 @@ from typing import ClassVar
 from entaug import Edit, Sentence
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
 from entaug.params import Probability
-from entaug.rng import some_of
+from entaug.rng import sample_positions
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,5 +32,5 @@ class LowercaseMentions(Augmenter):
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         inside = [not outside for outside in sentence.outside_mask()]
         positions = [i for i, token in enumerate(sentence.tokens) if inside[i] and token != token.lower()]
-        drawn = [positions[k] for k in some_of(rng, len(positions), self.p)]
+        drawn = [positions[k] for k in sample_positions(rng, len(positions), self.p)]
         return sentence.edit([Edit(i, i + 1, (sentence.tokens[i].lower(),)) for i in drawn]) if drawn else NO_CANDIDATE

@@ -16,7 +16,7 @@ from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveInt, Probability
-from entaug.rng import some_of
+from entaug.rng import sample_positions
 from entaug.spacing import infer_spaces, is_word_character
 
 __all__ = ["Backtranslation"]
@@ -126,7 +126,7 @@ class Backtranslation(Augmenter):
     def _plan_runs(self, sentence: Sentence, rng: Random) -> _Plan:
         runs = [run for run in self._runs(sentence) if run[1] - run[0] >= self.min_tokens]
         plan = []
-        for place in some_of(rng, len(runs), self.p):
+        for place in sample_positions(rng, len(runs), self.p):
             core = _core(sentence.tokens, *runs[place])
             if core is not None:
                 text = detokenize(sentence.tokens[core[0] : core[1]])
@@ -184,7 +184,7 @@ class Backtranslation(Augmenter):
             return False
         # A word of the pivot text that is in neither the original nor the corpus was left untranslated.
         foreign = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", pivot)} - {word.lower() for word in original}
-        return all(self.tokenizer_.knows(word) for word in words if word.lower() in foreign)
+        return all(self.tokenizer_.is_known(word) for word in words if word.lower() in foreign)
 
     # ------------------------------------------------------------------------------------------------ whole sentences
 

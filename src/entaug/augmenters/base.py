@@ -58,6 +58,12 @@ class Augmenter(Component, abc.ABC):
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
         progress: callback during the training of a model, with the finished steps, the total and the loss; or None.
+
+    Example:
+        >>> from entaug.augmenters import create_augmenter
+        >>> augmenter = create_augmenter("mr", copies=2, seed=13)
+        >>> isinstance(augmenter, Augmenter), augmenter.copies
+        (True, 2)
     """
 
     copies: PositiveInt = 1

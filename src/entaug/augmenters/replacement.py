@@ -15,7 +15,7 @@ from entaug.backends.protocols import Lexicon
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError
 from entaug.params import Probability
-from entaug.rng import some_of
+from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
 from entaug.tags import position_tags
 
@@ -79,7 +79,7 @@ class LabelWiseTokenReplacement(Augmenter):
             return NO_CANDIDATE
         tags = position_tags(len(sentence), sentence.mentions)
         edits = []
-        for k in some_of(rng, len(candidates), self.p):
+        for k in sample_positions(rng, len(candidates), self.p):
             i = candidates[k]
             pool = self.pools_.get(tags[i])
             if pool is not None:
@@ -153,7 +153,7 @@ class MentionReplacement(Augmenter):
         if not mentions:
             return _NO_MENTION
         edits = []
-        for k in some_of(rng, len(mentions), self.p):
+        for k in sample_positions(rng, len(mentions), self.p):
             mention = mentions[k]
             pool = self.pools_[mention.label]
             own = self._index[mention.label].get(sentence.mention_tokens(mention))
@@ -260,7 +260,7 @@ class SynonymReplacement(Augmenter):
         if not choices:
             return _NO_SYNONYM
         edits = []
-        for k in some_of(rng, len(choices), self.p):
+        for k in sample_positions(rng, len(choices), self.p):
             i, synonyms = choices[k]
             words = synonyms[int(rng.random() * len(synonyms))]
             if len(words) == 1:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection
 from entaug.data import Sentence
 from entaug.params import Probability
-from entaug.rng import some_of
+from entaug.rng import sample_positions
 
 __all__ = ["ShuffleWithinSegments"]
 
@@ -54,7 +54,7 @@ class ShuffleWithinSegments(Augmenter):
         if not segments:
             return _NOTHING_TO_PERMUTE
         permutation = list(range(len(tokens)))
-        for k in some_of(rng, len(segments), self.p):
+        for k in sample_positions(rng, len(segments), self.p):
             start, end = segments[k]
             permutation[start:end] = rng.sample(range(start, end), end - start)
         return sentence.reorder(permutation)

@@ -365,6 +365,11 @@ class RoundTrip(NamedTuple):
     Args:
         forward: the translator from the language of the corpus into the pivot language.
         backward: the translator back.
+
+    Example:
+        >>> from entaug.backends.fakes import FakeTranslator
+        >>> RoundTrip(FakeTranslator({}), FakeTranslator({})).name
+        'fake>fake'
     """
 
     forward: Translator

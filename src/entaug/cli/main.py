@@ -122,7 +122,8 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Build the parser of the program.
 
     Args:
-        argv: the arguments; if they name a command, only its options are added.
+        argv: the arguments; if they name a command, only its options are added; if they begin with an option, none
+            are. Without arguments all options of all commands are added.
 
     Returns:
         The parser.
@@ -143,7 +144,8 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         own = commands.add_parser(
             name, help=command.summary, description=command.description or command.summary, epilog=_EXIT_CODES
         )
-        command.add_options(own, argv if len(chosen) == 1 else ())
+        if not (argv and argv[0].startswith("-")):  # the list of commands needs no options
+            command.add_options(own, argv)
         own.set_defaults(run=command.run)
     return parser
 

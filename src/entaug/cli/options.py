@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.backends.compute import ComputeSettings
 from entaug.errors import ParameterError
-from entaug.formats import FORMATS
 from entaug.params import REQUIRED, Parameter, parameters
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("reading (by default format and layout are detected)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     _add_format_options(group, _READ_OPTIONS)
@@ -185,6 +186,8 @@ def add_write_options(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: the parser of the command.
     """
+    from entaug.formats import FORMATS
+
     group = parser.add_argument_group("writing (by default as the input)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")

@@ -85,7 +85,7 @@ COMMAND = Command(
     "measure augmented sentences, without training",
     _add_options,
     _run,
-    description="Compute measures of fluency, novelty, diversity, labels and length, with one column per method and one\n"
+    description="Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
     "for gold. JSON Lines files store the method and source of each sentence; in other formats every sentence that is\n"
     "not in the gold file counts as augmented.",
 )

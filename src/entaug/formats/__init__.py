@@ -59,6 +59,9 @@ def find_format(name: str) -> BaseFormat:
     Args:
         name: one of `FORMATS`.
 
+    Returns:
+        A new instance.
+
     Raises:
         UnknownNameError: there is no such format; the nearest name is suggested.
     """

@@ -69,7 +69,7 @@ class Jsonl(BaseFormat):
     dialect_class = JsonlDialect
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the first line begins like a JSON object or array."""
+        """See `BaseFormat.recognises`: the first line begins like a JSON object or array."""
         for line in read_beginning(path).decode("utf-8-sig", "replace").splitlines():
             if line.strip():
                 # A row of columns may begin with a bracket too, but it holds no quoted field name.
@@ -77,7 +77,7 @@ class Jsonl(BaseFormat):
         return False
 
     def detect(self, path: Path, dialect: JsonlDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Detect the layout from the first entity of the file."""
+        """See `BaseFormat.detect`; the first entity of the file determines the layout."""
         del dialect, options
         detected: dict[str, Any] = {"ids": False, "texts": False}
         for _, lines in read_line_chunks(path):
@@ -120,7 +120,7 @@ class Jsonl(BaseFormat):
             raise no_sentences(path)
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
-        """Return a line with the sentence as a JSON object; see `entaug.formats.base.BaseFormat.dump`."""
+        """See `BaseFormat.dump`; a sentence is a line with a JSON object."""
         record: dict[str, Any] = {}
         fields = sentence.fields
         if sentence.id is not None:

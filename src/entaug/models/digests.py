@@ -12,7 +12,14 @@ _SAMPLE = 1 << 20
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Eight hexadecimal digits from the size, the first and the last megabyte of each file."""
+    """Compute a digest of the size, the first and the last megabyte of each file.
+
+    Args:
+        files: the files, in an order that does not depend on the machine.
+
+    Returns:
+        Eight hexadecimal digits.
+    """
     total = hashlib.sha256()
     for file in files:
         size = file.stat().st_size

@@ -361,8 +361,8 @@ class _NamedCorpus(Iterable[Sentence]):
 def _notes_on_other_tags(source: OpenedFile) -> list[str]:
     """Return a note for each column, besides the tag column, that looks like tags."""
     return [
-        f"column {column} looks like tags too, but only the tag column is kept valid; elsewhere augmented sentences may "
-        "have invalid tags (to select another tag column: --tag-column)"
+        f"column {column} looks like tags too, but only the tag column is kept valid; it may have invalid "
+        "tags in augmented sentences (to select another tag column: --tag-column)"
         for column in getattr(source.dialect, "also_tags", ())
     ]
 

@@ -29,8 +29,9 @@ class StaticWordVectors:
 
     Args:
         path: a folder with ``vectors.npy`` of shape (words, dimension) and ``words.txt`` (a word a line, in the order
-            of the rows); or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a
-            first line that has the number of words and the dimension.
+            of the rows);
+            or a file ``*.txt`` or ``*.vec`` with a word and its numbers on each line, with or without a first line that
+            has the number of words and the dimension.
 
     Raises:
         MissingModelError: there are no such files, or they are damaged.
@@ -111,7 +112,7 @@ def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
         raise MissingModelError(f"is damaged ({reason})", path=str(folder), remedy=remedy) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise MissingModelError(
-            f"holds an array of {vectors.dtype} and shape {vectors.shape}; it must be floats of shape (words, dimension)",
+            f"holds an array of {vectors.dtype} and shape {vectors.shape}; it must be floats (words, dimension)",
             path=str(folder / _VECTORS),
             remedy=remedy,
         )

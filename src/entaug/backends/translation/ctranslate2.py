@@ -47,8 +47,8 @@ class CTranslate2Translator:
     longer than the model takes is translated in parts (`num_split` counts such texts).
 
     Args:
-        name: a folder as ``ct2-transformers-converter --copy_files`` writes it: ``model.bin``, and either the files of
-            a tokenizer of transformers or the models of SentencePiece (``source.spm`` and ``target.spm``, or one for
+        name: a folder as ``ct2-transformers-converter --copy_files`` writes it: ``model.bin``, and either the files
+            of a tokenizer of transformers or the models of SentencePiece (``source.spm`` and ``target.spm``, or one for
             both).
         pair: the codes of the source and the target language, for a multilingual model.
         num_beams: the number of beams.
