@@ -98,7 +98,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return True
 
     def canonical(self, name: str) -> str:
-        """Resolve an alias.
+        """Return the name that a name or an alias stands for.
 
         Args:
             name: a name or an alias.

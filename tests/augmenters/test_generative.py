@@ -491,7 +491,7 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
             return super().fit(train)
 
     method = ACLM(generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
-    with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm cannot carry them"):
+    with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm does not support"):
         method.fit([nested, Sentence(["no", "mention"])])
 
 
@@ -501,7 +501,7 @@ def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     method.copies = 2
     list(method.augment(gold))  # the filter is the same
     method.filters = Consistency(tagger=FakeTagger())
-    with pytest.raises(ParameterError, match="has not seen the corpus"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         list(method.augment(gold))
 
 
@@ -529,7 +529,7 @@ def test_a_tagger_that_has_learned_nothing_is_told_of() -> None:
 
     method = ACLM(generator=FakeGenerator(), tagger=Dull(), encoder=FakeEncoder()).fit(gold_bands())
     [told] = method.notes()
-    assert "finds only 0% of the mentions" in told
+    assert "recalls only 0% of its training mentions" in told
     good = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit(gold_bands())
     assert not good.notes()
 
@@ -576,7 +576,7 @@ def test_a_filter_asks_again_and_is_counted() -> None:
     assert {s.tokens for s in made} == {("Cy", "sings")}
     assert method.statistics_.missing["consistency: the tagger predicts other mentions"] >= 1
     assert "filters=consistency:tagger=fake" in method.signature
-    with pytest.raises(ParameterError, match="has not seen the corpus"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         list(MentionReplacement(filters="consistency").augment(gold))
     with pytest.raises(InputError, match="no mentions for the consistency filter"):
         MentionReplacement(filters=Consistency(tagger=Picky())).fit([Sentence(["a"])])

@@ -254,7 +254,7 @@ def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) 
         MaskedEntityLM: {"masked_lm": FakeMaskedLM()},
     }
     for gold in ([], [Sentence(["a", "b"])]):
-        with pytest.raises(InputError, match="no mention in the corpus"):
+        with pytest.raises(InputError, match="the corpus has no mentions"):
             cls(checkpoint_dir=str(tmp_path / "kept"), **(backend[cls])).fit(gold)
     cls(checkpoint_dir=str(tmp_path / "kept"), **backend[cls], epochs=1).fit([ANA, BO])  # the folder is as good as new
 

@@ -287,7 +287,7 @@ def test_bt_of_whole_sentences_protects_mentions() -> None:
 
 
 def test_bt_names() -> None:
-    with pytest.raises(ParameterError, match="come back"):
+    with pytest.raises(ParameterError, match="no translator back"):
         Backtranslation(translator="de").load()
     with pytest.raises(UnknownNameError, match="en-pt"):
         Backtranslation(translator="en-xx>xx-en").load()

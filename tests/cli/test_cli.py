@@ -360,7 +360,7 @@ def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFix
 def test_no_mentions_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plain.conll"
     path.write_text("just\tO\nwords\tO\n")
-    assert f"{path}: no mention in the corpus, and mr needs some" in fails(capsys, 2, "augment", str(path), "-m", "mr")
+    assert f"{path}: the corpus has no mentions, which mr needs" in fails(capsys, 2, "augment", str(path), "-m", "mr")
 
 
 def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

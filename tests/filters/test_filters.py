@@ -317,7 +317,7 @@ def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.Mo
     gold = corpus(by)
     if METHODS[by].info.unconditioned and MADE[name]().needs_source:
         with pytest.raises(
-            ParameterError, match=f"{by} writes without a source, so {name} has no source to compare with"
+            ParameterError, match=f"{by} generates sentences without a source, which the filter {name} needs"
         ):
             make(by, filters=MADE[name]())
         return
@@ -456,7 +456,7 @@ def test_what_cannot_be_is_one_clear_line(text: str, error: type[Exception], sai
 
 
 def test_a_filter_must_have_seen_gold() -> None:
-    with pytest.raises(ParameterError, match="has not seen the training sentences"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         Validity().judge([words("a")], [None])
     with pytest.raises(ParameterError, match="2 sources for 1 sentences"):
         Validity().fit([]).judge([words("a")], [None, None])

@@ -143,7 +143,7 @@ class Augmenter(Component, abc.ABC):
         return super()._plain(name, value) if value != [] else None
 
     def load(self) -> Self:
-        """Load the backends and create the filters, which are not fitted yet; see `entaug.component.Component.load`."""
+        """See `entaug.component.Component.load`: also creates the filters, which are not fitted yet."""
         if self.filters != self._filters_given:
             self.filters_ = [filter_.load() for filter_ in create_filters(self.filters)]
             self._filters_given, self._is_fitted = self.filters, False

@@ -68,7 +68,7 @@ def _properties(info: MethodInfo) -> str:
 
 
 def describe_needs(info: MethodInfo) -> str:
-    """Describe the requirements of a method: ``"the training corpus and a masked LM"``.
+    """Return a description of the requirements of a method: ``"the training corpus and a masked LM"``.
 
     Args:
         info: the description of the method.

@@ -75,7 +75,7 @@ def _print_models(models: Sequence[StarterModel]) -> None:
 
 
 def methods_using(name: str) -> list[str]:
-    """List the methods that use a starter model by default: the first of its kind.
+    """Return the methods that use a starter model by default: the first of its kind.
 
     Args:
         name: the name of the model.

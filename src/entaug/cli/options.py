@@ -68,7 +68,7 @@ class _Once(argparse.Action):
 
 
 def split_names(text: str) -> list[str]:
-    """Split a comma-separated list of names.
+    """Return the names of a comma-separated list.
 
     Args:
         text: the list.
@@ -77,7 +77,7 @@ def split_names(text: str) -> list[str]:
 
 
 def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
-    """Find the value of an option that other options depend on, before the arguments are parsed.
+    """Return the value of an option that other options depend on, before the arguments are parsed.
 
     Args:
         argv: the arguments.
@@ -363,7 +363,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
 
 
 def named_filters(args: argparse.Namespace) -> list[Filter]:
-    """Create the filters that were given as options, with the held-out sentences for those that need them.
+    """Return the filters that were given as options, with the held-out sentences for those that need them.
 
     Args:
         args: the parsed arguments.

@@ -58,7 +58,7 @@ def print_json(value: Any, *, to_stderr: bool = False) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Encode a value as JSON text.
+    """Return the JSON text of a value.
 
     Args:
         value: plain values and dataclasses of these.
@@ -69,7 +69,7 @@ def as_json(value: Any) -> str:
 
 
 def quantity(count: int, noun: str) -> str:
-    """Format a number with its noun, for example ``"1,200 sentences"``.
+    """Return a number with its noun, for example ``"1,200 sentences"``.
 
     Args:
         count: the number.

@@ -86,7 +86,7 @@ class AugmentSummary:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert everything but the examples to plain values, for JSON."""
+        """Return everything but the examples as plain values, for JSON."""
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
@@ -188,7 +188,7 @@ def augment_file(
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
-    """Compute the key of a run; an interrupted run is resumed only by a run with the same key.
+    """Return the key of a run; an interrupted run is resumed only by a run with the same key.
 
     Args:
         augmenter: the method.

@@ -59,7 +59,7 @@ class CorpusStatistics:
             self.nested += sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the counts to plain values, for JSON."""
+        """Return the counts as plain values, for JSON."""
         return {**vars(self), "mentions": dict(self.mentions)}
 
     @classmethod

@@ -42,7 +42,7 @@ class TrainSummary:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the result to plain values, for JSON."""
+        """Return the result as plain values, for JSON."""
         return {
             "input": self.input,
             "output": self.output,
