@@ -113,4 +113,4 @@ fuzz: $(VENV)/.installed
 
 clean:
 	rm -rf $(VENV) $(VENV)-bench $(VENV)-peers demo-output
-	cd docs && rm -rf _build _made filters formats measured measures methods reference
+	cd docs && rm -rf _build _made commands filters formats measured measures methods reference

@@ -1,4 +1,4 @@
-"""How the pages are built: ``make docs``. What they are made of is in ``_ext``."""
+"""Configuration of the documentation build: ``make docs``. Its generators are in ``_ext``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from entaug import __version__  # the package that is installed: pages are made from it
+from entaug import __version__, constraints  # the installed package, from which pages are generated
 
 project = "entaug"
 author = "the entaug maintainers"
@@ -18,16 +18,18 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinxarg.ext",
     "sphinx_copybutton",
-    "site_pages",  # ours: pages from the registries, and what names in docstrings mean
+    "page_generator",  # ours: pages generated from the registries, and links for names in docstrings
 ]
 exclude_patterns = ["_build", "_made", "_ext", "recorded"]
-nitpicky = True  # a name that leads nowhere is a warning, and warnings are errors
-nitpick_ignore_regex = [("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*")]  # NumPy's, imported for types alone
-default_role = "py:obj"  # docstrings put names of ours in single backticks
+nitpicky = True  # a name without a target is a warning, and warnings are errors
+nitpick_ignore_regex = [
+    ("py:class", r"NDArray|float32|float64|[-\w.]*numpy.*"),  # NumPy's, imported for types alone
+    ("py:class", rf"(entaug\.\w+\.)?({'|'.join(constraints.__all__)}|Seed|StopWords)"),  # types of parameters
+]
+default_role = "py:obj"  # single backticks in docstrings hold names
 root_doc = "index"
-smartquotes = False  # what is quoted is often typed
+smartquotes = False  # quoted text is often code
 
 myst_enable_extensions = ["colon_fence", "attrs_block"]
 myst_heading_anchors = 3
@@ -38,7 +40,7 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-highlight_language = "sh"  # of blocks that do not say: commands
+highlight_language = "sh"  # the default: commands
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 

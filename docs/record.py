@@ -1,9 +1,10 @@
-"""Record what methods with models behind them make of the example corpus, for their pages.
+"""Record examples of methods with models on the example corpus, for the pages of these methods.
 
     python docs/record.py [METHOD ...]
 
-A build of the pages must not take half an hour or need models, so these examples are kept in ``recorded/``: a few gold
-sentences and what was made of each, with its provenance. Run it again for a method whose output has changed.
+A build of the documentation should neither take half an hour nor need models. So the examples are kept in
+``recorded/``: a few gold sentences and the sentences augmented from them, with their provenance. Record a method again
+when its output has changed.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ import entaug
 from entaug.augmented import read_augmented
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-from site_methods import CORPUS, RECORDED, SEED, shown  # it stands where only a build of the pages looks
+from method_pages import CORPUS, RECORDED, SEED, select_examples  # on the path set above
 
-ENOUGH = 30  # sentences are asked of those methods that take seconds over each
+MAX_SENTENCES = 30  # for methods that take seconds per sentence
 
 
 def main(names: list[str]) -> None:
-    """Record the methods of these names, by default all that need a model.
+    """Record examples.
 
     Args:
-        names: of methods.
+        names: the names of the methods; by default all that need a model.
     """
     gold = list(entaug.read(CORPUS))
     for name in names or [name for name in entaug.METHODS if entaug.METHODS[name].info.needs]:
         augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
-        asked = gold if "rules" in augmenter.info.cost else gold[:ENOUGH]
-        new = list(augmenter.augment(asked))
+        sentences = gold if "rules" in augmenter.info.cost else gold[:MAX_SENTENCES]
+        new = list(augmenter.augment(sentences))
         with tempfile.TemporaryDirectory() as folder:
-            everything = Path(folder, f"{name}.jsonl")
-            entaug.write([*gold, *new], everything)
-            pairs = shown(next(iter(read_augmented([everything]).methods.values())))
+            path = Path(folder, f"{name}.jsonl")
+            entaug.write([*gold, *new], path)
+            pairs = select_examples(next(iter(read_augmented([path]).methods.values())))
         sources = {s.key: s for pair in pairs for s in (pair.source, *pair.other_sources) if s}
         entaug.write([*sources.values(), *(pair.augmented for pair in pairs)], RECORDED / f"{name}.jsonl")
         sys.stderr.write(f"{name}: {len(pairs)} examples of {len(new)} new sentences\n")

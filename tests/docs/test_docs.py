@@ -1,11 +1,10 @@
-"""What the documents say is so: the methods' table, the worked example, the commands and the Python of the README."""
+"""What README.md, CONTRIBUTING.md and the architecture page state is true; the demo runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import doctest
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,31 +16,101 @@ import pytest
 import entaug
 from conftest import ROOT
 from entaug.augmenters import METHODS
-from entaug.cli.main import main
-from entaug.cli.methods import describe_needs
+from entaug.cli.main import COMMANDS, main
+from entaug.filters import FILTERS
+from entaug.formats import FORMATS
+
+README = (ROOT / "README.md").read_text("utf-8")
+MAX_README_LINES = 180
 
 
-def methods_table() -> str:
-    rows = ["| name | what it does | nested | discontinuous | needs |", "|---|---|---|---|---|"]
-    for name in METHODS:
-        info = METHODS[name].info
-        kinds = ["yes" if works else "no" for works in (info.nested, info.discontinuous)]
-        rows.append(f"| `{name}` | {info.summary} | {' | '.join(kinds)} | {describe_needs(info)} |")
-    return "\n".join(rows)
+def test_the_table_of_methods_is_generated() -> None:
+    from method_pages import readme_table
+
+    match = re.search(r"<!-- methods:.*?-->\n(.*?)\n<!-- end -->", README, re.DOTALL)
+    assert match
+    assert match[1] == readme_table(), f"put this into README.md:\n{readme_table()}"
 
 
-def test_the_table_of_methods_is_made_from_their_facts() -> None:
-    readme = (ROOT / "README.md").read_text()
-    found = re.search(r"<!-- methods:.*?-->\n(.*?)\n<!-- end -->", readme, re.DOTALL)
-    assert found
-    assert found[1] == methods_table(), f"put this into README.md:\n{methods_table()}"
+def test_the_five_lines_of_the_readme_print_what_stands_below_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    match = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL)
+    assert match
+    code, output = match.groups()
+    assert len([line for line in code.splitlines() if line]) == 5
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == output
+    assert len(entaug.read("bigger.conll")) > 300
+
+
+def test_the_readme_is_short_and_its_counts_are_right() -> None:
+    assert len(README.splitlines()) <= MAX_README_LINES
+    # In words and in the table of other libraries.
+    assert f"| methods for NER | {len(METHODS)} |" in README
+    assert "Fifteen published methods" in README
+    assert f"| corpus formats | {len(FORMATS)} |" in README
+    assert "fourteen formats" in README
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_links_and_pictures_lead_to_files(page: str) -> None:
+    """Links of the pages to other pages (``/start.md``) are followed in the built site instead: test_site.py."""
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if not target.startswith(("http", "/"))]
+    missing = [target for target in targets if not ((ROOT / page).parent / target).exists()]
+    assert not missing
+    if page in ("README.md", "docs/look.md"):
+        assert any("pictures/" in target for target in targets)
+
+
+def test_the_picture_of_the_readme_needs_no_network() -> None:
+    svg = (ROOT / "docs" / "pictures" / "before-after.svg").read_text("utf-8")
+    assert re.findall(r"https?://[^\"' )<]+", svg) in ([], ["http://www.w3.org/2000/svg"])
+    words = re.findall(r"before|after", re.sub(r"<[^>]+>", "", svg))
+    assert words.count("before") == words.count("after") == 3
+
+
+def test_the_architecture_page_shows_the_real_tree() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    tree = text.split("```text\nsrc/entaug/\n", 1)[1].split("tests/", 1)[0]
+    listed = {name.rstrip("/") for name in re.findall(r"^  ([a-z_]+(?:\.py|/))", tree, re.MULTILINE)} | {"__init__.py"}
+    package = ROOT / "src" / "entaug"
+    modules = {path.name for path in package.glob("*.py")} - {"__main__.py", "_version.py"}
+    packages = {path.name for path in package.iterdir() if (path / "__init__.py").is_file()}
+    assert listed == modules | packages
+    named = re.findall(r"`([\w/]+\.(?:py|js|toml))`", text)
+    files = [
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in ("src", "tests", "docs")
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    named = [name.replace("COMMAND", "augment") for name in named]
+    assert not [name for name in named if not any(file.endswith(f"/{name}") for file in files)]
+
+
+def test_the_architecture_page_lists_the_real_layers() -> None:
+    from test_architecture import LAYERS
+
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^1\. (`.*`)$", text, re.MULTILINE)
+    assert [tuple(re.findall(r"`([\w.]+)`", row)) for row in rows] == list(reversed(LAYERS))
+
+
+@pytest.mark.parametrize("name", sorted(FILTERS))
+def test_the_guide_describes_every_filter(name: str) -> None:
+    assert f"| `{name}` |" in (ROOT / "docs" / "guide.md").read_text("utf-8")
 
 
 def example(part: str) -> str:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    found = re.search(rf"<!-- example: {part} -->\n```python\n(.*?)```\n<!-- end -->", text, re.DOTALL)
-    assert found
-    return found[1]
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    match = re.search(rf"<!-- example: {part} -->\n```python\n(.*?)```\n<!-- end -->", text, re.DOTALL)
+    assert match
+    return match[1]
 
 
 def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +130,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
         assert doctest.DocTestRunner().run(case).failed == 0
 
     monkeypatch.setitem(METHODS._built_in, "wd", "entaug_example:WordDropout")
+    monkeypatch.syspath_prepend(ROOT / "tests" / "augmenters")
     import test_conformance as suite
 
     assert dataclasses.is_dataclass(cls)
@@ -72,61 +142,49 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
     suite.test_draws_anew_each_epoch_on_line("wd")
 
 
-def test_the_python_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = "".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code.replace("examples/", f"{ROOT}/examples/"), "README.md", "exec"), {})  # noqa: S102
-    assert len(entaug.read("bigger.conll")) > 300
-
-
-def test_the_example_plan_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(ROOT / "examples" / "corpus", tmp_path / "corpus")
-    shutil.copy(ROOT / "examples" / "plan.toml", tmp_path)
-    assert main(["experiment", str(tmp_path / "plan.toml"), "--check"]) == 0
+def test_the_example_plan_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", str(ROOT / "examples" / "plan.toml"), "--check"]) == 0
     assert "good; 15 runs" in capsys.readouterr().err
 
 
-def test_every_option_the_readme_names_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    known = ""
-    commands = [
-        *(
-            [name]
-            for name in (
-                "check",
-                "convert",
-                "evaluate",
-                "experiment",
-                "filter",
-                "filters",
-                "methods",
-                "models",
-                "quality",
-                "report",
-                "subset",
-                "train",
-            )
-        ),
-        *(["augment", "--method", name] for name in METHODS),
-    ]
-    for command in commands:
+def test_every_option_in_running_text_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options in code blocks are parsed by test_commands.py; these are the ones in sentences and tables."""
+    known = "--help --version"
+    for command in [*([name] for name in COMMANDS), *(["augment", "--method", name] for name in METHODS)]:
         with pytest.raises(SystemExit):
             main([*command, "--help"])
         known += capsys.readouterr().out
-    named = set(re.findall(r"--[a-z][a-z-]+", (ROOT / "README.md").read_text()))
-    assert named
-    assert all(re.search(rf"{option}\b", known) for option in named)
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        named = set(re.findall(r"`(--[a-z][a-z-]+)", path.read_text("utf-8")))
+        assert not [option for option in named if not re.search(rf"{option}\b", known)], path.name
 
 
-def test_the_demo_shows_sentences_before_and_after(tmp_path: Path) -> None:
-    assert tmp_path
+def run_demo(*arguments: str) -> str:
     try:
-        entaug.create_augmenter("sr").load()
+        entaug.create_augmenter("lm").load()
     except entaug.EntaugError as error:
         pytest.skip(str(error))
-    done = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def check_demo(output: str, examples: int) -> None:
+    counts = [len(re.findall(rf"^  {side} ", output, re.MULTILINE)) for side in ("before", "after")]
+    assert counts[0] == counts[1] >= examples
+    [page] = re.findall(r"^open in a browser: (.*)$", output, re.MULTILINE)
+    assert "entaug demo" in Path(page).read_text(encoding="utf-8")
+
+
+@pytest.mark.models
+def test_the_demo_shows_sentences_before_and_after() -> None:
+    check_demo(run_demo(), 3)
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_the_demo_shows_all_methods() -> None:
+    output = run_demo("--all")
     for name in METHODS:
-        assert f"--method {name}" in done.stdout
-    shown = [re.findall(rf"^  {side} ", done.stdout, re.MULTILINE) for side in ("before", "after")]
-    assert len(shown[0]) == len(shown[1]) >= 12
-    page = re.findall(r"^open in a browser: (.*)$", done.stdout, re.MULTILINE)
-    assert "What the demo made" in Path(page[0]).read_text(encoding="utf-8")
+        assert f"-m {name}" in output
+    check_demo(output, 30)

@@ -1,4 +1,4 @@
-"""The pages are complete, whole, and self-contained; what they show was made, and what they tell to type works."""
+"""The documentation builds without warnings, is complete and self-contained, and its tutorial prints what it shows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from conftest import EXAMPLE, ROOT
 from entaug import Mention, Sentence
 from entaug.augmented import AugmentedPair, read_augmented
 from entaug.augmenters import METHODS
+from entaug.cli.main import COMMANDS
 from entaug.filters import FILTERS
 from entaug.formats import FORMATS
+from entaug.quality import MEASURES
 
 DOCS = ROOT / "docs"
-# What a browser fetches by itself.
-FETCHED = {
+# What a browser loads by itself.
+LOADED = {
     "script": "src",
     "img": "src",
     "iframe": "src",
@@ -37,23 +39,23 @@ FETCHED = {
 
 
 class Page(HTMLParser):
-    """The links, the places and the resources of a page."""
+    """The links, anchors and resources of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
         self.resources: list[str] = []
         self.text = path.read_text("utf-8")
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.places.add(given.get("id") or "")
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"] or "")
-        if (named := given.get(FETCHED.get(tag, ""))) and "search" not in (given.get("rel") or ""):
-            self.resources.append(named)
+        attributes = dict(attrs)
+        self.anchors.add(attributes.get("id") or "")
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"] or "")
+        if (resource := attributes.get(LOADED.get(tag, ""))) and "search" not in (attributes.get("rel") or ""):
+            self.resources.append(resource)
 
 
 def sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
@@ -83,16 +85,18 @@ def site(built: Path) -> dict[str, Page]:
 def test_whatever_is_registered_has_a_page(site: dict[str, Page]) -> None:
     for name in METHODS:
         page = site[f"methods/{name}.html"]
-        assert f"entaug.{METHODS[name].__name__}" in page.places
+        assert f"entaug.{METHODS[name].__name__}" in page.anchors
         assert f"methods/{name}.html" in " ".join(site["methods/index.html"].links + site["choose.html"].links)
         for field in ("--copies", "--seed"):
             assert field in page.text
     assert all(f"formats/{name}.html" in site for name in FORMATS)
     assert all(f"filters/{name}.html" in site for name in FILTERS)
-    places = {place for page in site.values() for place in page.places}
+    assert all(f"measures/{name}.html" in site for name in MEASURES)
+    assert all(f"commands/{name}.html" in site for name in COMMANDS)
+    anchors = {anchor for page in site.values() for anchor in page.anchors}
     wanted = {f"entaug.{name}" for name in entaug.__all__} - {"entaug.__version__"}
-    assert {name for name in wanted if name not in places} <= {"entaug.METHODS"}
-    assert "entaug.registry.METHODS" in places
+    assert {name for name in wanted if name not in anchors} <= {"entaug.METHODS"}
+    assert "entaug.augmenters.METHODS" in anchors
 
 
 def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
@@ -105,7 +109,7 @@ def test_every_link_within_leads_somewhere(site: dict[str, Page]) -> None:
                 continue
             followed += 1
             aim = os.path.normpath(os.path.join(os.path.dirname(path), unquote(parts.path))) if parts.path else path  # noqa: PTH118, PTH120
-            if aim not in site or (parts.fragment and unquote(parts.fragment) not in site[aim].places):
+            if aim not in site or (parts.fragment and unquote(parts.fragment) not in site[aim].anchors):
                 lost[path].append(link)
     assert followed > 1000
     assert not lost
@@ -148,21 +152,21 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
 
 
 def test_mentions_are_marked_within_and_beside_one_another() -> None:
-    from site_shown import pairs, sentence
+    from sentence_html import pairs_to_html, sentence_to_html
 
     one = Sentence("a b c d".split(), [Mention("X", [(0, 3)]), Mention("Y", [(1, 2)]), Mention("Z", [(0, 1), (3, 4)])])
     # By hand: X around Y; Z in two pieces, the first within X.
-    assert sentence(one, ["X", "Y", "Z"]) == (
+    assert sentence_to_html(one, ["X", "Y", "Z"]) == (
         '<mark class="hue0"><mark class="hue2">a<small> Z 1/2</small></mark> '
         '<mark class="hue1">b<small> Y</small></mark> c<small> X</small></mark> '
         '<mark class="hue2">d<small> Z 2/2</small></mark>'
     )
     crossing = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 3)])])
-    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence(crossing, ["X", "Y"])) == (
+    assert re.sub(r"<small>.*?</small>| class=\"\w+\"", "", sentence_to_html(crossing, ["X", "Y"])) == (
         "<mark>a <mark>b</mark></mark> <mark>c</mark>"
     )
-    told = pairs([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
-    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in told
+    html = pairs_to_html([AugmentedPair(Sentence("a < c".split()), Sentence("a < b".split()))])
+    assert "<dt>after</dt><dd>a &lt; <ins>c</ins></dd>" in html
 
 
 @dataclass(frozen=True)
@@ -175,35 +179,35 @@ class Measure:
 
 
 def test_any_registry_makes_pages() -> None:
-    """Filters are classes; what a registry to come holds may be records, functions, or where a class is."""
-    from site_reference import listed
+    """Entries of a registry may be classes, functions, records, or ``module:Class``."""
+    from reference_pages import pages_of_registry
 
     registry = {"a": Measure("how long", "tokens", len), "b": sphinx, "c": "entaug.filters:Consistency"}
-    pages = listed("x", "Some", registry, "entaug.filters")
+    pages = pages_of_registry("x", "Some", registry, "entaug.filters")
     assert list(pages) == ["x/index.md", "x/a.md", "x/b.md", "x/c.md"]
     assert "| [`a`](a.md) | how long |" in pages["x/index.md"]
-    assert "| [`c`](c.md) | a tagger that has learned from gold alone finds the same mentions |" in pages["x/index.md"]
+    assert f"| [`c`](c.md) | {FILTERS['consistency'].summary} |" in pages["x/index.md"]
     assert "| unit | tokens |" in pages["x/a.md"]
     assert "compute" not in pages["x/a.md"]
     assert f".. autofunction:: {sphinx.__module__}.sphinx" in pages["x/b.md"]
-    assert "| `confidence` | `None` |" in pages["x/c.md"]
+    assert "| `min_confidence` | `None` |" in pages["x/c.md"]
 
 
 def test_links_of_the_readme_lead_to_pages() -> None:
-    from site_text import home
+    from page_text import repository_links_to_pages
 
     text = "[a](benchmarks/results.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
     expected = "[a](/measured/speed.md) [b](/contributing.md) [c](/architecture.md) [d](https://x.org/y) [e](#f)"
-    assert home(text) == expected
+    assert repository_links_to_pages(text) == expected
 
 
 def test_a_name_that_means_nothing_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="pages are built with the extra docs")
     (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport site_names\nnitpicky = True\n"
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nimport name_links\nnitpicky = True\n"
         "default_role = 'py:obj'\nextensions = ['sphinx.ext.autodoc']\n"
-        "def setup(app):\n    app.add_post_transform(site_names.Names)\n"
-        "    app.connect('missing-reference', site_names.resolve)\n"
+        "def setup(app):\n    app.add_post_transform(name_links.NameTransform)\n"
+        "    app.connect('missing-reference', name_links.resolve)\n"
     )
     text = "T\n=\n\n.. autoclass:: entaug.Mention\n\n`Mention`, `Sentence.edit`, `entaug.data` and `len`"
     for more, faults in (("", 0), (", `Sentence.exit`", 1)):
@@ -221,8 +225,8 @@ def blocks(kind: str, mark: str = "run") -> list[str]:
     return found
 
 
-def typed(commands: str, folder: Path) -> str:
-    """What a shell prints where `entaug` is the one under test."""
+def run_in_shell(commands: str, folder: Path) -> str:
+    """What commands print in a shell, in which `entaug` is the version under test."""
     script = f'entaug() {{ "{sys.executable}" -m entaug "$@"; }}\n{commands}'
     done = subprocess.run(
         ["bash", "-euc", script], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -245,7 +249,7 @@ def test_the_first_five_minutes(beside_examples: Path, monkeypatch: pytest.Monke
 
     for block in blocks("console"):
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-            assert same(typed(command, beside_examples)) == same(shown), command
+            assert same(run_in_shell(command, beside_examples)) == same(shown), command
     monkeypatch.chdir(beside_examples)
     [code] = blocks("python")
     exec(compile(code, "start.md", "exec"), {})  # noqa: S102
@@ -257,5 +261,5 @@ def test_the_first_tagger(beside_examples: Path) -> None:
     [code] = blocks("console", "run: models")
     commands = [line.removeprefix("$ ") for line in code.splitlines()]
     augment = next(line[2:] for block in blocks("console") for line in block.splitlines() if "bigger.conll" in line)
-    told = typed("\n".join([augment, *commands]), beside_examples)
-    assert re.search(r"^micro +\d+\.\d", told, re.MULTILINE)
+    output = run_in_shell("\n".join([augment, *commands]), beside_examples)
+    assert re.search(r"^micro +\d+\.\d", output, re.MULTILINE)

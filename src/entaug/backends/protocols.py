@@ -331,8 +331,8 @@ class Encoder(_Named, Protocol):
             layers: the number of last layers to sum over.
 
         Returns:
-            For each sentence an array of shape (words, words): row i is the attention of word i to each word, summed
-            over layers, heads and the tokens of the words.
+            For each sentence an array of shape (words, words), in which row i is the attention of word i to each word,
+            summed over layers, heads and the tokens of the words.
         """
         ...
 
@@ -414,7 +414,7 @@ class Tagger(_Named, Protocol):
             sentences: sentences with mentions.
 
         Returns:
-            For each sentence a number from 0 to 1: the geometric mean over its words of their tags' probability.
+            For each sentence a number from 0 to 1, which is the geometric mean of the probabilities of its tags.
         """
         ...
 

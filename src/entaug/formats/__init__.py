@@ -199,7 +199,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         path: the file, also gzipped (``.gz``), a folder, or a pipe.
         format: the name of the format; None to detect it from the extension and the content.
         repair: whether to repair invalid tag sequences instead of raising.
-        options: options of the format; for CoNLL `separator`, `token_column`, `tag_column`, `scheme`.
+        options: options of the format; for CoNLL ``separator``, ``token_column``, ``tag_column``, ``scheme``.
 
     Returns:
         The sentences.

@@ -131,7 +131,7 @@ class Scores:
         """Convert the counts of sentences to lists.
 
         Returns:
-            Three lists: ``correct``, ``predicted``, ``gold``.
+            A mapping with three lists, ``correct``, ``predicted`` and ``gold``.
         """
         return {name: [getattr(counts, name) for counts in self.sentences] for name in _COUNTS}
 

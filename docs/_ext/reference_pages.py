@@ -1,12 +1,12 @@
-"""Pages of formats, filters, quality measures, models, measurements and the Python API, from what the package knows."""
+"""Pages of formats, filters, quality measures, models, measurements and the Python API, from their registries."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import inspect
 import pydoc
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,13 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import entaug
-
-WHERE = {
-    name: getattr(entaug, name).__module__ for name in entaug.__all__ if hasattr(getattr(entaug, name), "__module__")
-}
 from entaug.augmenters import METHODS
 from entaug.cli.formats import CAPABILITIES
-from entaug.cli.main import build_parser
 from entaug.cli.models import methods_using
 from entaug.errors import EntaugError
 from entaug.filters import FILTERS
@@ -30,30 +25,36 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
-from site_text import MEASURED, ROOT, first_sentence, home, options_table, rows_of, table
+from page_text import MEASURED, ROOT, first_sentence, options_table, repository_links_to_pages, rows_of, table
 
-__all__ = ["api_pages", "command_line", "format_pages", "listed", "measured_pages", "models_table", "registry_pages"]
+__all__ = ["api_pages", "format_pages", "measured_pages", "models_table", "pages_of_registry", "registry_pages"]
 
+# The module of each public name, from the stub.
+WHERE = {
+    name.strip(): f"entaug{module}"
+    for module, names in re.findall(
+        r"^from (\.[\w.]+) import \(?([\w, \n]+)\)?$",
+        (ROOT / "src/entaug/__init__.pyi").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    for name in names.split(",")
+    if name.strip()
+}
 _NESTED = ROOT / "examples" / "corpus" / "nested.jsonl"
-_MOST = 1500  # characters of a file that is shown
-
-
-def command_line() -> argparse.ArgumentParser:
-    """The parser of the command line, for the page that is made from it."""
-    return build_parser()
+_MAX_CHARACTERS = 1500  # of a sample file
 
 
 # ------------------------------------------------------------------------------------------------------------- formats
 
 
 def format_pages() -> dict[str, str]:
-    """The pages of the formats, and the table of them all, by path."""
+    """The pages of the formats and their table, by path."""
     names = [field.name for field in dataclasses.fields(FormatCapabilities)]
     rows = []
     for name in sorted(FORMATS):
         one = find_format(name)
-        held = ["yes" if getattr(one.carries, kind) else "" for kind in names]
-        rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *held))
+        capabilities = ["yes" if getattr(one.carries, kind) else "" for kind in names]
+        rows.append((f"[`{name}`](/formats/{name}.md)", one.title, _files(one), *capabilities))
     head = ("format", "what", "files", *(CAPABILITIES[kind].replace("ones", "mentions") for kind in names))
     pages = {f"formats/{name}.md": _format_page(find_format(name)) for name in FORMATS}
     return {"_made/formats.md": table(head, rows), **pages}
@@ -72,12 +73,12 @@ def _format_page(one: BaseFormat) -> str:
         ("carries", ", ".join(["flat mentions", *carried])),
         (
             "written",
-            "at once, when all is there" if isinstance(one, BufferedFormat) else "sentence by sentence, also to a pipe",
+            "in one piece at the end" if isinstance(one, BufferedFormat) else "sentence by sentence, also to a pipe",
         ),
     ]
     if trip:
-        told = f"{trip['files the same']} files and {trip['sentences the same']} sentences came back the same"
-        rows.append(("round trips", f"{told} ([all formats](/measured/round-trips.md))"))
+        counts = f"{trip['files the same']} files and {trip['sentences the same']} sentences came back unchanged"
+        rows.append(("round trips", f"{counts} ([all formats](/measured/round-trips.md))"))
     dialect = type(one.dialect())
     parts = [
         f"# `{one.name}`: {one.title}\n",
@@ -86,15 +87,15 @@ def _format_page(one: BaseFormat) -> str:
         *_sample(one),
         "## Options\n",
         "When reading: `--layout NAME=VALUE`; when writing: `--to-layout NAME=VALUE`; in Python: arguments of",
-        "{py:func}`entaug.read` and {py:func}`entaug.write`. What is not given is found by looking at the file.\n",
+        "{py:func}`entaug.read` and {py:func}`entaug.write`. Options that are not given are detected from the file.\n",
         options_table(dialect),
     ]
     return "\n".join(parts)
 
 
 def _sample(one: BaseFormat) -> list[str]:
-    """A sentence of the example corpus in a format, where that is text."""
-    wanted = [
+    """A sentence of the example corpus in a text format."""
+    sentences = [
         sentence
         for sentence in entaug.read(_NESTED)
         if one.carries.nested or sentence.is_flat
@@ -103,14 +104,14 @@ def _sample(one: BaseFormat) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "sample" + (one.extensions[0] if one.extensions and not _is_folder(one) else ""))
         texts = []
-        with contextlib.suppress(EntaugError, UnicodeDecodeError):  # a library is not here, or it is no text
-            entaug.write(wanted[:1], target, format=one.name)
+        with contextlib.suppress(EntaugError, UnicodeDecodeError):  # a missing extra, or a binary format
+            entaug.write(sentences[:1], target, format=one.name)
             files = sorted(target.rglob("*")) if target.is_dir() else [target]
             texts = [(path.name, path.read_text("utf-8")) for path in files if path.is_file()]
     shown = [
         (f"`{name}`:\n\n" if len(texts) > 1 else "") + f"```text\n{text.rstrip()}\n```\n"
         for name, text in texts
-        if text.strip() and len(text) <= _MOST
+        if text.strip() and len(text) <= _MAX_CHARACTERS
     ]
     return ["## A sentence of the example corpus\n", *shown] if shown and len(shown) == len(texts) else []
 
@@ -124,29 +125,29 @@ def _is_folder(one: BaseFormat) -> bool:
 
 def registry_pages() -> dict[str, str]:
     """The pages of filters and quality measures, by path."""
-    pages = listed("filters", "Filters", FILTERS, "entaug.filters")
-    return pages | listed("measures", "Quality measures", MEASURES, "entaug.quality")
+    pages = pages_of_registry("filters", "Filters", FILTERS, "entaug.filters")
+    return pages | pages_of_registry("measures", "Quality measures", MEASURES, "entaug.quality")
 
 
-def listed(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
-    """A page for each entry of a registry, and one that lists them, by path.
+def pages_of_registry(folder: str, title: str, registry: Mapping[str, Any], module: str) -> dict[str, str]:
+    """A page for each entry of a registry and their index, by path.
 
     Args:
-        folder: where they go.
-        title: of the list.
-        registry: names to classes or functions, to ``"module:Class"``, or to records that hold info.
-        module: whose docstring says what these are.
+        folder: the folder of the pages.
+        title: the title of the index.
+        registry: names to classes, functions, records with info, or ``"module:Class"``.
+        module: the module whose docstring introduces the index.
     """
-    found = {name: _loaded(entry) for name, entry in registry.items()}
-    rows = [(f"[`{name}`]({name}.md)", _summary(one)) for name, one in found.items()]
-    pages = {f"{folder}/{name}.md": _entry_page(folder, name, one) for name, one in found.items()}
+    entries = {name: _load(entry) for name, entry in registry.items()}
+    rows = [(f"[`{name}`]({name}.md)", _summary(one)) for name, one in entries.items()]
+    pages = {f"{folder}/{name}.md": _entry_page(folder, name, one) for name, one in entries.items()}
     about = f"```{{eval-rst}}\n.. automodule:: {module}\n   :no-index:\n```\n"
-    lines = [f"# {title}\n", about, table(("name", "what"), rows), "```{toctree}\n:hidden:\n", *found, "```\n"]
+    lines = [f"# {title}\n", about, table(("name", "description"), rows), "```{toctree}\n:hidden:\n", *entries, "```\n"]
     return {f"{folder}/index.md": "\n".join(lines), **pages}
 
 
-def _loaded(entry: Any) -> Any:
-    """What an entry of a registry stands for."""
+def _load(entry: Any) -> Any:
+    """The object that an entry of a registry names."""
     if isinstance(entry, str):
         module, _, name = entry.partition(":")
         return getattr(import_module(module), name)
@@ -175,8 +176,8 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
     if isinstance(one, Measure):
         parts.append(_measure_page(one))
     if not inspect.isclass(one) and dataclasses.is_dataclass(one):
-        told = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
-        info = [(key, value) for key, value in told.items() if value not in ("", None, ()) and not callable(value)]
+        values = {f.name: getattr(one, f.name) for f in dataclasses.fields(one)}
+        info = [(key, value) for key, value in values.items() if value not in ("", None, ()) and not callable(value)]
         parts.append(table(("", ""), info))
     if inspect.isclass(one) and dataclasses.is_dataclass(one) and dataclasses.fields(one):
         if folder == "filters":
@@ -185,15 +186,15 @@ def _entry_page(folder: str, name: str, one: Any) -> str:
             ]
             usage = f"entaug augment train.conll -m mr --filter {name}{''.join(given)} -o bigger.conll"
             parts.append(f"## On the command line\n\n```\n{usage}\n```\n")
-            parts.append(f"Parameters go behind a colon: `{name}:NAME=VALUE,NAME=VALUE`.\n")
+            parts.append(f"Parameters follow a colon: `{name}:NAME=VALUE,NAME=VALUE`.\n")
         parts += ["## Parameters\n", options_table(one, head="parameter")]
     return "\n".join(parts)
 
 
 def _measure_page(one: Measure) -> str:
     unit = {"share": "a share, from 0 to 1, shown in percent", "": "none"}.get(one.unit, one.unit)
-    asked = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
-    info = [("unit", unit), ("more of it means", one.higher), ("asks", asked)]
+    needs = f"{one.needs.replace('_', ' ')}" if one.needs else "nothing"
+    info = [("unit", unit), ("a higher value means", one.higher), ("needs", needs)]
     where = f"{one.function.__module__}.{one.function.__qualname__}"
     return table(("", ""), info) + f"\n```{{eval-rst}}\n.. autofunction:: {where}\n   :no-index:\n```\n"
 
@@ -202,26 +203,33 @@ def _measure_page(one: Measure) -> str:
 
 
 def models_table() -> str:
-    """The starter set."""
+    """The table of the starter models."""
     rows = [
-        (f"`{one.name}`", one.title, one.size, one.licence, f"`entaug[{one.extra}]`", ", ".join(methods_using(one.name)))
+        (
+            f"`{one.name}`",
+            one.title,
+            one.size,
+            one.licence,
+            f"`entaug[{one.extra}]`",
+            ", ".join(methods_using(one.name)),
+        )
         for one in models.list_models()
     ]
-    return table(("name", "what", "fetched", "licence", "needs", "used by"), rows)
+    return table(("name", "model", "download", "licence", "extra", "used by"), rows)
 
 
 def measured_pages() -> dict[str, str]:
-    """What was measured, one page a file of ``benchmarks/``, and the page that lists them, by path."""
+    """A page for each file of results in ``benchmarks/`` and their index, by path."""
     pages, rows = {}, []
     for name, path in MEASURED.items():
         title, _, text = path.read_text("utf-8").partition("\n")
         title = title.removeprefix("# ")
         heading = title if title.lower() == name else f"{name}: {title}"
-        pages[f"measured/{name}.md"] = home(f"# {heading}\n{text}")
+        pages[f"measured/{name}.md"] = repository_links_to_pages(f"# {heading}\n{text}")
         rows.append((f"[{name}]({name}.md)", title))
     lines = [
         "# Measurements\n",
-        "Figures with the command that made them, as they stand in `benchmarks/` of the repository.\n",
+        "All results of `benchmarks/` in the repository, each with the command that produced it.\n",
         table(("", ""), rows),
         "```{toctree}\n:hidden:\n",
         *MEASURED,
@@ -232,7 +240,7 @@ def measured_pages() -> dict[str, str]:
 
 # ----------------------------------------------------------------------------------------------------------------- API
 
-# Where a public name lives, and the heading it stands under; a module that is not named has a heading of its own.
+# The heading of the public names of a module; the names of other modules get the name of their module.
 _HEADINGS = {
     "entaug.data": "Values",
     "entaug.formats": "Reading and writing",
@@ -247,14 +255,14 @@ _HEADINGS = {
     "entaug.report.comparison": "Reports",
     "entaug.errors": "Errors",
 }
-# What those who build on entaug ask for besides the public names.
-_FOR_BUILDERS = {
-    "entaug.augmenters.base": "What methods are made of",
-    "entaug.augmenters.run": "A pass of a method",
-    "entaug.backends.protocols": "What methods ask of models",
-    "entaug.backends.fakes": "Fakes of models",
+# Modules for authors of plug-ins, documented as a whole.
+_PLUGIN_MODULES = {
+    "entaug.augmenters.base": "Base class of methods",
+    "entaug.augmenters.run": "Runs of methods",
+    "entaug.backends.protocols": "Protocols of backends",
+    "entaug.backends.fakes": "Fake backends for tests",
     "entaug.filters": "Filters",
-    "entaug.formats.base": "What formats are made of",
+    "entaug.formats.base": "Base class of formats",
     "entaug.taggers.base": "Taggers",
     "entaug.experiment.subsets": "Subsets",
     "entaug.errors": "All errors",
@@ -274,11 +282,11 @@ def api_pages() -> dict[str, str]:
         slugs.append(slug)
         entries = [_entry(name) for name in sorted(groups[heading], key=str.lower)]
         pages[f"reference/{slug}.md"] = "\n".join([f"# {heading}\n", *(entry for entry in entries if entry)])
-    for module, heading in _FOR_BUILDERS.items():
+    for module, heading in _PLUGIN_MODULES.items():
         slug = module.removeprefix("entaug.").replace(".", "-") + "-module"
         slugs.append(slug)
-        made = "   :members:\n   :exclude-members: " + ", ".join([*_public_in(module), "__init__"])
-        pages[f"reference/{slug}.md"] = f"# {heading}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{made}\n```\n"
+        options = "   :members:\n   :exclude-members: " + ", ".join([*_public_in(module), "__init__"])
+        pages[f"reference/{slug}.md"] = f"# {heading}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{options}\n```\n"
     rows = [
         (f"{{py:obj}}`entaug.{name}`", first_sentence(inspect.getdoc(getattr(entaug, name))))
         for name in sorted(entaug.__all__, key=str.lower)
@@ -287,7 +295,7 @@ def api_pages() -> dict[str, str]:
     lines = [
         "# Python\n",
         "```{eval-rst}\n.. automodule:: entaug\n```\n",
-        table(("name", "what"), rows),
+        table(("name", "description"), rows),
         "```{toctree}\n:hidden:\n",
         *slugs,
         "```\n",
@@ -302,7 +310,7 @@ def _heading(name: str) -> str:
 
 
 def _entry(name: str) -> str:
-    """What documents a public name; methods have pages of their own."""
+    """The documentation of a public name; methods have pages of their own."""
     one = getattr(entaug, name)
     for short in METHODS:
         if METHODS[short] is one:
@@ -314,18 +322,18 @@ def _entry(name: str) -> str:
         return f"\n```{{eval-rst}}\n.. autoclass:: entaug.{name}\n{options}```\n"
     if inspect.isroutine(one):
         return f"\n```{{eval-rst}}\n.. autofunction:: entaug.{name}\n```\n"
-    where = WHERE[name]  # where its docstring is, which no value has
+    where = WHERE[name]  # the module that has its docstring
     return f"\n```{{eval-rst}}\n.. autodata:: {where}.{name}\n   :no-value:\n```\n"
 
 
 def _public_in(module: str) -> list[str]:
-    """The public names that live in a module, and are documented by these."""
+    """The public names of a module, which are documented elsewhere."""
     return [name for name, where in WHERE.items() if where == module]
 
 
 def _is_public(one: Any) -> bool:
-    """Whether something is documented elsewhere: by its public name, or with its module."""
+    """Whether an object is documented elsewhere: under its public name, or with its module."""
     return (
-        any(f"{one.__module__}.".startswith(f"{module}.") for module in _FOR_BUILDERS)
+        any(f"{one.__module__}.".startswith(f"{module}.") for module in _PLUGIN_MODULES)
         or pydoc.locate(f"entaug.{one.__name__}") is one
     )

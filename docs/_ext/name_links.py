@@ -1,4 +1,4 @@
-"""What a name in backticks in a docstring means; one that means nothing is a warning, and so an error."""
+"""Resolve names in backticks in docstrings; an unknown name is a warning, and so an error of the build."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-__all__ = ["Names", "resolve"]
+__all__ = ["NameTransform", "resolve"]
 
 
-class Names(SphinxPostTransform):
-    """Settles names in backticks before Sphinx does, which would take any name that ends alike."""
+class NameTransform(SphinxPostTransform):
+    """Resolves names in backticks before Sphinx, which would accept any name with the same ending."""
 
     default_priority = 5  # Sphinx has 10
 
     def run(self, **_: object) -> None:
-        """Replace those that are known, and put a colon after arguments, as docstrings have it."""
+        """Replace the known names, and write a colon after names of arguments, as docstrings do."""
         for node in list(self.document.findall(addnodes.pending_xref)):
             if node.get("refdomain") == "py" and not node["reftarget"].startswith("entaug."):
                 content = node[0]
@@ -35,55 +35,55 @@ class Names(SphinxPostTransform):
                     if new is not None:
                         node.replace_self(new)
         for text in list(self.document.findall(nodes.Text)):
-            if text == " -- ":  # what Sphinx puts between an argument and what it is
+            if text == " -- ":  # between an argument and its description
                 text.parent.replace(text, nodes.Text(": "))
 
 
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, contnode: nodes.TextElement
 ) -> nodes.Node | None:
-    """Lead a name to what it stands for, where that has a place.
+    """Link a name to its documentation, if there is any.
 
-    A name is one that the docstring's own object knows: an argument, a field, a member, what its module has, or the end
-    of one name on these pages. What is meant but has no page stays as it is written.
+    A name is valid if it is an argument, a field or a member of the documented object, an attribute of its module, or
+    the ending of exactly one documented name. Valid names without documentation stay plain text.
     """
     if node.get("refdomain") != "py":
         return None
     target = node["reftarget"].lstrip(".~")
-    for owner in _described(node):
+    for owner in _documented_objects(node):
         if target.partition(".")[0] in _arguments(owner):
             return contnode
-        found = _looked_up(owner, target)
+        found = _look_up(owner, target)
         if found is not None:
             return _link(app, env, node, contnode, found) or contnode
     documented = env.domains.python_domain.objects
     known = {name for name in documented if name.endswith(f".{target}")}
-    asked = {name for name in known if name.startswith("entaug.backends.protocols.")} or known
-    return _linked(app, env, node, contnode, asked.pop()) if len(asked) == 1 else None
+    protocols = {name for name in known if name.startswith("entaug.backends.protocols.")} or known
+    return _linked(app, env, node, contnode, protocols.pop()) if len(protocols) == 1 else None
 
 
-def _described(node: nodes.Node) -> Iterator[Any]:
-    """The objects that a name is used in, innermost first; what is on no object's page belongs to the module."""
+def _documented_objects(node: nodes.Node) -> Iterator[Any]:
+    """The documented objects around a name, innermost first; then its module, then the package."""
     at: Any = node
     while at is not None:
         if isinstance(at, addnodes.desc):
             signature = at.next_node(addnodes.desc_signature)
             if signature is not None and signature.get("module"):
-                found = _imported(f"{signature['module']}.{signature['fullname']}")
+                found = _import(f"{signature['module']}.{signature['fullname']}")
                 if found is not None:
                     yield found
         at = at.parent
     if isinstance(node, nodes.Element) and node.get("py:module"):
         if node.get("py:class"):
-            found = _imported(f"{node['py:module']}.{node['py:class']}")
+            found = _import(f"{node['py:module']}.{node['py:class']}")
             if found is not None:
                 yield found
         yield import_module(node["py:module"])
     yield import_module("entaug")
 
 
-def _imported(path: str) -> Any:
-    """What stands at a dotted path, however much of it is a module; None where nothing does."""
+def _import(path: str) -> Any:
+    """The object at a dotted path, of which any part may be a module; None if there is none."""
     parts = path.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -106,15 +106,15 @@ def _member(owner: Any, name: str) -> Any:
 
 
 def _arguments(owner: Any) -> set[str]:
-    """The names that the Args of an object tell about."""
+    """The names of the arguments and fields of an object."""
     names = {field.name for field in dataclasses.fields(owner)} if dataclasses.is_dataclass(owner) else set()
     with contextlib.suppress(TypeError, ValueError):
         names |= set(inspect.signature(owner).parameters)
     return names
 
 
-def _looked_up(owner: Any, target: str) -> Any:
-    """What a dotted name means to an object: of its own, of its module, of Python, or of everywhere."""
+def _look_up(owner: Any, target: str) -> Any:
+    """The object that a dotted name refers to: a member of the owner, of its module, of Python, or an absolute path."""
     module = owner if inspect.ismodule(owner) else inspect.getmodule(owner)
     first, _, rest = target.partition(".")
     for found in (
@@ -128,13 +128,13 @@ def _looked_up(owner: Any, target: str) -> Any:
             one = None if one is None else _member(one, part)
         if one is not None:
             return one
-    return _imported(target) if rest else None
+    return _import(target) if rest else None
 
 
 def _link(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, contnode: nodes.TextElement, found: Any
 ) -> nodes.Node | None:
-    """A link to where an object is documented, under whichever of its names."""
+    """A link to the documentation of an object, under any of its names."""
     name, module = getattr(found, "__qualname__", None), getattr(found, "__module__", None)
     if inspect.ismodule(found):
         names = [found.__name__]

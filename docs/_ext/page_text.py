@@ -1,0 +1,73 @@
+"""Shared by all generated pages: Markdown tables, links, and the project's measurements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from entaug.params import REQUIRED, parameters
+
+__all__ = ["MEASURED", "ROOT", "first_sentence", "options_table", "repository_links_to_pages", "rows_of", "table"]
+
+ROOT = Path(__file__).parents[2]
+MEASURED = {
+    "speed" if path.name == "results.md" else path.stem: path
+    for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])
+}
+"""Pages of measurements, by name."""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
+
+
+def _cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def rows_of(markdown: str) -> list[dict[str, str]]:
+    """The rows of the first table of a Markdown text, by the names in its head."""
+    lines = [line for line in markdown.split("\n\n|", 1)[-1].split("\n\n", 1)[0].splitlines() if "|" in line]
+    cells = [[part.strip() for part in line.strip().strip("|").split("|")] for line in lines]
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+
+
+def options_table(cls: type, dashes: str = "", head: str = "option", base: type | None = None) -> str:
+    """The parameters of a class: name, default, valid values, and description.
+
+    Args:
+        cls: a dataclass.
+        dashes: the prefix of a name on the command line; empty for the names in Python.
+        head: the heading of the names.
+        base: a class whose parameters come last, as all its subclasses have them.
+    """
+    shared = {parameter.name for parameter in parameters(base)} if base else set()
+    rows = []
+    for parameter in sorted(parameters(cls), key=lambda parameter: parameter.name in shared):
+        default = "" if parameter.default is REQUIRED else f"`{parameter.default!r}`"
+        name = dashes + parameter.name.replace("_", "-") if dashes else parameter.name
+        rows.append((f"`{name}`", default, parameter.expected, parameter.description))
+    return table((head, "default", "values", "meaning"), rows)
+
+
+def first_sentence(text: str | None) -> str:
+    """The first sentence of a docstring, without its full stop."""
+    return " ".join((text or "").strip().partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+
+
+def repository_links_to_pages(markdown: str) -> str:
+    """Turn links to files of the repository into links to pages, and those to examples, which have none, to text."""
+    markdown = re.sub(r"\[([^\]]+)\]\(examples/[^)]*\)", r"\1", markdown)
+    return re.sub(r"\]\((?!https?:|#|/)([^)#]+)(#[^)]*)?\)", lambda m: f"]({_page_of(m[1])}{m[2] or ''})", markdown)
+
+
+def _page_of(path: str) -> str:
+    if path in ("CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
+        return {"README.md": "/index.md"}.get(path, f"/{path.lower()}")
+    for name, file in MEASURED.items():
+        if file == ROOT / path:
+            return f"/measured/{name}.md"
+    return "/" + path.removeprefix("docs/")

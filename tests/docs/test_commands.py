@@ -1,0 +1,243 @@
+"""Every command and every block of Python in README.md, CONTRIBUTING.md, the pages and the plug-in's README runs.
+
+A command runs in a folder that holds the files it names. Commands that download models from the hub are parsed only;
+those that use starter models run on a few sentences, and those that train one are marked slow as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pytest
+
+import entaug
+from conftest import EXAMPLE, ROOT
+from entaug.augmenters import METHODS
+from entaug.cli.main import _parse, main
+
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "examples" / "plugin" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# Parsed only: what they name is downloaded, installed or prepared elsewhere.
+PARSED_ONLY = (
+    "allenai/scibert",
+    "Helsinki-NLP/",
+    "--preset paper",
+    "de_dep_news_trf",
+    "stanza:en",
+    "models prepare --source",
+)
+# Any other program than entaug that a page may name.
+OTHER_PROGRAMS = ("pip install", "make ", "head -n", "python docs/record.py")
+# Filters and commands that need starter models.
+MODEL_FILTERS = ("fluency", "consistency", "similarity")
+TRAINED = ("aclm", "daga", "entda", "melm", "mulda")
+FEW = 8  # sentences for methods with models
+
+
+class Block(NamedTuple):
+    """A fenced block."""
+
+    page: str
+    kind: str
+    mark: str  # of an HTML comment on the line before
+    text: str
+
+
+class Line(NamedTuple):
+    """A command in a block."""
+
+    page: str
+    text: str
+
+
+def blocks(path: Path) -> list[Block]:
+    pattern = re.compile(r"(?:<!-- ([^\n]*?) -->\n)?^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    page = path.relative_to(ROOT).as_posix()
+    return [Block(page, kind, mark, text) for mark, kind, text in pattern.findall(path.read_text("utf-8"))]
+
+
+BLOCKS = [block for path in PAGES for block in blocks(path)]
+
+
+def commands() -> Iterator[Line]:
+    for block in BLOCKS:
+        if block.kind in ("", "sh", "console"):
+            for line in block.text.splitlines():
+                if block.kind != "console" or line.startswith("$ "):
+                    yield Line(block.page, line.removeprefix("$ ").strip())
+
+
+def needs_models(arguments: list[str]) -> tuple[bool, bool]:
+    """Whether a command uses starter models, and whether it takes minutes."""
+    text = " ".join(arguments)
+    command, *rest = arguments
+    if command == "augment":
+        method = next(rest[i + 1] for i, option in enumerate(rest) if option in ("-m", "--method"))
+        names = [name for part in method.split("+") for name in part.partition(":")[0].split(",")]
+        needs = any(METHODS[name].info.needs for name in names if name != "lowercase")
+        needs = needs or any(f"--filter {name}" in text for name in MODEL_FILTERS)
+        is_slow = bool(set(names) & set(TRAINED)) or ("cassi" in names and "causal" not in rest)
+        return needs, is_slow
+    if command == "experiment":
+        return "--check" not in text, "--check" not in text
+    if command in ("quality", "report"):
+        return "--no-models" not in text and ".md" not in text and "--list" not in text, False
+    if command == "train":
+        return True, True
+    if command == "evaluate":
+        return "tagger" in rest, "tagger" in rest
+    return (command == "models" and rest[0] != "list") or any(
+        f"--filter {name}" in text for name in MODEL_FILTERS
+    ), False
+
+
+def cases() -> Iterator[object]:
+    seen = set()
+    for page, text in commands():
+        arguments = shlex.split(text, comments=True)
+        if arguments[:1] != ["entaug"] or tuple(arguments) in seen:
+            continue
+        seen.add(tuple(arguments))
+        marks = []
+        if not any(name in text for name in PARSED_ONLY):
+            with_models, trained = needs_models(arguments[1:])
+            marks = [pytest.mark.models] * with_models + [pytest.mark.slow] * trained
+        yield pytest.param(arguments[1:], marks=marks, id=f"{page}: {shlex.join(arguments)}")
+
+
+def chain_trees(sentences: list[entaug.Sentence]) -> str:
+    """Dependency trees in CoNLL-U, in which every token depends on the one before it."""
+    texts = []
+    for sentence in sentences:
+        rows = [
+            f"{i}\t{token}\t_\t{'VERB' if i == 1 else 'NOUN'}\t_\t_\t{i - 1}\t{'root' if i == 1 else 'obj'}\t_\t_"
+            for i, token in enumerate(sentence.tokens, 1)
+        ]
+        texts.append("\n".join(rows))
+    return "\n\n".join(texts) + "\n\n"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages name."""
+    folder = tmp_path_factory.mktemp("prepared")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("plan-runs"))
+    for name in ("train", "dev", "test"):
+        shutil.copy(EXAMPLE / f"{name}.conll", folder)
+    gold = list(entaug.read(EXAMPLE / "train.conll"))
+    test = list(entaug.read(EXAMPLE / "test.conll"))
+    new = list(entaug.augment(gold, "mr", seed=13))
+    entaug.write([*gold, *new], folder / "bigger.conll")
+    entaug.write([*gold, *new], folder / "bigger.jsonl")
+    entaug.write([*gold, *new], folder / "final.jsonl")
+    entaug.write(new, folder / "new.jsonl")
+    entaug.write(new, folder / "mr.jsonl")
+    for name in ("lwtr", "other"):
+        entaug.write(entaug.augment(gold, "lwtr", seed=13), folder / f"{name}.jsonl")
+    entaug.write(test, folder / "predicted.conll")
+    entaug.write(gold, folder / "papers", format="brat")
+    nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if all(m.is_contiguous for m in s.mentions)]
+    entaug.write(nested, folder / "export.json", format="label-studio")
+    entaug.write(gold, folder / "wiki.conll")
+    entaug.write([dataclasses.replace(s, meta={"language": "en"}) for s in gold[:FEW]], folder / "en-and-de.jsonl")
+    (folder / "train.conllu").write_text(chain_trees(gold), "utf-8")
+    decision = {"fingerprint": new[0].fingerprint().hex(), "decision": "reject", "method": "mr", "id": new[0].id}
+    (folder / "review.json").write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": [decision]}))
+    records = ROOT / "benchmarks" / "results" / "first-study" / "runs.jsonl"
+    for runs in ("runs", "examples/plan-runs"):
+        (folder / runs).mkdir()
+        shutil.copy(records, folder / runs / "runs.jsonl")
+    return folder
+
+
+@pytest.fixture
+def workspace(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "workspace"
+    shutil.copytree(prepared, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_every_line_of_the_blocks_is_known() -> None:
+    """A line is a command of entaug, another known program, or continues one of them; so none is skipped unseen."""
+    lines = [line for line in commands() if line.text and not line.text.startswith("#")]
+    programs = [line for line in lines if not line.text.startswith(("entaug ", *OTHER_PROGRAMS))]
+    # What is left is not a command: a line of METHODS and the tree of a package.
+    assert [line.text for line in programs] == ['"wd": "entaug.augmenters.deletion:WordDropout",']
+    assert len([line for line in lines if line.text.startswith("entaug ")]) > 50
+
+
+@pytest.mark.parametrize("arguments", list(cases()))
+def test_commands(
+    arguments: list[str], workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = shlex.join(["entaug", *arguments])
+    if "lowercase" in arguments:  # the plug-in, which another test installs
+        monkeypatch.syspath_prepend(ROOT / "examples" / "plugin" / "src")
+        monkeypatch.setitem(METHODS._built_in, "lowercase", "entaug_lowercase:LowercaseMentions")
+    args = _parse(arguments)
+    if any(name in text for name in PARSED_ONLY):
+        return
+    with_models, _ = needs_models(arguments)
+    if with_models:
+        few = list(entaug.read("train.conll"))[:FEW]
+        for name in ("train.conll", "examples/corpus/train.conll"):
+            Path(name).unlink()
+            entaug.write(few, name)
+    output = getattr(args, "output", None)
+    if output and output != "-" and output not in (getattr(args, "input", None), "examples/plan-runs"):
+        target = workspace / output
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+    if arguments[0] == "experiment" and "--check" not in arguments:
+        shutil.rmtree("examples/plan-runs")
+        plan = Path("examples/plan.toml")
+        small = {"seeds = [1, 2, 3]": "seeds = [1]", "epochs = 10": "epochs = 1", "sizes = [50]": "sizes = [4]"}
+        plan.write_text(replace_all(plan.read_text("utf-8"), small), "utf-8")
+    if arguments[0] == "evaluate" and "tagger" in arguments:
+        assert main(["train", "train.conll", "-o", "tagger", "--epochs", "1"]) == 0
+    is_trained = arguments[0] == "augment" and args.method in TRAINED
+    extra = ["--epochs", "1"] if is_trained else []
+    code = main([*arguments, *extra])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    if output and output != "-":
+        assert (workspace / output).exists()
+
+
+def replace_all(text: str, replacements: dict[str, str]) -> str:
+    for old, new in replacements.items():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def python_pages() -> Iterator[object]:
+    for path in PAGES:
+        if any(block.kind == "python" and not block.mark.startswith("example") for block in blocks(path)):
+            name = path.relative_to(ROOT).as_posix()
+            marks = [pytest.mark.models] if name == "docs/scoring.md" else []
+            yield pytest.param(path, id=name, marks=marks)
+
+
+@pytest.mark.parametrize("path", list(python_pages()))
+def test_python(path: Path, workspace: Path) -> None:
+    """The blocks of a page run one after the other; those of CONTRIBUTING.md are run by tests/docs/test_docs.py."""
+    assert workspace
+    namespace: dict[str, object] = {}
+    for block in blocks(path):
+        if block.kind == "python" and not block.mark.startswith("example"):
+            exec(compile(block.text, block.page, "exec"), namespace)  # noqa: S102
