@@ -1,8 +1,8 @@
 """The base class of augmentation methods.
 
 A method is a dataclass: its fields are its parameters, its `MethodInfo` describes it, and it implements ``_rewrite``
-(one sentence) or ``_rewrite_batch`` (several, for methods with a model). `entaug.augmenters.run` handles random streams,
-duplicates, further attempts, filters, counts, ids and provenance.
+(one sentence) or ``_rewrite_batch`` (several, for methods with a model). `entaug.augmenters.run` handles random
+streams, duplicates, further attempts, filters, counts, ids and provenance.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ __all__ = ["Filter", "apply_filters"]
 
 @dataclass(kw_only=True, eq=False)
 class Filter(Component, abc.ABC):
-    """Base class of filters. A subclass implements `_judge` and, if needed, `_check`, `_load` and `_fit`.
+    """Base class of filters. A subclass implements ``_judge`` and, if needed, ``_check``, ``_load`` and ``_fit``.
 
     A decision depends only on the sentence, its source and the training sentences, never on other sentences of the same
     call. The output of a method therefore does not depend on batching or on earlier outputs.
