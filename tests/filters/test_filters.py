@@ -147,7 +147,7 @@ def test_fluency_is_nats_a_word_below_the_source_or_in_all() -> None:
     alone = Fluency(causal_lm=lm, margin=None, min_log_likelihood=-2.5).fit([])
     assert alone.judge(made, [None] * 3) == [None, "reads badly", None]
     assert (fluency.needs_source, alone.needs_source) == (True, False)
-    with pytest.raises(InputError, match="a sentence has no source, and fluency compares with it"):
+    with pytest.raises(InputError, match="a sentence has no source, which the filter fluency needs"):
         fluency.judge(made, [source, None, source])
 
 

@@ -93,7 +93,7 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     filter_file(theirs, tmp_path / "out.conll", create_filters("validity+duplicates"), gold=conll)
     assert [s.tokens for s in entaug.read(tmp_path / "out.conll")] == [s.tokens for s in (*GOLD, *GOOD)]
     with pytest.raises(
-        InputError, match="4 augmented sentences have no known source, and mentions compares with it; leave"
+        InputError, match="4 augmented sentences have no known source, which the filter mentions needs; remove"
     ):
         filter_file(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
     with pytest.raises(

@@ -308,7 +308,7 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     out = tmp_path / "out.conll"
     first, *others = augment_file(gold, out, create_augmenter(method, p=1.0)).notes
     assert first.startswith("column 2 looks like tags too, but only the tag column is kept valid")
-    assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
+    assert others == (["new words have the placeholder '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
     assert augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
 
