@@ -26,7 +26,7 @@ from typing import Any
 import entaug
 from entaug.data import Sentence
 from entaug.formats import open_file
-from entaug.formats.documents import _pipeline
+from entaug.formats.segmentation import _load_pipeline
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 CORPORA = (
@@ -84,7 +84,7 @@ def rate(run: Callable[[], int]) -> float:
 
 def measure(folder: Path, name: str, *, plain: bool) -> None:
     """Print how fast one format is read, the first time and once more; with `plain` as spaCy comes."""
-    nlp = _pipeline("en")[0]
+    nlp = _load_pipeline("en")[0]
     if plain:
         import spacy
 

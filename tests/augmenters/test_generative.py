@@ -578,7 +578,7 @@ def test_a_filter_asks_again_and_is_counted() -> None:
     assert "filters=consistency:tagger=fake" in method.signature
     with pytest.raises(ParameterError, match="is not fitted"):
         list(MentionReplacement(filters="consistency").augment(gold))
-    with pytest.raises(InputError, match="no mentions for the consistency filter"):
+    with pytest.raises(InputError, match="no mentions, which the consistency filter needs"):
         MentionReplacement(filters=Consistency(tagger=Picky())).fit([Sentence(["a"])])
 
 

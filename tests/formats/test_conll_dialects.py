@@ -18,7 +18,7 @@ from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, LossError, ParameterError, TagError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.conll.format import ConllDialect
+from entaug.formats.conll.dialect import ConllDialect
 from entaug.formats.conll.tag_columns import LEVEL
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import SCHEMES
@@ -116,7 +116,7 @@ NOT_NESTED = {
 @pytest.mark.parametrize("case", NOT_NESTED)
 def test_other_second_columns_are_not_taken(tmp_path: Path, case: str) -> None:
     dialect = layout(put(tmp_path, "a.conll", NOT_NESTED[case]))
-    assert (dialect.tag_column, dialect.tag_columns, dialect.also_tags) == (-1, (), (1,))
+    assert (dialect.tag_column, dialect.tag_columns, dialect.other_tag_columns) == (-1, (), (1,))
 
 
 def test_columns_are_found_where_nesting_comes_late_and_only_the_last_are_taken(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_columns_are_found_where_nesting_comes_late_and_only_the_last_are_taken(
     # Phrases before two columns of names; and three levels.
     both = put(tmp_path, "b.conll", "a B-NP B-ORG O\nb I-NP I-ORG B-LOC\nc B-NP B-LOC O\nd O O O\n")
     dialect = layout(both)
-    assert (dialect.tag_columns, dialect.also_tags) == ((2, 3), (1,))
+    assert (dialect.tag_columns, dialect.other_tag_columns) == ((2, 3), (1,))
     assert entaug.read(both)[0].columns == {"1": ("B-NP", "I-NP", "B-NP", "O")}
     deep = "a B-ORG O O\nb I-ORG B-ORG O\nc I-ORG I-ORG B-LOC\n" + "d B-LOC O O\ne O O O\nf B-ORG O O\n" * 2
     assert layout(put(tmp_path, "c.conll", deep)).tag_columns == (1, 2, 3)
@@ -320,7 +320,7 @@ def test_names_of_columns(tmp_path: Path, header: str, row: str, label: str) -> 
 def test_a_sign_for_o_in_a_named_column(tmp_path: Path) -> None:
     text = "# global.columns = ID FORM NE\n1\tAda\tB-PER\n2\tleft\t_\n3\tRome\tB-LOC\n\n1\tSo\t_\n\n"
     path = put(tmp_path, "a.conllup", text)
-    assert layout(path).outside == "_"
+    assert layout(path).outside_tag == "_"
     assert [len(s.mentions) for s in entaug.read(path)] == [2, 0]
     assert again(path) == text
     with pytest.raises(InputError, match="no column holds tags"):

@@ -415,7 +415,7 @@ def test_what_is_no_path(given: Any) -> None:
 
 
 def test_formats_show_what_can_be_set(capsys: pytest.CaptureFixture[str]) -> None:
-    hidden = {"bartner": "documents", "bartner-nested": "documents", "conll": "also_tags"}
+    hidden = {"bartner": "documents", "bartner-nested": "documents", "conll": "other_tag_columns"}
     for name, option in hidden.items():
         assert main(["formats", name]) == 0
         said = capsys.readouterr().out

@@ -17,23 +17,14 @@ from entaug import Edit, Mention, Sentence
 from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.documents import (
-    BEFORE,
-    CharMention,
-    Cutting,
-    Text,
-    _pipeline,
-    cut,
-    documents,
-    joined,
-    placed_tokens,
-)
+from entaug.formats.documents import BEFORE, CharMention, Document, group_by_document, join_sentences
+from entaug.formats.segmentation import SegmentationOptions, _load_pipeline, locate_tokens, split_document
 
 pytest.importorskip("spacy")
 
 _TEXT = "  Ada Byron-King sang.\nIn New York, of e.g. 5 U.S. songs. She left!  \n"
 _ACROSS = (_TEXT.index("songs. She"), _TEXT.index(" left!"))
-STORY = Text(
+STORY = Document(
     _TEXT,
     [CharMention("PER", ((2, 11),), {"note": "n"}), CharMention("LOC", ((26, 34),)), CharMention("X", (_ACROSS,))],
     "d1",
@@ -42,34 +33,41 @@ STORY = Text(
 
 
 def test_texts_are_cut_and_come_back() -> None:
-    lines = cut(STORY._replace(mentions=STORY.mentions[:2]), Cutting(split="lines", misaligned="cut"), Reading())
+    lines = split_document(
+        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="lines", misaligned="cut"), Reading()
+    )
     assert [s.id for s in lines] == ["d1-1", "d1-2"]
     assert lines[0].tokens == ("Ada", "Byron", "-", "King", "sang", ".")
     assert lines[0].mentions == (Mention("PER", [(0, 2)]),)
     assert lines[0].fields["source"] == "a book"
     assert lines[0].fields[ENTITY_FIELDS] == [{"note": "n"}]
-    found = cut(STORY._replace(mentions=STORY.mentions[:2]), Cutting(split="sentences", misaligned="cut"), Reading())
+    found = split_document(
+        STORY._replace(mentions=STORY.mentions[:2]), SegmentationOptions(split="sentences", misaligned="cut"), Reading()
+    )
     assert [s.tokens[0] for s in found] == ["Ada", "In", "She"]
     assert found[1].tokens[5:9] == ("e.g.", "5", "U.S.", "songs")
     for sentences in (lines, found):
-        assert joined(sentences).text == STORY.text
-        assert joined(sentences)[1:4] == ([*STORY.mentions[:2]], "d1", {"source": "a book"})
+        assert join_sentences(sentences).text == STORY.text
+        assert join_sentences(sentences)[1:4] == ([*STORY.mentions[:2]], "d1", {"source": "a book"})
 
 
 def test_no_sentence_begins_within_a_mention() -> None:
-    found = cut(STORY, Cutting(split="sentences", misaligned="cut"), Reading())
+    found = split_document(STORY, SegmentationOptions(split="sentences", misaligned="cut"), Reading())
     assert [s.tokens[0] for s in found] == ["Ada", "In"]
-    assert joined(found).mentions == [*STORY.mentions]
-    apart = Text("a b\nc d\ne", [CharMention("X", ((0, 1), (6, 7)))], "d")
-    assert [s.tokens for s in cut(apart, Cutting(split="lines"), Reading())] == [("a", "b", "c", "d"), ("e",)]
+    assert join_sentences(found).mentions == [*STORY.mentions]
+    apart = Document("a b\nc d\ne", [CharMention("X", ((0, 1), (6, 7)))], "d")
+    assert [s.tokens for s in split_document(apart, SegmentationOptions(split="lines"), Reading())] == [
+        ("a", "b", "c", "d"),
+        ("e",),
+    ]
 
 
 def test_what_is_misaligned() -> None:
     with pytest.raises(InputError, match=r"mention PER 'Ada Byron' \(2-11\) .* within the token 'Byron-King'") as told:
-        cut(STORY._replace(tokens=STORY.text.split()), Cutting(), Reading())
+        split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(), Reading())
     assert "--misaligned cut" in str(told.value)
     reading = Reading()
-    [s] = cut(STORY._replace(tokens=STORY.text.split()), Cutting(misaligned="skip"), reading)
+    [s] = split_document(STORY._replace(tokens=STORY.text.split()), SegmentationOptions(misaligned="skip"), reading)
     assert [m.label for m in s.mentions] == ["X"], "that of New York, ends within a token too"
     assert any("'Ada Byron' (2-11)" in note for note in reading.notes)
 
@@ -80,59 +78,63 @@ def test_what_is_misaligned() -> None:
 )
 def test_places_that_cannot_be(span: tuple[int, int], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        cut(Text("Ada sang", [CharMention("X", (span,))]), Cutting(), Reading())
+        split_document(Document("Ada sang", [CharMention("X", (span,))]), SegmentationOptions(), Reading())
 
 
 def test_tokens_may_begin_and_end_with_white_space() -> None:
-    text = Text(" a b  ", [CharMention("X", ((0, 2),)), CharMention("Y", ((3, 5),))], tokens=[" a", "b "])
+    text = Document(" a b  ", [CharMention("X", ((0, 2),)), CharMention("Y", ((3, 5),))], tokens=[" a", "b "])
     for split in ("none", "lines"):
         reading = Reading()
-        [s] = cut(text, Cutting(split=split), reading)
+        [s] = split_document(text, SegmentationOptions(split=split), reading)
         assert (s.tokens, s.spaces) == ((" a", "b "), (" ", " "))
         assert s.mentions == (Mention("X", [(0, 1)]), Mention("Y", [(1, 2)]))
         assert not reading.notes
-    assert placed_tokens(["a", "b"], "a, b") is None
-    assert placed_tokens([], "") is None
-    [s] = cut(text._replace(tokens=None, places=[(1, 2), (3, 4)], mentions=()), Cutting(), Reading())
+    assert locate_tokens(["a", "b"], "a, b") is None
+    assert locate_tokens([], "") is None
+    [s] = split_document(
+        text._replace(tokens=None, token_spans=[(1, 2), (3, 4)], mentions=()), SegmentationOptions(), Reading()
+    )
     assert (s.tokens, s.fields, s.spaces) == (("a", "b"), {BEFORE: " "}, (" ", "  "))
 
 
 def test_white_space_at_edges_is_left_out_and_counted() -> None:
     reading = Reading()
-    [s] = cut(Text("Ada sang", [CharMention("X", ((0, 4),))]), Cutting(), reading)
+    [s] = split_document(Document("Ada sang", [CharMention("X", ((0, 4),))]), SegmentationOptions(), reading)
     assert s.mentions == (Mention("X", [(0, 1)]),)
     assert reading.notes.total() == 1
 
 
 def test_what_is_given_twice() -> None:
-    twice = Text("Ada", [CharMention("X", ((0, 3),)), CharMention("X", ((0, 3),))])
+    twice = Document("Ada", [CharMention("X", ((0, 3),)), CharMention("X", ((0, 3),))])
     with pytest.raises(InputError, match="given twice"):
-        cut(twice, Cutting(), Reading())
+        split_document(twice, SegmentationOptions(), Reading())
     reading = Reading(repair=True)
-    assert len(cut(twice, Cutting(), reading)[0].mentions) == 1
+    assert len(split_document(twice, SegmentationOptions(), reading)[0].mentions) == 1
     assert reading.repaired.total() == 1
 
 
 def test_nothing_but_white_space_is_no_sentence() -> None:
-    assert cut(Text(" \n\t"), Cutting(), Reading()) == []
+    assert split_document(Document(" \n\t"), SegmentationOptions(), Reading()) == []
     with pytest.raises(ParameterError, match="no rules for the language 'qq'"):
-        cut(Text("x"), Cutting("qq"), Reading())
+        split_document(Document("x"), SegmentationOptions("qq"), Reading())
     with pytest.raises(ParameterError, match="split must be one of"):
-        Cutting(split="words")  # type: ignore[arg-type]
+        SegmentationOptions(split="words")  # type: ignore[arg-type]
 
 
 def test_new_words_are_spaced_as_in_print_and_new_texts_are_their_own() -> None:
-    sentences = cut(Text("Ada sang. She left.", id="d"), Cutting(split="sentences"), Reading())
+    sentences = split_document(
+        Document("Ada sang. She left.", id="d"), SegmentationOptions(split="sentences"), Reading()
+    )
     new = [
         s.edit([Edit(0, 1, ["Bo", "Li"])]).with_(
             id=f"n{i}", **split_fields({**s.fields, "entaug": {"method": "x", "copy": 1}})
         )
         for i, s in enumerate(sentences)
     ]
-    texts = [joined(group) for group in documents([*sentences, *new])]
+    texts = [join_sentences(group) for group in group_by_document([*sentences, *new])]
     assert [t.text for t in texts] == ["Ada sang. She left.", "Bo Li sang. Bo Li left."]
     bare = [Sentence(["Oh", "(", "no", ")", "."]), Sentence(["Well", "!"])]
-    assert [joined(group).text for group in documents(bare)] == ["Oh (no).", "Well!"]
+    assert [join_sentences(group).text for group in group_by_document(bare)] == ["Oh (no).", "Well!"]
 
 
 PIECES = st.sampled_from(
@@ -141,7 +143,7 @@ PIECES = st.sampled_from(
 
 
 @st.composite
-def texts(draw: Any) -> Text:
+def texts(draw: Any) -> Document:
     pieces = draw(st.lists(PIECES, min_size=1, max_size=20))
     text = "".join(pieces)
     edges = sorted({sum(map(len, pieces[:i])) for i in range(len(pieces) + 1)})
@@ -155,46 +157,48 @@ def texts(draw: Any) -> Text:
             b < a for (_, b), (a, _) in pairwise(spans)
         ):
             found[label, spans] = CharMention(label, spans)
-    return Text(text, list(found.values()), "d")
+    return Document(text, list(found.values()), "d")
 
 
 @given(texts(), st.sampled_from(["none", "lines", "sentences"]))
 @settings(max_examples=examples(200), deadline=None)
-def test_any_text_comes_back(text: Text, split: Any) -> None:
-    sentences = cut(text, Cutting(split=split, misaligned="cut"), Reading())
+def test_any_text_comes_back(text: Document, split: Any) -> None:
+    sentences = split_document(text, SegmentationOptions(split=split, misaligned="cut"), Reading())
     assert bool(sentences) == bool(text.text.strip())
     if sentences:
-        [group] = documents(sentences)
-        again = joined(group)
+        [group] = group_by_document(sentences)
+        again = join_sentences(group)
         assert (again.text, again.id) == (text.text, "d")
         key = lambda m: (m.label, m.spans)  # noqa: E731
         assert sorted(again.mentions, key=key) == sorted(text.mentions, key=key)
 
 
 def test_sentences_begin_where_the_file_says() -> None:
-    text = Text("  Ada sang. She left.\nOh", [CharMention("X", ((6, 15),))], "d")
-    found = cut(text._replace(starts=(2, 12, 16)), Cutting(split="lines"), Reading())
+    text = Document("  Ada sang. She left.\nOh", [CharMention("X", ((6, 15),))], "d")
+    found = split_document(text._replace(sentence_starts=(2, 12, 16)), SegmentationOptions(split="lines"), Reading())
     assert [s.text for s in found] == ["Ada sang. She ", "left.\nOh"], "not within a mention, and nowhere else"
-    assert [s.text for s in cut(text._replace(starts=()), Cutting(split="lines"), Reading())] == [text.text.strip()]
-    assert len(cut(text._replace(starts=(99,), mentions=()), Cutting(), Reading())) == 1
+    assert [
+        s.text for s in split_document(text._replace(sentence_starts=()), SegmentationOptions(split="lines"), Reading())
+    ] == [text.text.strip()]
+    assert len(split_document(text._replace(sentence_starts=(99,), mentions=()), SegmentationOptions(), Reading())) == 1
 
 
 @pytest.mark.parametrize("span", [(0, 99), (3, 4), (0, 2), (0, 3)])
 def test_errors_name_the_line_of_a_mention(span: tuple[int, int]) -> None:
     mentions = [CharMention("X", ((0, 3),)), CharMention("X", (span,))]
     with pytest.raises(InputError) as told:
-        cut(Text("Ada sang", mentions, lines=[7, 9]), Cutting(), Reading())
+        split_document(Document("Ada sang", mentions, mention_lines=[7, 9]), SegmentationOptions(), Reading())
     assert told.value.line == 9
 
 
 def test_a_text_of_many_sentences_takes_time_by_its_length() -> None:
     def work(n: int) -> float:
         """Of the processor: what else the machine does is of no account."""
-        text = Text("Ada sang.\n" * n, [CharMention("X", ((10 * i, 10 * i + 3),)) for i in range(n)])
+        text = Document("Ada sang.\n" * n, [CharMention("X", ((10 * i, 10 * i + 3),)) for i in range(n)])
         gc.collect()
         gc.disable()  # what else lies in memory is of no account either
         begun = time.process_time()
-        assert sum(len(s.mentions) for s in cut(text, Cutting(split="lines"), Reading())) == n
+        assert sum(len(s.mentions) for s in split_document(text, SegmentationOptions(split="lines"), Reading())) == n
         taken = time.process_time() - begun
         gc.enable()
         return taken
@@ -217,12 +221,15 @@ def test_tokens_and_sentences_are_those_of_spacy_as_it_comes(text: str) -> None:
     doc = nlp(text)
     wanted = [[token.text for token in sentence if not token.is_space] for sentence in doc.sents]
     flat = [word for words in wanted for word in words]
-    assert nlp.vocab.lex_attr_getters.keys() > _pipeline("en")[0].vocab.lex_attr_getters.keys()
-    assert [word for s in cut(Text(text), Cutting(), Reading()) for word in s.tokens] == flat
+    assert nlp.vocab.lex_attr_getters.keys() > _load_pipeline("en")[0].vocab.lex_attr_getters.keys()
+    assert [word for s in split_document(Document(text), SegmentationOptions(), Reading()) for word in s.tokens] == flat
     # White space is no token of ours, so the finder of sentences is shown the words alone.
     words = [token.text for token in doc if not token.is_space]
     shown = nlp.get_pipe("sentencizer")(spacy.tokens.Doc(nlp.vocab, words=words))
-    found = [len(s) for s in cut(Text(text.replace("\n", " ")), Cutting(split="sentences"), Reading())]
+    found = [
+        len(s)
+        for s in split_document(Document(text.replace("\n", " ")), SegmentationOptions(split="sentences"), Reading())
+    ]
     assert found == ([len(sentence) for sentence in shown.sents] if words else [])
 
 

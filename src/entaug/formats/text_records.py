@@ -15,8 +15,9 @@ from typing import Any
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
-from entaug.formats.documents import BEFORE, RANGES, CharMention, Cutting, Text, cut, placed_tokens
+from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
+from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
 from entaug.spacing import infer_spaces
 
@@ -76,7 +77,7 @@ def token_spans(tokens: Any, text: str, reading: Reading) -> list[Span] | None:
     """
     if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
         return None
-    spans = placed_tokens(tokens, text)
+    spans = locate_tokens(tokens, text)
     if spans is None:
         reading.notes[OTHER_TOKENS] += 1
     return spans
@@ -88,7 +89,7 @@ def text_record(
     record: Mapping[str, Any],
     known: Container[str],
     spans: Sequence[Span] | None = None,
-) -> Text:
+) -> Document:
     """Create a text from the parts of a record.
 
     Args:
@@ -102,10 +103,10 @@ def text_record(
         The text.
     """
     fields = without(record, known)
-    return Text(text, mentions, pop_id(fields), fields, places=spans)
+    return Document(text, mentions, pop_id(fields), fields, token_spans=spans)
 
 
-def cut_record(text: Text | None, cutting: Cutting, reading: Reading) -> Iterable[Sentence]:
+def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Reading) -> Iterable[Sentence]:
     """Cut the text of a record into sentences.
 
     Args:
@@ -121,7 +122,7 @@ def cut_record(text: Text | None, cutting: Cutting, reading: Reading) -> Iterabl
     """
     if text is None:
         return ()
-    sentences = cut(text, cutting, reading)
+    sentences = split_document(text, cutting, reading)
     if not sentences:
         reading.notes["text of white space alone left out"] += 1
     return sentences
@@ -156,7 +157,7 @@ def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
         parts += [token, space] if space else [token]
         is_plain = is_plain and not (token[0].isspace() or token[-1].isspace()) and (not space or space.isspace())
     text = "".join(parts)
-    if not is_plain and placed_tokens(tokens, text) != spans:
+    if not is_plain and locate_tokens(tokens, text) != spans:
         raise LossError(
             f"sentence {sentence.key}: the white space in its tokens cannot be told from that between them in a text",
             remedy="write JSON lines or CoNLL",
@@ -178,7 +179,7 @@ def char_spans(
         Of each mention label, first character, the character after the last, and further fields.
     """
     for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
-        further = {name: value for name, value in fields.items() if name not in reserved and name != RANGES}
+        further = {name: value for name, value in fields.items() if name not in reserved and name != CHAR_RANGES}
         yield mention.label, tokens[mention.start][0], tokens[mention.end - 1][1], further
 
 
@@ -226,7 +227,7 @@ class TextLines(BaseFormat):
         """
 
     @abc.abstractmethod
-    def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Text | None:
+    def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Document | None:
         """The text of a record; None where it is left out, and counted.
 
         Args:
@@ -253,7 +254,7 @@ class TextLines(BaseFormat):
         return bool(records)
 
     def read(
-        self, path: Path, dialect: Cutting, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: SegmentationOptions, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
 

@@ -361,9 +361,9 @@ class _NamedCorpus(Iterable[Sentence]):
 def _notes_on_other_tags(source: OpenedFile) -> list[str]:
     """Return a note for each column, besides the tag column, that looks like tags."""
     return [
-        f"column {column} looks like tags too, but only the tag column is kept valid; it may have invalid "
+        f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
         "tags in augmented sentences (to select another tag column: --tag-column)"
-        for column in getattr(source.dialect, "also_tags", ())
+        for column in getattr(source.dialect, "other_tag_columns", ())
     ]
 
 

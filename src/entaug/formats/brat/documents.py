@@ -29,7 +29,8 @@ from entaug.formats.brat.standoff import (
     to_ranges,
     with_all_references,
 )
-from entaug.formats.documents import BEFORE, DOCUMENT, RANGES, Cutting, Text, cut, documents, joined
+from entaug.formats.documents import BEFORE, CHAR_RANGES, DOCUMENT, Document, group_by_document, join_sentences
+from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.spacing import infer_spaces
 
 __all__ = [
@@ -62,7 +63,7 @@ def provenance_file(annotations: Path) -> Path:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_document(name: str, annotations: Path, dialect: Cutting, reading: Reading) -> list[Sentence]:
+def read_document(name: str, annotations: Path, dialect: SegmentationOptions, reading: Reading) -> list[Sentence]:
     """Read the sentences of a document.
 
     Args:
@@ -88,7 +89,9 @@ def read_document(name: str, annotations: Path, dialect: Cutting, reading: Readi
         faults.raise_any()
         lines = [mention.fields["line"] for mention in mentions]
         starts = None if provenance is None else [start for start, _ in provenance]
-        sentences = cut(Text(text, mentions, name, starts=starts, lines=lines), dialect, reading)
+        sentences = split_document(
+            Document(text, mentions, name, sentence_starts=starts, mention_lines=lines), dialect, reading
+        )
     except InputError as error:
         error.others = (*error.others, *(fault for fault in faults.found if fault is not error))
         error.locate(str(annotations))
@@ -190,7 +193,7 @@ def kept_fields(sentence: Sentence) -> dict[str, Any] | None:
     size = len(sentence.text)
     try:
         for extra in extras:
-            names, ranges, raw = _names(extra), extra.get(RANGES, []), extra.get("raw", "")
+            names, ranges, raw = _names(extra), extra.get(CHAR_RANGES, []), extra.get("raw", "")
             has_names = all(parse_mention(f"{name}\tX 0 1", 0) and type(line) is int for name, line in names)
             has_ranges = all(type(a) is type(b) is int and 0 <= a < b <= size for a, b in ranges)
             if not (has_names and has_ranges and isinstance(raw, str)):
@@ -231,7 +234,7 @@ def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     Yields:
         The sentences of each document, with the fields that are written.
     """
-    for group in documents(map(without_foreign_fields, sentences)):
+    for group in group_by_document(map(without_foreign_fields, sentences)):
         starts = [s.fields[DOCUMENT][1] for s in group if s.provenance is None and DOCUMENT in s.fields]
         if len(starts) < len(group) or starts == sorted(set(starts)):
             yield group
@@ -255,7 +258,7 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
     Raises:
         LossError: provenance is not JSON.
     """
-    text = joined(group)
+    text = join_sentences(group)
     kept = [sentence.fields.get(KEPT, {}) for sentence in group]
     layout = kept[0].get("files")
     layout = layout if isinstance(layout, dict) else {}
@@ -287,7 +290,7 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
 def _document_name(group: Sequence[Sentence], number: int) -> str:
     """The name of a document; that of an augmented one is its source's, and what ids say of method, seed and copy."""
     first = group[0]
-    name = joined(group[:1]).id
+    name = join_sentences(group[:1]).id
     if name is None:
         return f"{number:06d}"
     if first.provenance is None:
@@ -320,7 +323,7 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     return starts
 
 
-def _mention_lines(text: Text, shift: int, others: Iterable[OtherLine]) -> tuple[list[tuple[float, str]], set[str]]:
+def _mention_lines(text: Document, shift: int, others: Iterable[OtherLine]) -> tuple[list[tuple[float, str]], set[str]]:
     """The lines of the mentions, each with its number, and the ids that were kept."""
     wanted = []
     kept: set[str] = set()

@@ -39,8 +39,9 @@ from entaug.formats.brat.documents import (
 )
 from entaug.formats.brat.standoff import merge_ranges, to_ranges
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import BEFORE, DOCUMENT, Cutting, Text, cut, joined
+from entaug.formats.documents import BEFORE, DOCUMENT, Document, join_sentences
 from entaug.formats.records import read_records
+from entaug.formats.segmentation import SegmentationOptions, split_document
 
 __all__ = ["Brat", "BratDialect"]
 
@@ -48,8 +49,8 @@ _MAX_PEEKED = 20_000  # files of a folder that are looked at to recognise it
 
 
 @dataclass(frozen=True)
-class BratDialect(Cutting):
-    """How documents become sentences; see `entaug.formats.documents.Cutting`."""
+class BratDialect(SegmentationOptions):
+    """How documents become sentences; see `entaug.formats.segmentation.SegmentationOptions`."""
 
     split: Literal["none", "lines", "sentences"] = "sentences"
 
@@ -117,10 +118,10 @@ class Brat(BufferedFormat):
 
     def carried(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`: tokenised anew, and cut where mentions begin and end."""
-        text = joined([without_foreign_fields(sentence)])
+        text = join_sentences([without_foreign_fields(sentence)])
         mentions = [m._replace(spans=to_ranges(text.text, m.spans), fields={}) for m in text.mentions]
-        plain = Text(text.text, [m for m in mentions if m.spans], starts=(0,))
-        cut_sentences = cut(plain, replace(dialect, misaligned="cut"), Reading(repair=True))
+        plain = Document(text.text, [m for m in mentions if m.spans], sentence_starts=(0,))
+        cut_sentences = split_document(plain, replace(dialect, misaligned="cut"), Reading(repair=True))
         if not cut_sentences:
             return sentence
         return cut_sentences[0].with_(id=sentence.id).with_fields(sentence.fields)
@@ -134,7 +135,7 @@ class Brat(BufferedFormat):
         """
         del dialect
         subject = f"sentence {sentence.key}"
-        text = joined([without_foreign_fields(sentence)])
+        text = join_sentences([without_foreign_fields(sentence)])
         if not text.text.strip():
             raise LossError(f"{subject} is white space alone", remedy="leave it out")
         try:

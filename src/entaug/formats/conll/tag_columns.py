@@ -1,4 +1,4 @@
-"""Where tags are not just the cells of one column: several columns for nested mentions, attributes, signs for O."""
+"""Tags of more complex layouts: nested mentions in several columns, and tags as attributes among others."""
 
 from __future__ import annotations
 
@@ -9,57 +9,66 @@ from collections.abc import Sequence
 from entaug.data import PLACEHOLDER, Mention, Sentence
 from entaug.errors import LossError
 from entaug.formats.base import ENTITY_FIELDS
-from entaug.formats.conll.lines import ConllDialect
+from entaug.formats.conll.dialect import ConllDialect
+from entaug.mentions import sorted_mentions
 from entaug.tags import InvalidTag, decode_canonical, encode_canonical, flatten
 
-__all__ = ["LEVEL", "carried", "cut_out", "level_tags", "put_in", "read_levels", "told_by_levels"]
+__all__ = [
+    "LEVEL",
+    "are_levels_written",
+    "decode_levels",
+    "encode_levels",
+    "extract_attribute",
+    "flatten_to_levels",
+    "insert_attribute",
+]
 
 LEVEL = "level"
-"""Field of a mention: its tag column, where that is not the one that it would be written to."""
+"""Field of a mention: the index of its tag column, where it is not the one that `encode_levels` would choose."""
 
 
 # ----------------------------------------------------------------------------------------------------- several columns
 
 
-def read_levels(
-    columns: Sequence[Sequence[str]], scheme: str, repaired: Counter[str] | None, notes: Counter[str]
+def decode_levels(
+    columns: Sequence[Sequence[str]], scheme: str, repairs: Counter[str] | None, notes: Counter[str]
 ) -> tuple[list[Mention], list[dict[str, int]]]:
-    """The mentions of several tag columns.
+    """Convert the tags of several columns to mentions.
 
     Args:
-        columns: the tags, those of outer mentions first.
+        columns: the tags of each column, those of outer mentions first.
         scheme: the canonical name of their scheme.
-        repaired: see `entaug.tags.decode`.
-        notes: what is left out is counted here.
+        repairs: see `entaug.tags.decode`.
+        notes: mentions that are left out are counted here.
 
     Returns:
-        The mentions in canonical order; and their columns, where these have to be told.
+        The mentions in canonical order; and their further fields with `LEVEL`, empty where no mention needs any.
 
     Raises:
         InvalidTag: tags break the scheme.
 
     Example:
-        >>> read_levels([["B-ORG", "I-ORG"], ["O", "B-LOC"]], "IOB2", None, Counter())[0]
+        >>> decode_levels([["B-ORG", "I-ORG"], ["O", "B-LOC"]], "IOB2", None, Counter())[0]
         [Mention(label='ORG', spans=((0, 2),)), Mention(label='LOC', spans=((1, 2),))]
     """
-    found: dict[Mention, int] = {}
+    level_of: dict[Mention, int] = {}
     for level, tags in enumerate(columns):
         try:
-            of_column = decode_canonical(tags, scheme, repaired)
-        except InvalidTag as fault:
-            raise InvalidTag(fault.index, f"tag column {level + 1}: {fault.message}", fault.remedy) from None
-        for mention in of_column:
-            if found.setdefault(mention, level) != level:
+            column_mentions = decode_canonical(tags, scheme, repairs)
+        except InvalidTag as error:
+            raise InvalidTag(error.index, f"tag column {level + 1}: {error.message}", error.remedy) from None
+        for mention in column_mentions:
+            if level_of.setdefault(mention, level) != level:
                 notes["mention that stands in two tag columns taken once"] += 1
-    mentions = sorted(found, key=lambda m: (m.spans, m.label))
-    levels = [found[mention] for mention in mentions]
-    if not any(levels) or levels == _levels(mentions):
+    mentions = sorted_mentions(level_of)
+    levels = [level_of[mention] for mention in mentions]
+    if not any(levels) or levels == _assign_levels(mentions):
         return mentions, []
     return mentions, [{LEVEL: level} for level in levels]
 
 
-def _levels(mentions: Sequence[Mention]) -> list[int]:
-    """For each contiguous mention the first column that is free there, outer mentions first: as few as can be."""
+def _assign_levels(mentions: Sequence[Mention]) -> list[int]:
+    """Assign each contiguous mention to the first column that is free there, outer mentions first."""
     ends: list[int] = []
     levels = [0] * len(mentions)
     for i in sorted(range(len(mentions)), key=lambda i: (mentions[i].start, -mentions[i].end, mentions[i].label)):
@@ -70,115 +79,148 @@ def _levels(mentions: Sequence[Mention]) -> list[int]:
     return levels
 
 
-def carried(mentions: Sequence[Mention], n: int, overlap: str) -> Sequence[Mention]:
-    """The mentions that `n` tag columns hold, where not all have to be held.
+def flatten_to_levels(mentions: Sequence[Mention], num_levels: int, overlap: str) -> Sequence[Mention]:
+    """Reduce mentions to those that some tag columns can hold.
 
     Args:
-        mentions: any.
-        n: how many columns there are.
-        overlap: ``"outermost"`` or ``"innermost"``, see `entaug.tags.flatten`; this is done anew for each column.
+        mentions: any mentions.
+        num_levels: the number of tag columns.
+        overlap: ``"outermost"`` or ``"innermost"``, see `entaug.tags.flatten`, which is applied for each column to the
+            mentions that are left.
+
+    Returns:
+        The mentions that are kept, in canonical order.
     """
-    left = [mention for mention in mentions if mention.is_contiguous]
-    if len(left) == len(mentions) and max(_levels(left), default=0) < n:
+    remaining = [mention for mention in mentions if mention.is_contiguous]
+    if len(remaining) == len(mentions) and max(_assign_levels(remaining), default=0) < num_levels:
         return mentions
     kept: list[Mention] = []
-    for _ in range(n):
-        flat = set(flatten(left, overlap))
+    for _ in range(num_levels):
+        flat = set(flatten(remaining, overlap))
         kept += flat
-        left = [mention for mention in left if mention not in flat]
-    return sorted(kept, key=lambda m: (m.spans, m.label))
+        remaining = [mention for mention in remaining if mention not in flat]
+    return sorted_mentions(kept)
 
 
-def level_tags(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
-    """The tags of a sentence in several columns.
+def encode_levels(sentence: Sentence, dialect: ConllDialect) -> list[list[str]]:
+    """Convert the mentions of a sentence to the tags of several columns.
+
+    Args:
+        sentence: the sentence.
+        dialect: the layout to write.
+
+    Returns:
+        The tags of each tag column.
 
     Raises:
-        LossError: more columns would be needed, or a mention has a gap.
+        LossError: more columns would be needed, or a mention is discontinuous.
     """
-    n = len(dialect.tag_columns)
+    num_levels = len(dialect.tag_columns)
     mentions = sentence.mentions
     if dialect.overlap != "error":
-        mentions = tuple(carried(mentions, n, dialect.overlap))
-    gap = next((mention for mention in mentions if not mention.is_contiguous), None)
-    if gap is not None:
+        mentions = tuple(flatten_to_levels(mentions, num_levels, dialect.overlap))
+    discontinuous = next((mention for mention in mentions if not mention.is_contiguous), None)
+    if discontinuous is not None:
         raise LossError(
-            f"a discontinuous mention ({gap.label} {list(gap.spans)}) cannot be written as tags",
+            f"a discontinuous mention ({discontinuous.label} {list(discontinuous.spans)}) cannot be written as tags",
             remedy="write JSON lines, or choose what to keep: --overlap outermost or innermost",
         )
-    levels = _told(sentence, n) if mentions is sentence.mentions else None
+    levels = _recorded_levels(sentence, num_levels) if mentions is sentence.mentions else None
     if levels is None:
-        levels = _levels(mentions)
-    deep = next((mention for mention, level in zip(mentions, levels, strict=True) if level >= n), None)
-    if deep is not None:
+        levels = _assign_levels(mentions)
+    excess = next((mention for mention, level in zip(mentions, levels, strict=True) if level >= num_levels), None)
+    if excess is not None:
         raise LossError(
-            f"a nested mention ({deep.label} {list(deep.spans)}) needs tag column {max(levels) + 1} and there are {n}",
+            f"a nested mention ({excess.label} {list(excess.spans)}) needs tag column {max(levels) + 1} "
+            f"and there are {num_levels}",
             remedy="name more --to-tag-columns, write JSON lines, or choose what to keep: --overlap outermost",
         )
-    of_level: list[list[Mention]] = [[] for _ in range(n)]
+    by_level: list[list[Mention]] = [[] for _ in range(num_levels)]
     for mention, level in zip(mentions, levels, strict=True):
-        of_level[level].append(mention)
-    return [encode_canonical(len(sentence), some, dialect.scheme) for some in of_level]
+        by_level[level].append(mention)
+    return [encode_canonical(len(sentence), flat, dialect.scheme) for flat in by_level]
 
 
-def _told(sentence: Sentence, n: int) -> list[int] | None:
-    """The columns that the fields of the mentions tell, where they can be written so."""
-    extras = sentence.layout.get(ENTITY_FIELDS)
-    if not isinstance(extras, list) or len(extras) != len(sentence.mentions):
+def _recorded_levels(sentence: Sentence, num_levels: int) -> list[int] | None:
+    """The levels in the fields of the mentions; None where they are not known or do not fit the columns."""
+    fields = sentence.layout.get(ENTITY_FIELDS)
+    if not isinstance(fields, list) or len(fields) != len(sentence.mentions):
         return None
     levels = []
-    ends = [0] * n
-    for mention, extra in zip(sentence.mentions, extras, strict=True):  # in the order of their beginnings
-        level = extra.get(LEVEL) if isinstance(extra, dict) else None
-        if type(level) is not int or not 0 <= level < n or mention.start < ends[level]:
+    ends = [0] * num_levels
+    for mention, mention_fields in zip(sentence.mentions, fields, strict=True):  # in the order of their starts
+        level = mention_fields.get(LEVEL) if isinstance(mention_fields, dict) else None
+        if type(level) is not int or not 0 <= level < num_levels or mention.start < ends[level]:
             return None
         ends[level] = mention.end
         levels.append(level)
     return levels
 
 
-def told_by_levels(sentence: Sentence, dialect: ConllDialect) -> bool:
-    """Whether what is known of each mention is its column, and will be written by its column."""
-    extras = sentence.layout.get(ENTITY_FIELDS)
-    told = isinstance(extras, list) and all(isinstance(extra, dict) and extra.keys() <= {LEVEL} for extra in extras)
-    return told and _told(sentence, len(dialect.tag_columns)) is not None
+def are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
+    """Return whether the mentions have no further fields but `LEVEL`, and their columns in the file give it.
+
+    Args:
+        sentence: the sentence.
+        dialect: the layout to write.
+    """
+    fields = sentence.layout.get(ENTITY_FIELDS)
+    if not isinstance(fields, list) or any(not isinstance(f, dict) or f.keys() - {LEVEL} for f in fields):
+        return False
+    return _recorded_levels(sentence, len(dialect.tag_columns)) is not None
 
 
 # ---------------------------------------------------------------------------------------------------------- attributes
 
 
-def cut_out(cells: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """Tags that are attributes in cells, and the cells without them.
+def extract_attribute(cells: Sequence[str], name: str) -> tuple[list[str], list[str]]:
+    """Extract the tags that are attributes in cells.
+
+    Args:
+        cells: the cells of a column.
+        name: the name of the attribute.
+
+    Returns:
+        The tags, ``"O"`` where a cell has none; and the cells with the tags removed.
 
     Example:
-        >>> cut_out(["name=B-PER|SpaceAfter=No", "_"], "name")
+        >>> extract_attribute(["name=B-PER|SpaceAfter=No", "_"], "name")
         (['B-PER', 'O'], ['name=|SpaceAfter=No', '_'])
     """
     pattern = re.compile(rf"(^|\|){re.escape(name)}=([^|]*)")
-    tags, left = [], []
+    tags, remainders = [], []
     for cell in cells:
-        found = pattern.search(cell)
-        tags.append(found[2] if found else "O")
-        left.append(cell[: found.start(2)] + cell[found.end(2) :] if found else cell)
-    return tags, left
+        match = pattern.search(cell)
+        tags.append(match[2] if match else "O")
+        remainders.append(cell[: match.start(2)] + cell[match.end(2) :] if match else cell)
+    return tags, remainders
 
 
-def put_in(tags: Sequence[str], cells: Sequence[str] | None, name: str) -> list[str]:
-    """Tags as attributes in cells: the other way round.
+def insert_attribute(tags: Sequence[str], cells: Sequence[str] | None, name: str) -> list[str]:
+    """Insert tags into cells as attributes; the inverse of `extract_attribute`.
+
+    Args:
+        tags: one tag a token.
+        cells: the cells without tags; None where there is nothing else in them.
+        name: the name of the attribute.
+
+    Returns:
+        The cells.
 
     Example:
-        >>> put_in(["B-PER", "O", "I-PER"], ["name=|SpaceAfter=No", "_", "X=1"], "name")
+        >>> insert_attribute(["B-PER", "O", "I-PER"], ["name=|SpaceAfter=No", "_", "X=1"], "name")
         ['name=B-PER|SpaceAfter=No', '_', 'X=1|name=I-PER']
     """
     if cells is None:
         return [f"{name}={tag}" for tag in tags]
     pattern = re.compile(rf"(^|\|){re.escape(name)}=(?=\||$)")
-    put = []
+    result = []
     for tag, cell in zip(tags, cells, strict=True):
-        found = pattern.search(cell)
-        if found:
-            put.append(cell[: found.end()] + tag + cell[found.end() :])
+        match = pattern.search(cell)
+        if match:
+            result.append(cell[: match.end()] + tag + cell[match.end() :])
         elif tag == "O":
-            put.append(cell)
+            result.append(cell)
         else:
-            put.append(f"{name}={tag}" if cell in (PLACEHOLDER, "") else f"{cell}|{name}={tag}")
-    return put
+            result.append(f"{name}={tag}" if cell in (PLACEHOLDER, "") else f"{cell}|{name}={tag}")
+    return result

@@ -19,7 +19,7 @@ from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, documents
+from entaug.formats.documents import DOCUMENT, group_by_document
 from entaug.formats.records import (
     as_object,
     numbered_lines,
@@ -87,7 +87,7 @@ class BartnerNested(BufferedFormat):
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`; a document is a line."""
         del dialect
-        records = (to_json(_record(document), document[0].key) for document in documents(sentences))
+        records = (to_json(_record(document), document[0].key) for document in group_by_document(sentences))
         write_array(path, records, start=b"", separator=b"\n", end=b"\n")
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:

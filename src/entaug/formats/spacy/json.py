@@ -16,7 +16,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import Reading
-from entaug.formats.documents import cut, joined
+from entaug.formats.documents import join_sentences
 from entaug.formats.records import (
     numbered_lines,
     parse_json,
@@ -26,6 +26,7 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
+from entaug.formats.segmentation import split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
@@ -102,8 +103,8 @@ class SpacyJson(SpacyFormat):
         if dialect.form != "tuples" or dialect.words:
             return sentence
         try:
-            text = joined([sentence])._replace(tokens=None)
-            found = cut(text, dialect, Reading())
+            text = join_sentences([sentence])._replace(tokens=None)
+            found = split_document(text, dialect, Reading())
         except InputError as error:
             remedy = "write words, which give the tokens, or pass --misaligned cut"
             raise LossError(error.message, path=f"sentence {sentence.key}", remedy=remedy) from None

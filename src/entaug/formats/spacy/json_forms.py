@@ -21,7 +21,8 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
-from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Cutting, Text, cut, documents, joined
+from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
+from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
@@ -39,7 +40,7 @@ _REMEDY = "write it as spaCy does"
 
 
 @dataclass(frozen=True)
-class SpacyJsonDialect(SpacyDialect, Cutting):
+class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
     """Layout of a JSON file of spaCy.
 
     Args:
@@ -198,14 +199,18 @@ def _select_mentions(
 
 
 def _create(
-    text: Text, words: _PlacedWords | None, columns: Mapping[str, Sequence[str]], cutting: Cutting, reading: Reading
+    text: Document,
+    words: _PlacedWords | None,
+    columns: Mapping[str, Sequence[str]],
+    cutting: SegmentationOptions,
+    reading: Reading,
 ) -> Iterable[Sentence]:
     """The sentence of a text with known words; a text that has none, or is to be cut, is cut as any text."""
     if words is None:
-        return cut(text, cutting, reading)
+        return split_document(text, cutting, reading)
     as_text = text._replace(tokens=[word for word in words.words if not word.isspace()])
     if cutting.split != "none":
-        return cut(as_text, cutting, reading)
+        return split_document(as_text, cutting, reading)
     tokens = tokens_of(words.words, words.flags)
     if not tokens.tokens:
         return ()
@@ -215,7 +220,7 @@ def _create(
     for mention in text.mentions:
         first, last = (places.get(place) for places, place in zip((starts, ends), mention.spans[0], strict=True))
         if first is None or last is None or first >= last or tokens.counts[first] == tokens.counts[last]:
-            return cut(as_text, cutting, reading)  # within a word, outside, or white space
+            return split_document(as_text, cutting, reading)  # within a word, outside, or white space
         mentions.append(WordMention(first, last, mention.label, mention.fields))
     meta = dict(text.fields)
     return (create_sentence(tokens, mentions, token_columns(columns, tokens), meta, text.id, reading),)
@@ -246,7 +251,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
         fields["spans"] = groups
     # Tuples have no ids; the parts of a text that is cut need one, to be told from those of another text.
     id_ = None if dialect.split == "none" else str(number)
-    return _create(Text(text, mentions, id_, fields, tokens), placed, {}, dialect, reading)
+    return _create(Document(text, mentions, id_, fields, tokens), placed, {}, dialect, reading)
 
 
 def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
@@ -272,7 +277,7 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
     if placed is not None and isinstance(sents, list) and len(sents) > 1:
         firsts = {sent.get("start") for sent in sents if isinstance(sent, dict) and type(sent.get("start")) is int}
         columns["sent_start"] = ["1" if start in firsts else "-1" for start in starts]
-    for sentence in _create(Text(text, mentions, pop_id(fields), fields), placed, columns, dialect, reading):
+    for sentence in _create(Document(text, mentions, pop_id(fields), fields), placed, columns, dialect, reading):
         meta = dict(sentence.fields)
         if other := pop_columns(meta, len(sentence)):
             yield sentence.with_(columns={**sentence.columns, **other}).with_fields(meta)
@@ -296,7 +301,7 @@ def to_records(sentences: Iterable[Sentence], dialect: SpacyJsonDialect) -> Iter
     if dialect.form == "docs":
         yield from (_to_doc(sentence, dialect) for sentence in sentences)
     elif dialect.form == "tuples":
-        yield from (_to_tuple(group, dialect) for group in documents(sentences))
+        yield from (_to_tuple(group, dialect) for group in group_by_document(sentences))
     else:
         yield from write_documents(sentences, dialect.scheme)
 
@@ -344,7 +349,7 @@ def _span(mention: WordMention, offsets: Sequence[tuple[int, int]], default: Map
 
 
 def _to_tuple(group: Sequence[Sentence], dialect: SpacyJsonDialect) -> list[Any]:
-    text = joined(group)
+    text = join_sentences(group)
     is_augmented = group[0].provenance is not None
     fields: dict[str, Any] = {}
     mentions = [(m.spans[0][0], m.spans[-1][1], m.label, m.fields.get("kb_id")) for m in text.mentions]
@@ -368,7 +373,7 @@ def _to_tuple(group: Sequence[Sentence], dialect: SpacyJsonDialect) -> list[Any]
     return [text.text, fields]
 
 
-def _space_before(text: Text) -> str:
+def _space_before(text: Document) -> str:
     """The white space before the first token, which may begin with white space itself."""
     first = text.tokens[0] if text.tokens else ""
     size = len(text.text) - len(text.text.lstrip())

@@ -16,8 +16,9 @@ from typing import Any, Literal
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
-from entaug.formats.documents import CharMention, Cutting, Text
+from entaug.formats.documents import CharMention, Document
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import (
     TextLines,
     add_other_fields,
@@ -39,7 +40,7 @@ _OF_SOURCE = ("relations", "Comments", "comments")
 
 
 @dataclass(frozen=True)
-class DoccanoDialect(Cutting):
+class DoccanoDialect(SegmentationOptions):
     """Layout of a file of doccano.
 
     Args:
@@ -94,7 +95,7 @@ class Doccano(TextLines):
                 detected.setdefault("field", field)
         return detected
 
-    def parse(self, record: dict[str, Any], dialect: DoccanoDialect, reading: Reading) -> Text:
+    def parse(self, record: dict[str, Any], dialect: DoccanoDialect, reading: Reading) -> Document:
         """See `entaug.formats.text_records.TextLines`."""
         key = dialect.text if dialect.text in record else "data" if "data" in record else "text"
         text = record.get(key)

@@ -23,8 +23,9 @@ from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import RANGES, Cutting, Text, documents, joined
+from entaug.formats.documents import CHAR_RANGES, Document, group_by_document, join_sentences
 from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 
@@ -40,7 +41,7 @@ _REMEDY = "export the project anew"
 
 
 @dataclass(frozen=True)
-class LabelStudioDialect(Cutting):
+class LabelStudioDialect(SegmentationOptions):
     """Layout of a file of Label Studio.
 
     Args:
@@ -128,8 +129,8 @@ class LabelStudio(BufferedFormat):
         names: set[str] = set()
 
         def records() -> Iterator[bytes]:
-            for number, group in enumerate(documents(sentences), start=1):
-                text = joined(group)
+            for number, group in enumerate(group_by_document(sentences), start=1):
+                text = join_sentences(group)
                 name = wanted = f"entaug-{number}" if text.id is None else text.id
                 copy = 1
                 while name in names:  # augmented from the same text
@@ -212,7 +213,7 @@ def _count_unlabelled(values: Iterable[Any], reading: Reading) -> None:
         reading.notes["region without a label is no mention"] += count
 
 
-def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Text | None:
+def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document | None:
     """The text of a task; None where nobody has labelled it."""
     data, annotations = task.get("data"), task.get(dialect.annotations)
     if type(data) is not dict:
@@ -242,7 +243,7 @@ def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Read
     return _text(dict(data), regions, pop_id(dict(task)), kept, dialect, reading)
 
 
-def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Text:
+def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document:
     """The text of a task of JSON-MIN, which has the values of regions alone."""
     values = task.get(dialect.from_name, [])
     if type(values) is not list or not all(map(_is_region_value, values)):
@@ -259,7 +260,7 @@ def _text(
     kept: Mapping[str, Any],
     dialect: LabelStudioDialect,
     reading: Reading,
-) -> Text:
+) -> Document:
     """A text with its mentions; `kept` are the other parts of its task."""
     key = dialect.text_key if dialect.text_key in data else _text_key(data, regions) or dialect.text_key or "text"
     text = data.pop(key, None)
@@ -281,7 +282,7 @@ def _text(
         del data["tokens"]
     if any(kept.values()):
         data[TASK] = {name: part for name, part in kept.items() if part}
-    return Text(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, places=spans)
+    return Document(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, token_spans=spans)
 
 
 def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> list[tuple[Any, Any]]:
@@ -334,13 +335,13 @@ def _normalized(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _regions(text: Text, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
+def _regions(text: Document, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
     """The mentions of a text as regions; those that were one region with several labels are one region again."""
     regions: list[dict[str, Any]] = []
     shared: dict[tuple[int, int, str], dict[str, Any]] = {}
     for mention in text.mentions:
         start, end = mention.spans[0][0], mention.spans[-1][1]
-        fields = without(mention.fields, (RANGES, "value", "labels"))
+        fields = without(mention.fields, (CHAR_RANGES, "value", "labels"))
         labels: Any = mention.fields.get("labels")
         is_shared = type(labels) is list and mention.label in labels
         key = (start, end, str(fields.get("id")))
@@ -357,14 +358,14 @@ def _regions(text: Text, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
     return regions
 
 
-def _data(text: Text, dialect: LabelStudioDialect) -> dict[str, Any]:
+def _data(text: Document, dialect: LabelStudioDialect) -> dict[str, Any]:
     data: dict[str, Any] = {dialect.text_key or "text": text.text}
     if dialect.tokens:
         data["tokens"] = text.tokens
     return data | without(text.fields, (TASK, *data))
 
 
-def _to_task(text: Text, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
+def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
     """A text as a task. What people and models said of the text that it was augmented from is left out."""
     parts = text.fields.get(TASK)
     kept: dict[str, Any] = {} if is_augmented or type(parts) is not dict else parts
@@ -380,7 +381,7 @@ def _to_task(text: Text, name: str, dialect: LabelStudioDialect, is_augmented: b
     return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
 
 
-def _to_min(text: Text, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
+def _to_min(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
     """A text as a task of JSON-MIN."""
     data = without(_data(text, dialect), _MIN_FIELDS if is_augmented else ())
     regions = [region["value"] for region in _regions(text, dialect)]

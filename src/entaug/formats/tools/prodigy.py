@@ -17,8 +17,9 @@ from typing import Any, Literal
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
-from entaug.formats.documents import CharMention, Cutting, Text
+from entaug.formats.documents import CharMention, Document
 from entaug.formats.records import peek_records, to_json
+from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
@@ -41,7 +42,7 @@ _OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
 @dataclass(frozen=True)
-class ProdigyDialect(Cutting):
+class ProdigyDialect(SegmentationOptions):
     """Layout of a file of Prodigy.
 
     Args:
@@ -89,7 +90,7 @@ class Prodigy(TextLines):
                 return {"ws": "ws" in tokens[0]}
         return {}
 
-    def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Text | None:
+    def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Document | None:
         """See `entaug.formats.text_records.TextLines`."""
         answer = record.get("answer", "accept")
         if answer != "accept" and dialect.answers == "accept":
@@ -109,8 +110,8 @@ class Prodigy(TextLines):
             reading.notes[OTHER_TOKENS] += 1
         elif not all(word.keys() <= _OF_TOKEN for word in words):
             fields = {**result.fields, TOKEN_FIELDS: [without(word, _OF_TOKEN) for word in words]}
-            return result._replace(fields=fields, places=places)
-        return result._replace(places=places)
+            return result._replace(fields=fields, token_spans=places)
+        return result._replace(token_spans=places)
 
     def dump(self, sentence: Sentence, dialect: ProdigyDialect) -> str:
         """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.

@@ -1,0 +1,374 @@
+"""Detection of the layout of a CoNLL file from its beginning."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from entaug.errors import InputError, ParameterError
+from entaug.formats.conll.dialect import ConllDialect
+from entaug.formats.conll.lines import (
+    TEXT_COMMENT,
+    Block,
+    is_comment,
+    is_numbering,
+    parse_column_names,
+    parse_sentence_id,
+    read_blocks,
+    split_row,
+)
+from entaug.formats.conll.tag_columns import extract_attribute
+from entaug.formats.records import no_sentences
+from entaug.spacing import is_unspaced_script
+from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
+
+__all__ = ["detect_dialect"]
+
+_SAMPLE_SIZE = 300  # sentences from which the layout is detected
+_TOKEN_COLUMN_NAMES = ("FORM", "TOKEN", "WORD")
+_TAG_COLUMN_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
+_TOKEN_PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
+_ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
+_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])|\s*[\[{]\s*$")
+_COMMA = re.compile(r"[,;]")
+_OUTSIDE_TAGS = ("_", "*", "-")  # tags of tokens outside mentions in files that do not use O
+_MIN_CHARACTERS = 10  # fewer tokens do not show whether they are characters or words
+Rows = list[list[str]]
+"""The rows of a sentence, each a list of cells."""
+
+
+def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) -> ConllDialect:
+    """Detect the layout of a file from its first few hundred sentences, or more where these have no mention.
+
+    Args:
+        path: the file.
+        dialect: the dialect made from the options that are given.
+        given: the names of these options, which are not detected.
+
+    Returns:
+        The complete dialect.
+
+    Raises:
+        InputError: the file has no sentence, or no column that holds tags.
+        ParameterError: a column that is given does not exist, or is that of token and tag.
+    """
+    blocks = read_blocks(path)
+    sample: list[list[tuple[int, str]]] = []  # numbered rows of each sentence
+    ids = texts = False
+    names: tuple[str, ...] = ()
+    for first, lines in blocks:
+        rows = []
+        for number, line in enumerate(lines, start=first):
+            if line.startswith("#"):
+                ids = ids or parse_sentence_id(line) is not None
+                texts = texts or line.startswith(TEXT_COMMENT)
+                names = names or (() if sample else parse_column_names(line))
+            if not is_comment(line):
+                rows.append((number, line))
+        if rows:
+            sample.append(rows)
+        if len(sample) >= _SAMPLE_SIZE:
+            break
+    if not sample:
+        raise no_sentences(path)
+    if "separator" not in given:
+        dialect = replace(dialect, separator=_detect_separator([row for rows in sample for _, row in rows]))
+    sentences = [[split_row(row, dialect.delimiter) for _, row in rows] for rows in sample]
+    num_columns = Counter(len(row) for rows in sentences for row in rows).most_common(1)[0][0]
+    regular = [rows for rows in sentences if all(len(row) == num_columns for row in rows)]
+    if len(names) != num_columns or len(set(names)) < num_columns:
+        names = ()
+    dialect = replace(dialect, column_names=names, ids=ids, texts=texts, num_columns=num_columns)
+    columns = _ColumnDetector(dialect, given, regular or sentences)
+    dialect = columns.detect(path, sample[0][0])
+    further = (_split_block(block, dialect) for block in blocks)
+    if columns.may_be_nested:
+        nested = _NestedColumnDetector(dialect, columns.tag_candidates, sentences)
+        while not nested.is_decided and (rows_read := next(further, None)) is not None:
+            nested.update(rows_read)
+            if any(row[-1] != "O" for row in rows_read):
+                sentences.append(rows_read)
+        found = nested.tag_columns()
+        if len(found) > 1:
+            others = tuple(column for column in dialect.other_tag_columns if column not in found)
+            dialect = replace(dialect, tag_columns=found, other_tag_columns=others)
+    if "characters" not in given:
+        dialect = replace(dialect, characters=_are_characters(dialect, sentences[: len(sample)]))
+    if "scheme" not in given:
+        dialect = replace(dialect, scheme=_detect_scheme(dialect, sentences, further))
+    return dialect
+
+
+def _split_block(block: Block, dialect: ConllDialect) -> Rows:
+    return [split_row(line, dialect.delimiter) for line in block[1] if not is_comment(line, dialect)]
+
+
+def _detect_separator(rows: Sequence[str]) -> Literal["tab", "space", "runs"]:
+    enough = 0.95 * len(rows)  # a faulty row must not change the separator
+    if sum("\t" in row for row in rows) >= enough:
+        return "tab"
+    if sum(" " in row and "  " not in row and row == row.strip() for row in rows) >= enough:
+        return "space"
+    return "runs"
+
+
+class _ColumnDetector:
+    """Detects the columns of tokens, tags and numbers.
+
+    Args:
+        dialect: the layout as far as it is known.
+        given: the names of the options that are given.
+        sentences: the rows of the sample.
+
+    Attributes:
+        may_be_nested: whether the tag column is neither given nor known by its name.
+        tag_candidates: the last columns, as many as hold nothing but tags.
+    """
+
+    def __init__(self, dialect: ConllDialect, given: Collection[str], sentences: list[Rows]) -> None:
+        self._dialect, self._given, self._sentences = dialect, given, sentences
+        self._num_columns = dialect.num_columns
+        self._rows = [row for rows in sentences for row in rows if len(row) == self._num_columns]
+        self._tag_shares = [
+            sum(is_tag(row[i]) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
+        ]
+        self.may_be_nested = "tag_columns" not in given and "tag_column" not in given
+        self.tag_candidates: list[int] = []
+
+    def detect(self, path: Path, first_row: tuple[int, str]) -> ConllDialect:
+        """Detect the columns.
+
+        Args:
+            path: the file, for errors.
+            first_row: its first row with its number, for errors.
+
+        Returns:
+            The dialect with its columns.
+        """
+        num_columns = self._num_columns
+        numbered_from = self._detect_numbering()
+        token = self._dialect.token_column if "token_column" in self._given else None
+        if token is None:
+            names = [name.upper() for name in self._dialect.column_names]
+            token = next((names.index(name) for name in _TOKEN_COLUMN_NAMES if name in names), None)
+        tags = self._detect_tag_columns(token, path, first_row)
+        for column in (*tags, token or 0):
+            if not -num_columns <= column < num_columns or (token or 0) < 0:
+                raise ParameterError(f"{path} has {num_columns} columns, counted from 0: there is no such column")
+        tags = tuple(column % num_columns for column in tags)
+        if token in tags or len(set(tags)) < len(tags):
+            column_text = f"column {token}" if token in tags else "a column"
+            raise ParameterError(
+                f"{column_text} of {path} cannot hold both the token and its tag", remedy="name two different columns"
+            )
+        if token is None:
+            used = {*tags} | ({0} if numbered_from is not None else set())
+            token = next((i for i in range(num_columns) if i not in used), 0)
+        elif token == 0:
+            numbered_from = None
+        only_tags = [share == 1.0 for share in self._tag_shares]
+        if self.may_be_nested:
+            self.tag_candidates = [i for i in range(token + 1, num_columns) if all(only_tags[i:])]
+        return replace(
+            self._dialect,
+            tag_column=-1 if tags[0] == num_columns - 1 else tags[0],
+            tag_columns=tags if len(tags) > 1 else (),
+            token_column=token,
+            numbered_from=numbered_from,
+            # Tags of another annotator, of another kind, or of nested mentions: see `_NestedColumnDetector`.
+            other_tag_columns=tuple(i for i in range(num_columns) if only_tags[i] and i not in (*tags, token)),
+            token_prefix=self._detect_token_prefix(token),
+        )
+
+    def _detect_numbering(self) -> int | None:
+        """The first number, where the first column numbers the tokens of nearly all sentences."""
+        if self._num_columns < 3:
+            return None
+        first_columns = [[row[0] for row in rows] for rows in self._sentences]
+        enough = 0.9 * len(first_columns)
+        return next((n for n in (1, 0) if sum(is_numbering(cells, n) for cells in first_columns) > enough), None)
+
+    def _detect_tag_columns(self, token: int | None, path: Path, first_row: tuple[int, str]) -> tuple[int, ...]:
+        """The tag columns; those that are given may be counted from the right."""
+        if "tag_columns" in self._given:
+            return self._dialect.tag_columns
+        if "tag_column" in self._given:
+            column = self._dialect.tag_column
+            if -self._num_columns <= column < self._num_columns:
+                self._detect_attribute(column)
+            return (column,)
+        for column, name in enumerate(self._dialect.column_names):
+            if _TAG_COLUMN_NAMES.intersection(re.split(r"[^A-Z]+", name.upper())) and self._holds_tags(column):
+                self.may_be_nested = False
+                return (column,)
+        for min_share in (1.0, 0.8):
+            columns = [i for i, share in enumerate(self._tag_shares) if share >= min_share and i != token]
+            if columns and self._num_columns > 1:
+                # Usually the last column; where that holds something else, the first.
+                return (self._num_columns - 1 if self._num_columns - 1 in columns else columns[0],)
+        for column in range(self._num_columns):
+            if column != token and self._detect_attribute(column):
+                self.may_be_nested = False
+                return (column,)
+        raise InputError(
+            f"no column holds tags (first row: {first_row[1][:100]!r})",
+            path=str(path),
+            line=first_row[0],
+            remedy=self._suggest_remedy(first_row[1]),
+        )
+
+    def _suggest_remedy(self, first_row: str) -> str:
+        """The remedy for a file in which no column holds tags."""
+        if _JSON.match(first_row):
+            return "it looks like JSON: let its name end in .json, or name its format with --from"
+        rows = [" ".join(row) for row in self._rows]
+        if sum(_COMMA.search(row) is not None and is_tag(_COMMA.split(row)[-1].strip()) for row in rows) >= (
+            len(rows) / 2
+        ):
+            return "put tabs between columns, not commas; no heading, and an empty line between sentences"
+        return "name it with --tag-column, counted from 0"
+
+    def _holds_tags(self, column: int) -> bool:
+        """Whether a column whose name is that of a tag column holds tags; detects its attribute or outside tag."""
+        if self._tag_shares[column] >= 0.8 or self._detect_attribute(column):
+            return True
+        values = Counter(row[column] for row in self._rows)
+        num_tags = sum(count for value, count in values.items() if is_tag(value))
+        for tag in _OUTSIDE_TAGS:
+            if values[tag] and not values["O"] and values[tag] + num_tags >= 0.95 * len(self._rows):
+                self._dialect = replace(self._dialect, outside_tag=tag)
+                return True
+        return False
+
+    def _detect_attribute(self, column: int) -> bool:
+        """Whether nearly all cells of a column hold a tag as an attribute; detects the name of the attribute."""
+        if self._tag_shares[column] >= 0.8:
+            return False
+        counts: Counter[str] = Counter()
+        for row in self._rows:
+            counts.update(name for name, value in _ATTRIBUTE.findall(row[column]) if is_tag(value))
+        if "attribute" in self._given and self._dialect.attribute:
+            counts = Counter({self._dialect.attribute: counts[self._dialect.attribute]})
+        for name, count in counts.most_common(1):
+            if count >= 0.8 * len(self._rows):
+                self._dialect = replace(self._dialect, attribute=name)
+                return True
+        return False
+
+    def _detect_token_prefix(self, token: int) -> str:
+        if "token_prefix" in self._given:
+            return self._dialect.token_prefix
+        match = _TOKEN_PREFIX.match(self._rows[0][token]) if len(self._rows) > 1 else None
+        return match[0] if match and all(row[token].startswith(match[0]) for row in self._rows) else ""
+
+
+class _NestedColumnDetector:
+    """Detects tag columns of nested mentions: outer mentions in one column, those inside them in the next.
+
+    The last columns are such where all their cells are tags and, column by column, the mentions of the next column
+
+    - lie inside mentions of the one before (nearly always: real files have faults),
+    - have labels of the columns before (columns of phrases and of names have none in common),
+    - are far fewer, or mostly shorter (tags of another annotator or a tagger, and finer types of the same mentions,
+      are as many and as long).
+
+    Args:
+        dialect: the layout as far as it is known.
+        columns: the last columns that hold nothing but tags.
+        sample: the rows of sentences.
+    """
+
+    def __init__(self, dialect: ConllDialect, columns: list[int], sample: list[Rows]) -> None:
+        self._columns = columns
+        detector = SchemeDetector()
+        for rows in sample:
+            for column in columns:
+                detector.update(row[column] for row in rows if column < len(row))
+        self._scheme = detector.scheme() if detector.has_mentions else dialect.scheme
+        self._pairs = list(pairwise(columns))
+        self._label_counts: dict[int, Counter[str]] = {column: Counter() for column in columns}
+        self._num_inside: Counter[int] = Counter()
+        self._num_shorter: Counter[int] = Counter()
+        for rows in sample:
+            self.update(rows)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the last column has shown mentions, or there is only one."""
+        return len(self._columns) < 2 or bool(self._label_counts[self._columns[-1]])
+
+    def update(self, rows: Rows) -> None:
+        """Add the mentions of a sentence.
+
+        Args:
+            rows: the rows of the sentence.
+        """
+        if len(self._columns) < 2 or any(len(row) <= self._columns[-1] for row in rows):
+            return
+        try:
+            mentions = {
+                column: decode_canonical([row[column] for row in rows], self._scheme, Counter())
+                for column in self._columns
+            }
+        except InvalidTag:
+            return
+        for column, column_mentions in mentions.items():
+            self._label_counts[column].update(mention.label for mention in column_mentions)
+        for outer_column, inner_column in self._pairs:
+            for inner in mentions[inner_column]:
+                around = (o for o in mentions[outer_column] if o.start <= inner.start and inner.end <= o.end)
+                outer = next(around, None)
+                self._num_inside[inner_column] += outer is not None
+                self._num_shorter[inner_column] += outer is not None and outer.spans != inner.spans
+
+    def tag_columns(self) -> tuple[int, ...]:
+        """The tag columns, outermost first; one or none where no mentions are nested."""
+        columns = self._columns[-1:]
+        for outer, inner in reversed(self._pairs):
+            if not self._is_nested(outer, inner):
+                break
+            columns = [outer, *columns]
+        return tuple(columns)
+
+    def _is_nested(self, outer: int, inner: int) -> bool:
+        count = self._label_counts[inner].total()
+        outer_labels = tuple(
+            label for column in self._columns if column <= outer for label in self._label_counts[column]
+        )
+        # An inner label may extend an outer one: LOCderiv beside LOC.
+        num_known = sum(n for label, n in self._label_counts[inner].items() if label.startswith(outer_labels))
+        is_fewer = count <= self._label_counts[outer].total() / 2
+        is_different = is_fewer or self._num_shorter[inner] >= count / 2
+        return count > 0 and is_different and self._num_inside[inner] >= 0.8 * count and num_known >= 0.8 * count
+
+
+def _detect_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[Rows]) -> str:
+    """Detect the tag scheme from the sample, and from further sentences until there is a mention that shows it."""
+    detector = SchemeDetector()
+    column = dialect.tag_column
+
+    def update(rows: Rows) -> None:
+        cells = [row[column] for row in rows if -len(row) <= column < len(row)]
+        if dialect.attribute:
+            cells = extract_attribute(cells, dialect.attribute)[0]
+        detector.update("O" if cell == dialect.outside_tag else cell for cell in cells)
+
+    for rows in sample:
+        update(rows)
+    while not detector.is_decided and (next_rows := next(further, None)) is not None:
+        update(next_rows)
+    return detector.scheme()
+
+
+def _are_characters(dialect: ConllDialect, sample: list[Rows]) -> bool:
+    """Whether nearly all tokens are single characters, most of them of scripts without spaces (Chinese, Japanese)."""
+    tokens = [row[dialect.token_column] for rows in sample for row in rows if dialect.token_column < len(row)]
+    single = [token for token in tokens if len(token) == 1]
+    if len(tokens) < _MIN_CHARACTERS or len(single) < 0.95 * len(tokens):
+        return False
+    return sum(map(is_unspaced_script, single)) >= 0.5 * len(tokens)

@@ -1,0 +1,280 @@
+"""Reading sentences from the rows of CoNLL files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.alignment import align_spaces
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, TagError
+from entaug.formats.base import ENTITY_FIELDS, Reading
+from entaug.formats.conll.dialect import ConllDialect
+from entaug.formats.conll.lines import (
+    TEXT_COMMENT,
+    is_comment,
+    is_numbering,
+    parse_column_names,
+    parse_sentence_id,
+    read_blocks,
+    split_comments,
+    split_row,
+)
+from entaug.formats.conll.tag_columns import decode_levels, extract_attribute
+from entaug.formats.records import no_sentences
+from entaug.provenance import Provenance
+from entaug.spacing import infer_spaces_of_characters
+from entaug.tags import InvalidTag, decode_canonical, is_tag
+
+__all__ = ["PROVENANCE_COMMENT", "ConllReader"]
+
+PROVENANCE_COMMENT = "# entaug = "
+
+
+class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputError with a line
+    """The rows of a sentence have different numbers of columns, or too few."""
+
+
+class ConllReader:
+    """Reads the sentences of a file.
+
+    Args:
+        path: the file.
+        dialect: its layout.
+        reading: how to read; collects counts and notes.
+    """
+
+    def __init__(self, path: Path, dialect: ConllDialect, reading: Reading) -> None:
+        self._path = path
+        self._dialect = dialect
+        self._reading = reading
+        self._repairs = reading.repaired if reading.repair else None
+        self._lines_of_ids: dict[str, int] = {}
+        self._further: dict[tuple[int, bool], list[tuple[int, str]]] = {}
+        # Attributes of the dialect that are needed for every sentence.
+        self._delimiter = dialect.delimiter
+        self._is_simple = dialect.is_simple
+        last_column = max(dialect.token_column, dialect.tag_column, *dialect.tag_columns)
+        self._min_columns = max(2, last_column + 1)
+        # Where further columns are known by their names, a row must have all of them.
+        self._num_columns = len(dialect.column_names) or (dialect.num_columns if dialect.attribute else 0)
+
+    def sentences(self, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
+        """Read the sentences.
+
+        Args:
+            start: the byte to start from, at the beginning of a sentence.
+            stop: the byte to stop at; None for the end of the file.
+
+        Yields:
+            The sentences.
+
+        Raises:
+            InputError: rows of different width, an empty token, an id that occurs twice, an invalid tag (TagError), or
+                no sentence at all.
+        """
+        dialect, reading = self._dialect, self._reading
+        comments: list[str] = []
+        is_empty = True
+        for block in read_blocks(self._path, start, stop):
+            first, rows = block
+            if rows[0][0] in "#-" and is_comment(rows[0], dialect):
+                leading, (first, rows) = split_comments(block, dialect)
+                comments += leading
+                if dialect.column_names:  # the heading of the file is no comment of its first sentence
+                    comments = [line for line in comments if parse_column_names(line) != dialect.column_names]
+                if not rows:
+                    continue
+            sentence = self._parse_block(first, rows, comments)
+            comments = []
+            is_empty = False
+            if sentence is not None:
+                reading.line = first
+                yield sentence
+        if comments:
+            reading.notes["comment after the last sentence left out"] += len(comments)
+        if is_empty and stop is None:
+            raise no_sentences(self._path)
+
+    def _parse_block(self, first: int, rows: list[str], comments: list[str]) -> Sentence | None:
+        """Parse a block; None where it holds no rows, or a fault that has been reported."""
+        sentence: Sentence | None
+        try:
+            try:
+                sentence = self._parse_rows(rows, comments)
+            except (_RaggedRows, InvalidTag):  # a fault, unless there are comments among the rows
+                sentence = self._parse_carefully(first, rows, comments)
+            if sentence is None or sentence.id is None:
+                return sentence
+            return _without_id(sentence) if self._reading.repeats(sentence.id, first, self._lines_of_ids) else sentence
+        except InputError as error:
+            error.locate(str(self._path), first)
+            self._reading.fault(error)
+            return None
+
+    def _parse_rows(self, rows: list[str], comments: list[str]) -> Sentence:
+        dialect, delimiter = self._dialect, self._delimiter
+        try:
+            if delimiter:
+                columns = list(zip(*[row.split(delimiter) for row in rows], strict=True))
+            else:
+                columns = list(zip(*[split_row(row, None) for row in rows], strict=True))
+        except ValueError:
+            raise _RaggedRows from None
+        width = len(columns)
+        if width < self._min_columns or self._num_columns not in (0, width):
+            raise _RaggedRows
+        tokens: tuple[str, ...] = columns[dialect.token_column]
+        if dialect.token_prefix:
+            tokens = _remove_prefix(tokens, dialect.token_prefix)
+        if "" in tokens:
+            raise InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
+        spaces = infer_spaces_of_characters(tokens) if dialect.characters else None
+        layout: dict[str, Any] = {}
+        has_attributes = False
+        mentions: Sequence[Mention]
+        if self._is_simple:
+            mentions = decode_canonical(columns[dialect.tag_column], dialect.scheme, self._repairs)
+        else:
+            mentions, levels, attributes = self._parse_tags(columns)
+            if levels:
+                layout[ENTITY_FIELDS] = levels
+            if any(cell != f"{dialect.attribute}=" for cell in attributes):
+                columns[dialect.tag_column] = tuple(attributes)
+                has_attributes = True
+        if width == 2 and not comments and not layout and not has_attributes:
+            return Sentence(tokens, mentions, spaces=spaces)
+        further = {name: columns[i] for i, name in self._further_columns(width, has_attributes)}
+        if dialect.numbered_from is not None and is_numbering(columns[0], dialect.numbered_from):
+            further.pop(dialect.column_name(0), None)
+        if not comments and not layout:
+            return Sentence(tokens, mentions, columns=further, spaces=spaces)
+        id_, text_spaces, provenance, kept = _parse_comments(comments, tokens)
+        if kept:
+            layout["comments"] = kept
+        return Sentence(
+            tokens,
+            mentions,
+            id_,
+            columns=further,
+            spaces=spaces if text_spaces is None else text_spaces,
+            layout=layout,
+            provenance=provenance,
+        )
+
+    def _further_columns(self, num_columns: int, has_attributes: bool) -> list[tuple[int, str]]:
+        """The indices and names of the columns besides token and tag; of the tag column too if it has attributes."""
+        key = num_columns, has_attributes
+        if key not in self._further:
+            used = {self._dialect.token_column, *(() if has_attributes else self._dialect.tag_indices(num_columns))}
+            self._further[key] = [(i, self._dialect.column_name(i)) for i in range(num_columns) if i not in used]
+        return self._further[key]
+
+    def _parse_tags(
+        self, columns: Sequence[Sequence[str]]
+    ) -> tuple[Sequence[Mention], list[dict[str, int]], Sequence[str]]:
+        """The mentions of rows, their levels, and the cells of the tag column without the tags."""
+        dialect = self._dialect
+        if dialect.tag_columns:
+            tag_columns = [columns[i] for i in dialect.tag_indices(len(columns))]
+            return *decode_levels(tag_columns, dialect.scheme, self._repairs, self._reading.notes), ()
+        tags = columns[dialect.tag_column]
+        attributes: Sequence[str] = ()
+        if dialect.attribute:
+            tags, attributes = extract_attribute(tags, dialect.attribute)
+        elif dialect.outside_tag != "O":
+            tags = ["O" if tag == dialect.outside_tag else tag for tag in tags]
+        return decode_canonical(tags, dialect.scheme, self._repairs), [], attributes
+
+    # --------------------------------------------------------------------------------------------------------- faults
+
+    def _parse_carefully(self, first: int, lines: list[str], comments: list[str]) -> Sentence | None:
+        """Parse a block that is faulty or has comments among its rows; an error names the line."""
+        rows: list[tuple[int, str]] = []
+        comments = [*comments]
+        for number, line in enumerate(lines, start=first):
+            if is_comment(line, self._dialect):
+                comments.append(line)
+            else:
+                rows.append((number, line))
+        if not rows:
+            return None
+        try:
+            return self._parse_rows([row for _, row in rows], comments)
+        except InvalidTag as error:
+            line_number = rows[error.index][0]
+            raise TagError(error.message, path=str(self._path), line=line_number, remedy=error.remedy) from None
+        except _RaggedRows:
+            narrow_rows = self._narrow_rows(rows) if self._reading.repair else None
+            if narrow_rows is None:
+                raise self._ragged_rows_error(rows) from None
+        except InputError as error:
+            error.locate(str(self._path), rows[0][0])
+            raise
+        self._reading.repaired["ragged rows, only token and tag kept"] += 1
+        narrow_reader = ConllReader(self._path, replace(self._dialect, separator="tab"), self._reading)
+        return narrow_reader._parse_carefully(first, narrow_rows, comments)
+
+    def _narrow_rows(self, rows: list[tuple[int, str]]) -> list[str] | None:
+        """Rows with token and tag only, where these are the first and the last cell; None where they are not."""
+        if self._dialect.token_column != 0 or self._dialect.tag_column != -1 or not self._is_simple:
+            return None
+        cells = [split_row(row, self._delimiter) for _, row in rows]
+        if any(len(row) < 2 or not is_tag(row[-1]) for row in cells):
+            return None
+        return [f"{row[0]}\t{row[-1]}" for row in cells]
+
+    def _ragged_rows_error(self, rows: list[tuple[int, str]]) -> InputError:
+        """The error for the first row whose number of columns is not that of most."""
+        widths = [len(split_row(row, self._delimiter)) for _, row in rows]
+        usual = Counter(widths).most_common(1)[0][0]
+        needed = self._min_columns
+        if self._dialect.column_names:
+            usual = needed = self._num_columns
+        for (number, _), width in zip(rows, widths, strict=True):
+            if width != usual or width < needed:
+                return InputError(
+                    f"{width} column{'s' * (width != 1)} where {max(usual, needed)} are expected",
+                    path=str(self._path),
+                    line=number,
+                    remedy="correct the line, or name the --separator and columns",
+                )
+        return InputError("rows do not fit the layout of the file", path=str(self._path), line=rows[0][0])
+
+
+def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
+    for i, token in enumerate(tokens):
+        if not token.startswith(prefix):
+            raise InvalidTag(i, f"no {prefix!r} before the token {token!r}", "correct the line")
+    return tuple([token[len(prefix) :] for token in tokens])
+
+
+def _parse_comments(
+    comments: Sequence[str], tokens: Sequence[str]
+) -> tuple[str | None, tuple[str, ...] | None, Provenance | None, list[str]]:
+    """The id, white space and provenance in the comments of a sentence, and the comments except provenance."""
+    id_ = spaces = provenance = None
+    kept = []
+    for line in comments:
+        id_ = parse_sentence_id(line) or id_
+        if line.startswith(TEXT_COMMENT):
+            spaces = align_spaces(tokens, line[len(TEXT_COMMENT) :])
+        if line.startswith(PROVENANCE_COMMENT):
+            try:
+                provenance = Provenance.from_dict(orjson.loads(line[len(PROVENANCE_COMMENT) :]))
+                continue
+            except (orjson.JSONDecodeError, TypeError, ValueError):
+                pass  # a comment of another program
+        kept.append(line)
+    return id_, spaces, provenance, kept
+
+
+def _without_id(sentence: Sentence) -> Sentence:
+    layout = dict(sentence.layout)
+    comments = [line for line in layout.pop("comments") if not parse_sentence_id(line)]
+    return sentence.with_(id=None, layout={**layout, "comments": comments} if comments else layout)
