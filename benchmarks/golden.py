@@ -342,6 +342,9 @@ _FILTERED = (
 )
 
 _TINY = {"masked_lm": "tiny-bert"}
+_SMALL = {"generator": "smollm2"}
+_BRIEF = {"epochs": 8, "batch_size": 4, "max_new_tokens": 64, "max_attempts": 2}
+_GIVEN = {"encoder": "minilm", "dependency_parser": "en_core_web_sm", **_TINY}
 _MODELS: tuple[Case, ...] = (
     Case("crop", "crop", "train", kind="models"),
     Case("crop-nested", "crop", "nested", kind="models"),
@@ -372,10 +375,10 @@ _MODELS: tuple[Case, ...] = (
     Case("lm-filtered", "lm", "train", {"min_similarity": 0.4}, first=30, kind="models"),
     Case("lm-any", "lm", "train", {"min_p": 0, "replace_punctuation": True, "top_k": 3}, first=30, kind="models"),
     Case("lm-tiny", "lm", "spaced", {"masked_lm": "tiny-bert"}, kind="models"),
-    Case("cassi", "cassi", "train", first=6, copies=1, kind="models"),
+    Case("cassi", "cassi", "train", first=4, copies=1, kind="models"),
     Case("cassi-nested", "cassi", "nested", first=4, copies=1, kind="models"),
     Case("cassi-tiny-exact", "cassi", "nested", {"exact": True, **_TINY}, kind="models"),
-    Case("cassi-causal", "cassi", "train", {"scorer": "causal"}, first=8, kind="models"),
+    Case("cassi-causal", "cassi", "train", {"scorer": "causal"}, first=4, kind="models"),
     Case("cassi-causal-nested", "cassi", "nested", {"scorer": "causal"}, first=6, copies=1, kind="models"),
     Case(
         "cassi-cuts",
@@ -385,18 +388,28 @@ _MODELS: tuple[Case, ...] = (
         first=20,
         kind="models",
     ),
-    Case("cassi-tiny", "cassi", "train", _TINY, kind="models"),
-    Case("cassi-embedding", "cassi", "train", {"pairing": "embedding", "selection": "best", **_TINY}, kind="models"),
-    Case("cassi-random", "cassi", "train", {"pairing": "random", "selection": "random", **_TINY}, kind="models"),
-    Case("cassi-off-by-one", "cassi", "train", {"pairing": "off-by-one", "top_k": 1, **_TINY}, kind="models"),
+    Case("cassi-tiny", "cassi", "train", _TINY, first=40, kind="models"),
+    Case(
+        "cassi-embedding",
+        "cassi",
+        "train",
+        {"pairing": "embedding", "selection": "best", **_TINY},
+        first=40,
+        kind="models",
+    ),
+    Case(
+        "cassi-random", "cassi", "train", {"pairing": "random", "selection": "random", **_TINY}, first=40, kind="models"
+    ),
+    Case("cassi-off-by-one", "cassi", "train", {"pairing": "off-by-one", "top_k": 1, **_TINY}, first=40, kind="models"),
     Case(
         "cassi-shortlist",
         "cassi",
         "train",
         {"shortlist_size": 5, "encoder_layer": 3, "include_punctuation": False, **_TINY},
+        first=40,
         kind="models",
     ),
-    Case("melm", "melm", "train", first=24, kind="models"),
+    Case("melm", "melm", "train", first=16, kind="models"),
     Case("melm-tiny", "melm", "train", {"masked_lm": "tiny-bert"}, kind="models"),
     Case(
         "melm-tiny-all",
@@ -424,23 +437,23 @@ _MODELS: tuple[Case, ...] = (
         kind="models",
     ),
     Case(
-        "daga-drop",
+        "daga-iobes",
         "daga",
         "train",
-        {"unknown_tokens": "drop", "tag_scheme": "IOBES", "temperature": 0.8, "epochs": 20, "batch_size": 8},
+        {"tag_scheme": "IOBES", "temperature": 0.8, "epochs": 10, "batch_size": 8, "max_attempts": 4},
         kind="models",
     ),
-    Case("mulda", "mulda", "train", first=24, kind="models"),
+    Case("mulda", "mulda", "train", first=12, copies=1, kind="models"),
     Case(
         "mulda-unlisted",
         "mulda",
         "languages",
-        {"unlisted_mentions": "keep", "epochs": 3, "top_k": 10},
-        first=16,
+        {"unlisted_mentions": "keep", "top_k": 10, "learning_rate": 0.001, **_BRIEF},
+        first=6,
         copies=1,
         kind="models",
     ),
-    Case("entda", "entda", "train", first=12, kind="models"),
+    Case("entda", "entda", "train", first=8, copies=1, kind="models"),
     Case("entda-nested", "entda", "nested", {"epochs": 2}, first=6, copies=1, kind="models"),
     Case(
         "entda-replace",
@@ -455,18 +468,18 @@ _MODELS: tuple[Case, ...] = (
         "entda-diverse",
         "entda",
         "train",
-        {"decoding": "diverse_beam_search", "epochs": 2, "unlisted_mentions": "keep", "constrained": False},
-        first=8,
+        {"decoding": "diverse_beam_search", "unlisted_mentions": "keep", "constrained": False, **_BRIEF},
+        first=5,
         copies=1,
         kind="models",
     ),
-    Case("aclm", "aclm", "train", first=12, kind="models"),
+    Case("aclm", "aclm", "train", first=6, copies=1, kind="models"),
     Case(
         "aclm-alone",
         "aclm",
         "train",
         {"mixner_probability": 0.0, "epochs": 2, "keyword_ratio": 0.5},
-        first=8,
+        first=5,
         copies=1,
         kind="models",
     ),
@@ -474,8 +487,32 @@ _MODELS: tuple[Case, ...] = (
         "aclm-random",
         "aclm",
         "train",
-        {"keywords": "random", "mixner_probability": 1.0, "epochs": 2, "decoding": "beam_search", "num_beams": 2},
-        first=8,
+        {"keywords": "random", "mixner_probability": 1.0, "decoding": "beam_search", "num_beams": 2, **_BRIEF},
+        first=5,
+        copies=1,
+        kind="models",
+    ),
+    Case("cassi-paper", "cassi", "train", {"preset": "paper", **_GIVEN}, first=20, kind="models"),
+    Case(
+        "cassi-authors", "cassi", "train", {"preset": "authors", **_GIVEN, "encoder_layer": 4}, first=20, kind="models"
+    ),
+    Case("melm-paper", "melm", "train", {"preset": "paper", "epochs": 2, "batch_size": 8, **_TINY}, kind="models"),
+    Case(
+        "mulda-paper",
+        "mulda",
+        "train",
+        {"preset": "paper", **_SMALL, **_BRIEF, "learning_rate": 0.001},
+        first=6,
+        copies=1,
+        kind="models",
+    ),
+    Case("entda-paper", "entda", "train", {"preset": "paper", **_SMALL, **_BRIEF}, first=5, copies=1, kind="models"),
+    Case(
+        "aclm-paper",
+        "aclm",
+        "train",
+        {"preset": "paper", **_SMALL, **_BRIEF, "learning_rate": 0.001, "max_new_tokens": 48},
+        first=5,
         copies=1,
         kind="models",
     ),
@@ -484,9 +521,10 @@ _MODELS: tuple[Case, ...] = (
         "mr",
         "train",
         {"filters": "validity+duplicates+fluency+similarity:min_similarity=0.4+mentions:match_words=false+consistency"},
+        first=30,
         kind="models",
     ),
-    Case("lwtr-fluency", "lwtr", "train", {"filters": "fluency", "max_attempts": 2}, kind="models"),
+    Case("lwtr-fluency", "lwtr", "train", {"filters": "fluency", "max_attempts": 2}, first=20, kind="models"),
     Case(
         "lwtr-fluency-masked",
         "lwtr",
@@ -501,6 +539,7 @@ _MODELS: tuple[Case, ...] = (
         "lwtr",
         "train",
         {"filters": "similarity:metric=bertscore,min_similarity=0.6", "max_attempts": 3},
+        first=40,
         kind="models",
     ),
     Case(
@@ -508,9 +547,17 @@ _MODELS: tuple[Case, ...] = (
         "lwtr",
         "train",
         {"filters": "similarity:metric=vectors,min_similarity=0.7,max_similarity=0.98", "max_attempts": 3},
+        first=60,
         kind="models",
     ),
-    Case("sis-consistency", "sis", "train", {"filters": "consistency:min_confidence=0.3", "p": 1.0}, kind="models"),
+    Case(
+        "sis-consistency",
+        "sis",
+        "train",
+        {"filters": "consistency:min_confidence=0.3", "p": 1.0},
+        first=40,
+        kind="models",
+    ),
 )
 
 CASES = (*_RULES, *_WORDNET, *_FAKED, *_FILTERED, *_MODELS)

@@ -114,5 +114,5 @@ def test_a_layout_is_of_the_files_whose_format_has_it(tmp_path: Path) -> None:
     assert pair.source.mentions == GOLD[0].mentions
     [pair] = read_augmented([new], gold, format="jsonl", tag_columns="1,2").methods["sis"]
     assert pair.source is not None
-    with pytest.raises(ParameterError, match="no file given here is of a format with an option 'tag_columns'"):
+    with pytest.raises(ParameterError, match="no format of these files has an option 'tag_columns'"):
         read_augmented([new], tag_columns="1,2")

@@ -62,26 +62,32 @@ def refers_to_another(value: Any) -> bool:
     return re.match(r"See `[\w.]+`", inspect.getdoc(value) or "") is not None
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_arguments_results_and_errors_are_documented(name: str) -> None:
-    value = PUBLIC[name]
+def problems(name: str, value: Any) -> Iterator[str]:
+    """What the docstring of a public object lacks."""
     doc = inspect.getdoc(value) or ""
-    assert doc, f"{name} has no docstring"
-    if refers_to_another(value):
+    if not doc:
+        yield f"{name} has no docstring"
+    if not doc or refers_to_another(value):
         return
-    inherited = (
-        set().union(*(documented_arguments(base) for base in value.__mro__)) if inspect.isclass(value) else set()
-    )
-    missing = set(arguments(value)) - documented_arguments(value) - inherited
-    assert not missing, f"{name} does not document {sorted(missing)} under Args"
+    classes = value.__mro__ if inspect.isclass(value) else (value,)
+    if missing := set(arguments(value)) - set().union(*map(documented_arguments, classes)):
+        yield f"{name} does not document {sorted(missing)} under Args"
     if inspect.isfunction(value):
         returns = inspect.signature(value).return_annotation
         # A function whose first line says what it returns ("The ...", "Return ...") needs no section for it.
-        says = re.match(r"(Return|The|A|An|Whether|How|All|Each|Every|Which|What)\b", doc)
-        if returns not in (None, "None", inspect.Signature.empty) and not says:
-            assert {"Returns", "Yields"} & sections(value), f"{name} does not document its result"
+        says = re.match(r"(Return|The|A|An|Whether|How|All|Each|Every|Which)\b", doc)
+        is_documented = says or {"Returns", "Yields"} & sections(value)
+        if returns not in (None, "None", inspect.Signature.empty) and not is_documented:
+            yield f"{name} does not document its result"
         raises = set(re.findall(r"^ +raise (\w+Error)\b", inspect.getsource(value), re.MULTILINE))
-        assert not raises or "Raises" in sections(value), f"{name} raises {sorted(raises)} and does not document it"
+        if raises and "Raises" not in sections(value):
+            yield f"{name} raises {sorted(raises)} and does not document it"
+
+
+@pytest.mark.parametrize("module", sorted({value.__module__ for value in PUBLIC.values()}))
+def test_arguments_results_and_errors_are_documented(module: str) -> None:
+    found = [p for name, value in PUBLIC.items() if value.__module__ == module for p in problems(name, value)]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("name", sorted(set(entaug.__all__) - {"__version__"}))

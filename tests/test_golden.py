@@ -9,13 +9,9 @@ import pytest
 import golden
 import golden_files
 
-CASES = [
-    pytest.param(case, id=case.name, marks=() if case.kind == "fast" else pytest.mark.models) for case in golden.CASES
-]
-PARTS = [
-    pytest.param(name, marks=() if part.kind == "fast" else pytest.mark.models)
-    for name, part in golden_files.PARTS.items()
-]
+MARKS = {"fast": (), "lexicon": (pytest.mark.models,), "models": (pytest.mark.models, pytest.mark.slow)}
+CASES = [pytest.param(case, id=case.name, marks=MARKS[case.kind]) for case in golden.CASES]
+PARTS = [pytest.param(name, marks=MARKS[part.kind]) for name, part in golden_files.PARTS.items()]
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from page_text import table
 
 __all__ = ["command_pages"]
 
-_WIDTH = 100  # columns of a synopsis
+_WIDTH = 82  # columns of a synopsis
 
 
 def command_pages() -> dict[str, str]:
@@ -42,6 +42,7 @@ def _page(name: str) -> str:
         actions = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]  # noqa: SLF001
         if actions:
             parts += [f"## {(group.title or 'options').capitalize()}\n", table(("", ""), map(_row, actions))]
+    parts.append("Exit codes: [command line](/commands/index.md).\n")
     return "\n".join(parts)
 
 

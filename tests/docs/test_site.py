@@ -127,12 +127,12 @@ def test_nothing_is_fetched_from_elsewhere(site: dict[str, Page], built: Path) -
         assert not re.search(r"//[\w./-]+\.(js|css|woff2?|png|svg)\b['\"]", script.read_text("utf-8")), script.name
 
 
-def test_the_page_of_a_method_says_what_its_facts_say(site: dict[str, Page]) -> None:
+def test_the_page_of_a_method_shows_its_properties(site: dict[str, Page]) -> None:
     text = re.sub(r"<[^>]+>", "", site["methods/mr.html"].text)
     # By hand, from the class: of five promises `mr` makes two, and it has the parameter p besides the shared ones.
     assert "tokens and mentions stay in order; every sentence keeps the number and labels of its mentions" in text
     assert "every sentence keeps its number of tokens" not in text
-    assert "the probability of each mention to be replaced; one at least always is." in text
+    assert "the probability of replacing each mention; at least one is replaced." in text
     assert "Dai and Adel 2020" in text
 
 

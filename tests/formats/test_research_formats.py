@@ -16,7 +16,7 @@ import entaug
 from conftest import examples
 from entaug.augmenters import create_augmenter
 from entaug.data import Mention, Sentence, split_fields
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import InputError, LossError, UnknownNameError
 from entaug.formats import open_file, target
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import DOCUMENT
@@ -281,7 +281,7 @@ def test_bartner_says_what_it_has_no_place_for(tmp_path: Path) -> None:
     for label in ("a b", "a|b", "a\n", "\u2003"):
         with pytest.raises(LossError, match=r"label .* holds white space or a bar"):
             to.format.dump(Sentence(["a"], [Mention(label, [(0, 1)])]), to.dialect)
-    with pytest.raises(ParameterError, match="no option"):
+    with pytest.raises(UnknownNameError, match="unknown option of the bartner format: 'scheme'; there are none"):
         target(tmp_path / "a", "bartner", scheme="IOB2")
 
 

@@ -86,7 +86,7 @@ class Backtranslation(Augmenter):
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
 
     def notes(self) -> list[str]:
-        """Return notes on the translators for the user."""
+        """See `Augmenter.notes`."""
         if not self.do_sample:
             return []
         return [

@@ -142,7 +142,7 @@ class MentionReplacement(Augmenter):
             )
 
     def notes(self) -> list[str]:
-        """Return notes on the fitted corpus for the user."""
+        """See `Augmenter.notes`."""
         return [
             f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
             for label, words in sorted(self.single_.items())
@@ -237,7 +237,7 @@ class SynonymReplacement(Augmenter):
                 break
 
     def notes(self) -> list[str]:
-        """Return notes on the corpus for the user."""
+        """See `Augmenter.notes`."""
         if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
             return []
         share, name, language = f"{self._known / self._words:.1%}", self.lexicon_.name, self.lexicon_.language

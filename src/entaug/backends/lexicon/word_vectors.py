@@ -112,7 +112,8 @@ def _from_folder(folder: Path) -> tuple[list[str], NDArray[Any]]:
         raise MissingModelError(f"is damaged ({reason})", path=str(folder), remedy=remedy) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise MissingModelError(
-            f"holds an array of {vectors.dtype} and shape {vectors.shape}; it must be floats (words, dimension)",
+            f"holds an array of {vectors.dtype} and shape {vectors.shape}; "
+            "it must be floats of shape (words, dimension)",
             path=str(folder / _VECTORS),
             remedy=remedy,
         )
