@@ -215,7 +215,7 @@ def conll(folder: Path) -> Found:
             summary = entaug.check_file(path, repair=repair)
             counts = summary.counts
             found[f"{name}, check, repair {repair}"] = {
-                "faults": len(summary.faults),
+                "faults": len(summary.errors),
                 "repaired": sum(summary.repaired.values()),
                 "repeated": summary.repeated,
                 "sentences": counts.sentences,

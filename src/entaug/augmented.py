@@ -23,7 +23,7 @@ class AugmentedPair:
 
     Args:
         augmented: the augmented sentence, with its provenance where its file has that.
-        source: the gold sentence it was made from; None where it is unknown. A sentence that was generated without
+        source: the gold sentence it was made from; None if it is unknown. A sentence that was generated without
             conditioning has the gold sentence in whose stead it was generated.
         other_sources: further gold sentences, for methods that combine several.
         rejection: the reason why the sentence was rejected; None for an accepted one.

@@ -1,4 +1,4 @@
-"""Constraints on parameters, as they stand in annotations, and how values and texts are matched with them."""
+"""Constraints in the annotations of parameters, and the conversion and validation of values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Subset:
-    """Constraint on a string: names out of a fixed list, joined by a separator, at least one.
+    """Constraint on a string: one or more names from a fixed list, joined by a separator.
 
     Args:
         choices: the names that may occur.
@@ -41,11 +41,11 @@ class Subset:
 
 @dataclass(frozen=True)
 class Check:
-    """Constraint that no other constraint expresses.
+    """Constraint defined by a function.
 
     Args:
         accepts: returns whether a value is valid, or raises a `ParameterError` of its own.
-        expected: the valid values in words, for example ``"a language code"``.
+        expected: description of the valid values, for example ``"a language code"``.
     """
 
     accepts: Callable[[Any], bool]
@@ -77,7 +77,7 @@ class Alternative:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The values of a `typing.Literal`, else nothing."""
+        """The values of a `typing.Literal`; empty for other types."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
@@ -118,7 +118,7 @@ class Alternative:
             The value.
 
         Raises:
-            ValueError: the text is no value of this type; also LookupError or StopIteration.
+            ValueError: the text is not a value of this type; also LookupError or StopIteration.
         """
         if self.choices:
             return next(choice for choice in self.choices if str(choice) == text)
@@ -133,7 +133,7 @@ class Alternative:
 
     @property
     def expected(self) -> str:
-        """The valid values in words."""
+        """Description of the valid values."""
         if self.choices:
             return _one_of(self.choices)
         for constraint in self.constraints:
@@ -193,7 +193,7 @@ def _bounds_in_words(bounds: Mapping[str, float]) -> str:
 
 
 def alternatives_of(annotation: Any) -> list[Alternative]:
-    """The members of an annotation without None; constraints of an annotated union apply to each member.
+    """Return the members of an annotation, without None; constraints of an annotated union apply to each member.
 
     Args:
         annotation: an evaluated annotation.

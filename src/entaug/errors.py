@@ -3,12 +3,12 @@
 ::
 
     EntaugError
-    ├── InputError            the input data is faulty (file, line, remedy)
-    │   └── TagError          a tag or a tag sequence breaks its scheme
+    ├── InputError            the input data is invalid (file, line, remedy)
+    │   └── TagError          a tag or a tag sequence is invalid in its scheme
     ├── LossError             the output format cannot represent the data
     ├── EditError             an edit or a reordering would cut a mention or leaves the sentence
     ├── ParameterError        a parameter or an option has an invalid value
-    ├── UnknownNameError      there is no method, format or backend of a name (suggests the nearest)
+    ├── UnknownNameError      there is no method, format or backend of that name (suggests a similar one)
     ├── MissingExtraError     an optional package is not installed (gives the command that installs it)
     ├── MissingModelError     files of a model or a word list are missing (gives the command)
     └── OutputError           the output exists, cannot be written, or belongs to another run
@@ -40,7 +40,7 @@ class EntaugError(Exception):
 
     Args:
         message: what is wrong, without a final full stop.
-        path: the file, if there is one.
+        path: the file, if any.
         line: the line in the file, from 1, if it is known.
         remedy: what to do.
 
@@ -81,21 +81,21 @@ def _rebuild(error_class: type[EntaugError], state: dict[str, object]) -> Entaug
 
 
 class InputError(EntaugError):
-    """The input data is faulty.
+    """The input data is invalid.
 
     Attributes:
-        others: further faults of the same sentence or text.
+        others: further errors in the same sentence or text.
     """
 
     others: Sequence[InputError] = ()
 
     def locate(self, path: str, line: int | None = None, record: str = "") -> None:
-        """Add the location of this fault and the others, where it is not known yet.
+        """Add the location of this error and the others, unless it is known already.
 
         Args:
             path: the file.
             line: the line in the file.
-            record: the name of the record where a file has no lines, for example ``"task 3"``; put before the message.
+            record: the name of the record if the file has no lines, for example ``"task 3"``; put before the message.
         """
         for fault in (self, *self.others):
             fault.path = fault.path or path
@@ -131,7 +131,7 @@ class ParameterError(EntaugError, ValueError):
 
 
 class UnknownNameError(EntaugError, LookupError):
-    """There is no method, format or backend of a name.
+    """There is no method, format or backend of that name.
 
     Args:
         kind: the kind of object, for example ``"method"``.

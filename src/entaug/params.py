@@ -1,8 +1,8 @@
 """Parameters of configurable objects, declared once in the annotations of dataclass fields.
 
-A field ``p: Probability = 0.3`` or ``order: Literal["a", "b"] = "a"`` is all that is written. The check in the
-constructor, the option on the command line with its help, the key of an experiment plan, the text form of a filter
-(``fluency:margin=1``) and the tables of the documentation are derived from it through `parameters`.
+A parameter is declared only as a field, such as ``p: Probability = 0.3`` or ``order: Literal["a", "b"] = "a"``. The
+check in the constructor, the command-line option with its help, the key of an experiment plan, the text form of a
+filter (``fluency:margin=1``) and the tables of the documentation are derived from it through `parameters`.
 
 Example:
     >>> from dataclasses import dataclass
@@ -72,7 +72,7 @@ __all__ = [
 ]
 
 REQUIRED = dataclasses.MISSING
-"""Default of a parameter that has none."""
+"""Marks a parameter without a default value."""
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Parameter:
 
     Args:
         name: the name of the field.
-        default: the default value; `REQUIRED` where there is none.
+        default: the default value; `REQUIRED` if there is none.
         description: the text of the class docstring's ``Args`` entry.
         optional: whether None is valid.
         metadata: the metadata of the field.
@@ -99,15 +99,15 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """The valid values in words, for example ``"an integer of at least 1, or none"``."""
-        # A backend is given by name on the command line and in plans, so the class that it may be is not listed.
+        """Description of the valid values, for example ``"an integer of at least 1, or none"``."""
+        # On the command line and in plans a backend is given by name, so its class is not listed.
         shown = [a.expected for a in self.alternatives if a.type in (int, float, bool, str) or a.choices]
         shown = shown or [a.expected for a in self.alternatives]
         return " or ".join(dict.fromkeys(shown)) + (", or none" if self.optional else "")
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """The valid values, where only a fixed list is valid; else empty."""
+        """The valid values, if they are a fixed list; otherwise empty."""
         return self.alternatives[0].choices if len(self.alternatives) == 1 else ()
 
     @property
@@ -141,7 +141,7 @@ class Parameter:
         """Convert text, as given on the command line or in a filter's text form, and check the value.
 
         Args:
-            text: the text; ``none`` is None where None is valid.
+            text: the text; ``none`` stands for None if None is valid.
 
         Returns:
             The value.
@@ -163,13 +163,13 @@ class Parameter:
 
 @cache
 def parameters(cls: type) -> tuple[Parameter, ...]:
-    """The parameters of a dataclass, in the order of its fields.
+    """Return the parameters of a dataclass, in the order of its fields.
 
     Args:
         cls: a dataclass. Fields without ``init`` are not parameters.
 
     Returns:
-        One `Parameter` a field.
+        One `Parameter` per field.
     """
     hints = _hints(cls)
     texts = argument_descriptions(cls)
@@ -188,7 +188,7 @@ def parameters(cls: type) -> tuple[Parameter, ...]:
 
 
 def _hints(cls: type) -> dict[str, Any]:
-    """The evaluated annotations of a class, each in the module that holds it."""
+    """Return the evaluated annotations of a class; each is evaluated in the module that defines it."""
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if own := inspect.get_annotations(base):
@@ -203,7 +203,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def argument_descriptions(cls: type) -> dict[str, str]:
-    """The entries of the ``Args`` sections of a class and its bases.
+    """Return the entries of the ``Args`` sections of a class and its bases.
 
     Args:
         cls: a class with docstrings in the Google style.
@@ -253,7 +253,7 @@ def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:
         The object.
 
     Raises:
-        UnknownNameError: there is no parameter of a given name; the nearest one is suggested.
+        UnknownNameError: a parameter is unknown; the most similar name is suggested.
         ParameterError: a parameter has an invalid value, or a required one is missing.
     """
     known = {parameter.name: parameter for parameter in parameters(typing.cast(type, cls))}
@@ -278,7 +278,7 @@ def parse_assignments(cls: type, name: str, assignments: Iterable[str]) -> dict[
         The values by parameter name.
 
     Raises:
-        UnknownNameError: there is no parameter of a given name.
+        UnknownNameError: a parameter is unknown.
         ParameterError: a text has no ``=``, or its value is not valid.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
@@ -295,7 +295,7 @@ def parse_assignments(cls: type, name: str, assignments: Iterable[str]) -> dict[
 
 @dataclass(kw_only=True, eq=False)
 class Configurable:
-    """Base of dataclasses whose fields are checked parameters."""
+    """Base class of dataclasses whose fields are validated parameters."""
 
     def __post_init__(self) -> None:
         self.validate()
@@ -310,4 +310,4 @@ class Configurable:
         self._check()
 
     def _check(self) -> None:
-        """Check what involves several parameters; overridden by subclasses."""
+        """Check constraints between several parameters; overridden by subclasses."""

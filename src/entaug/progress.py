@@ -16,5 +16,5 @@ def no_progress(stage: str, done: int, total: int | None) -> None:
     Args:
         stage: the current stage, for example ``"reading"``.
         done: the number of finished items.
-        total: the number of all items; None where it is unknown.
+        total: the number of all items; None if it is unknown.
     """

@@ -1,7 +1,7 @@
 """The registry class of methods, filters, taggers, formats, measures, backends and starter models.
 
-A registry maps names to the place of an object, ``"module:attribute"``, which is imported on first use. Third-party
-packages add entries through entry points: a package that declares ::
+A registry maps names to the import path of an object, ``"module:attribute"``, which is imported on first use.
+Third-party packages add entries through entry points: a package that declares ::
 
     [project.entry-points."entaug.methods"]
     dropout = "my_package.dropout:Dropout"
@@ -21,22 +21,22 @@ __all__ = ["Registry", "extra_of", "import_object"]
 
 T = TypeVar("T")
 
-# Distributions whose top-level module has another name.
+# Distributions whose top-level module has a different name.
 _MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
-# Modules that come with another one.
+# Modules that are installed with another distribution.
 _INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Names of objects of one kind, imported on first use.
+    """Mapping of names to objects of one kind, which are imported on first use.
 
     Args:
-        kind: the kind in messages, for example ``"method"``.
-        entries: the place of each object as ``"module:attribute"``, by name, in the order of listings.
+        kind: the kind of object, for messages: for example ``"method"``.
+        entries: the import path of each object, ``"module:attribute"``, by name, in the order of listings.
         group: the entry point group through which third-party packages add entries; None for a closed registry.
-        aliases: further names, each with the name that it stands for; or a function that returns them, called only
+        aliases: further names, mapped to the names they stand for; or a function that returns them, called only
             when a name is not among the entries.
-        check: called with each object of a third-party package; raises where it cannot be used.
+        check: called with each object of a third-party package; raises an error if it cannot be used.
 
     Example:
         >>> registry = Registry("codec", {"json": "json:dumps"}, aliases={"javascript": "json"})
@@ -65,13 +65,13 @@ class Registry(Mapping[str, T], Generic[T]):
         self._plugins: dict[str, metadata.EntryPoint] | None = None
 
     def __getitem__(self, name: str) -> T:
-        """Import the object of a name.
+        """Return the object of a name, imported if necessary.
 
         Args:
             name: a name or an alias.
 
         Raises:
-            UnknownNameError: there is no such name; the nearest one is suggested.
+            UnknownNameError: there is no such name; the most similar name is suggested.
             MissingExtraError: the object needs an optional dependency that is not installed.
         """
         name = self.canonical(name)
@@ -81,12 +81,12 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._load_plugin(self._entry_points()[name])
 
     def __iter__(self) -> Iterator[str]:
-        """The names, without aliases; those of third-party packages last."""
+        """Iterate over the names, without aliases; those of third-party packages are last."""
         yield from self._built_in
         yield from self._entry_points()
 
     def __len__(self) -> int:
-        """The number of names, without aliases."""
+        """Return the number of names, without aliases."""
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
@@ -98,13 +98,13 @@ class Registry(Mapping[str, T], Generic[T]):
         return True
 
     def canonical(self, name: str) -> str:
-        """The name that a name or an alias stands for.
+        """Return the name that a name or an alias stands for.
 
         Args:
             name: a name or an alias.
 
         Raises:
-            UnknownNameError: there is no such name; the nearest one is suggested.
+            UnknownNameError: there is no such name; the most similar name is suggested.
         """
         if name in self._built_in or name in self._entry_points():
             return name
@@ -115,7 +115,7 @@ class Registry(Mapping[str, T], Generic[T]):
         raise UnknownNameError(self.kind, name, [*self, *self._aliases])
 
     def place(self, name: str) -> str:
-        """The place of an object, ``"module:attribute"``, without importing it.
+        """Return the import path of an object, ``"module:attribute"``, without importing it.
 
         Args:
             name: a name or an alias.
@@ -170,13 +170,13 @@ def import_object(place: str) -> Any:
 
 
 def extra_of(error: ModuleNotFoundError) -> MissingExtraError | None:
-    """The error with an install hint for a missing optional dependency.
+    """Create an error with an install hint for a missing optional dependency.
 
     Args:
         error: raised by an import.
 
     Returns:
-        An error that names the extra of entaug that brings the module; None where no extra does.
+        An error that names the extra of entaug that installs the module; None if no extra does.
     """
     missing = (error.name or "").partition(".")[0]
     missing = _INSTALLED_WITH.get(missing, missing)

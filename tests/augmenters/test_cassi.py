@@ -182,12 +182,12 @@ def test_what_is_not_made_is_counted() -> None:
     assert len(made) == 1
     # Bo and Ada have met: the one that comes second has nobody left. "Rain" has no subtree, and no mention.
     assert cassi.statistics_.missing == {
-        "no partner left to exchange with": 1,
+        "no partner is left for an exchange": 1,
         "no subject or object subtree, and no mention that can be replaced": 1,
     }
-    assert cassi.notes() == ["1 sentences have no subject or object subtree: any mentions are replaced instead"]
+    assert cassi.notes() == ["1 sentences have no subject or object subtree; their mentions are replaced instead"]
     list(cassi.augment([Sentence(["Never", "seen"])]))
-    assert cassi.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert cassi.statistics_.missing == {"not a sentence of the fitted corpus": 1}
 
 
 def test_a_sentence_without_subtrees_gets_other_mentions() -> None:

@@ -45,13 +45,13 @@ def test_text_form(text: str, expected: list[tuple[str, int, int]]) -> None:
     ("call", "error", "message"),
     [
         (lambda: parse_methods(""), ParameterError, "no method is given"),
-        (lambda: parse_methods("copies=2"), ParameterError, "does not begin with a method"),
+        (lambda: parse_methods("copies=2"), ParameterError, "does not begin with the name of a method"),
         (lambda: parse_methods("mr+sys"), UnknownNameError, "did you mean 'sis'"),
         (lambda: parse_methods("mr:copys=2"), UnknownNameError, "did you mean 'copies'"),
         (lambda: parse_methods("mr:copies=none"), ParameterError, "copies must be an integer of at least 1"),
         (lambda: parse_methods("mr+sis", inside_mentions=True), UnknownNameError, "parameter of mr: 'inside_mentions'"),
-        (lambda: parse_methods("mr+mr"), ParameterError, "mr is given twice with the same seed"),
-        (lambda: list(parse_methods("sis+mr").augment(GOLD)), ParameterError, "mr has not seen the corpus"),
+        (lambda: parse_methods("mr+mr"), ParameterError, "mr occurs twice with the same seed"),
+        (lambda: list(parse_methods("sis+mr").augment(GOLD)), ParameterError, "mr is not fitted"),
     ],
 )
 def test_mistakes(call: Callable[[], Any], error: type[Exception], message: str) -> None:
@@ -95,7 +95,7 @@ def test_progress_notes_and_filters_of_all() -> None:
     combined.progress = lambda done, total, loss: calls.append(done)
     assert all(augmenter.progress is combined.progress for augmenter in combined.augmenters)
     single = [*GOLD, Sentence(["Oslo"], [Mention("LOC", [(0, 1)])])]
-    assert combined.fit(single).notes() == ["type LOC has a single mention ('Oslo'): mr leaves it as it is"]
+    assert combined.fit(single).notes() == ["type LOC has only one distinct mention ('Oslo'), which mr cannot replace"]
     assert combined.is_fitted
     assert [filter_.name for filter_ in combined.filters_] == ["validity", "validity"]
     assert combined.signature.count("entaug=") == 2

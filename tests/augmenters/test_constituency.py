@@ -294,7 +294,7 @@ class TestReplacement:
             constituency_parser=Given("[NP Rome] burns", "[NP rome] fell"), categories="NP"
         )
         assert list(method.fit(gold).augment(gold)) == []
-        assert method.statistics_.missing == {"no phrase with a mention that another one could stand for": 2}
+        assert method.statistics_.missing == {"no replaceable phrase with a mention": 2}
 
     def test_phrases_that_cut_a_mention_stay_on_either_side(self) -> None:
         gold = [

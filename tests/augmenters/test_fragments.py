@@ -127,4 +127,4 @@ def test_sentences_without_a_verb_at_the_root_are_left_out() -> None:
     trees = Trees({bare: ((0, 0, 0, 2, 3), "ROOT punct appos prep pobj", "PROPN PUNCT NOUN ADP NOUN")})
     for method in (Crop(dependency_parser=trees), Rotate(dependency_parser=trees)):
         assert list(method.augment([bare])) == []
-        assert method.statistics_.missing == {"no verb at its root with subjects or objects": 1}
+        assert method.statistics_.missing == {"the root is not a verb with subjects or objects": 1}

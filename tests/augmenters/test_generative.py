@@ -276,7 +276,7 @@ def test_entda_by_hand() -> None:
     assert sorted(method.trained_.learned) == [("PER: Ada", "Ada sings loud"), ("PER: Bo | LOC: Rome", "Bo knows Rome")]
     made = [(s.id, " ".join(s.tokens), s.iob()) for s in method.augment(gold[:1])]
     assert made == [("a/entda-0-1", "Bo sleeps .", ["B-PER", "O", "O"])]
-    assert method.statistics_.missing == {"a sentence of the corpus again": 1, UNLISTED: 1}
+    assert method.statistics_.missing == {"a copy of a training sentence": 1, UNLISTED: 1}
     assert not list(method.augment(gold[2:]))
     assert method.statistics_.missing == {NO_CANDIDATE.reason: 3}
     [told] = [s.fields["entaug"] for s in method.augment(gold[:1])]
@@ -422,14 +422,14 @@ class Answers(FakeGenerator):
     ("said", "outcome"),
     [
         ("a star <B-GRP> Suede <B-GRP> was born.", "a star Suede was born ."),
-        ("a star <B-GRP> Suede was born", "labels that do not match"),
+        ("a star <B-GRP> Suede was born", "inconsistent label tokens"),
         ("a star was born", "a mention of the template is missing or changed"),
         ("a <B-GRP> suede <B-GRP>", "a mention of the template is missing or changed"),
         ("<B-LOC> Suede <B-LOC>", "a mention of the template is missing or changed"),
-        ("<B-GRP> Suede <B-GRP> and <B-GRP> Oasis <B-GRP>", "a mention that the template has not"),
+        ("<B-GRP> Suede <B-GRP> and <B-GRP> Oasis <B-GRP>", "a mention that is not in the template"),
         ("<B-GRP> Suede <B-GRP> and Pulp", UNLISTED),
-        ("the band <B-GRP> Suede <B-GRP> split in June", "too much like its source"),
-        ("", "no text that came to an end within the limits of the model and of max_new_tokens"),
+        ("the band <B-GRP> Suede <B-GRP> split in June", "too similar to its source"),
+        ("", "no text was completed within the limits of the model and of max_new_tokens"),
     ],
 )
 def test_what_aclm_keeps(said: str, outcome: str) -> None:
@@ -491,7 +491,7 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
             return super().fit(train)
 
     method = ACLM(generator=FakeGenerator(), tagger=Strict(), encoder=FakeEncoder())
-    with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm cannot carry them"):
+    with pytest.raises(InputError, match=r"every sentence with mentions has nested.*aclm does not support"):
         method.fit([nested, Sentence(["no", "mention"])])
 
 
@@ -501,7 +501,7 @@ def test_a_filter_that_is_new_has_not_seen_the_corpus() -> None:
     method.copies = 2
     list(method.augment(gold))  # the filter is the same
     method.filters = Consistency(tagger=FakeTagger())
-    with pytest.raises(ParameterError, match="has not seen the corpus"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         list(method.augment(gold))
 
 
@@ -529,7 +529,7 @@ def test_a_tagger_that_has_learned_nothing_is_told_of() -> None:
 
     method = ACLM(generator=FakeGenerator(), tagger=Dull(), encoder=FakeEncoder()).fit(gold_bands())
     [told] = method.notes()
-    assert "finds only 0% of the mentions" in told
+    assert "recalls only 0% of its training mentions" in told
     good = ACLM(generator=FakeGenerator(), tagger=FakeTagger(), encoder=FakeEncoder()).fit(gold_bands())
     assert not good.notes()
 
@@ -553,7 +553,7 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     assert not list(method.augment([odd]))
     assert method.statistics_.missing == {"its words look like label tokens": 1}
     assert not list(method.augment([FLAT]))
-    assert method.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert method.statistics_.missing == {"not a sentence of the fitted corpus": 1}
 
 
 # ----------------------------------------------------------------------------------------------------------- filters
@@ -574,11 +574,11 @@ def test_a_filter_asks_again_and_is_counted() -> None:
     method = MentionReplacement(p=1.0, filters=Consistency(tagger=Picky())).fit(gold)
     made = list(method.augment(gold))
     assert {s.tokens for s in made} == {("Cy", "sings")}
-    assert method.statistics_.missing["consistency: the tagger does not agree"] >= 1
+    assert method.statistics_.missing["consistency: the tagger predicts other mentions"] >= 1
     assert "filters=consistency:tagger=fake" in method.signature
-    with pytest.raises(ParameterError, match="has not seen the corpus"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         list(MentionReplacement(filters="consistency").augment(gold))
-    with pytest.raises(InputError, match="no mentions for the consistency filter"):
+    with pytest.raises(InputError, match="no mentions, which the consistency filter needs"):
         MentionReplacement(filters=Consistency(tagger=Picky())).fit([Sentence(["a"])])
 
 
@@ -587,7 +587,7 @@ def test_a_filter_with_confidence() -> None:
     sure = Consistency(tagger=FakeTagger(), min_confidence=0.5)
     sure.fit(gold)
     bo = Sentence(["Bo", "sings"], [Mention("PER", [(0, 1)])])
-    assert sure.judge([gold[0], bo], [gold[0], None]) == [None, "the tagger does not agree"]
+    assert sure.judge([gold[0], bo], [gold[0], None]) == [None, "the tagger predicts other mentions"]
 
 
 def test_filters_by_name() -> None:

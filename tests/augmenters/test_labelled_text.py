@@ -133,7 +133,7 @@ def test_melm_guards_what_comes_in() -> None:
     assert made.tokens[3] in {"Ana", "Binds"}, "beside Eve no second one"
     method.trained_ = Ranked(["first", "Ana", "Byron", "of", "the"])
     assert list(method.augment([code])) == []
-    assert method.statistics_.missing == {"no other word fits": 1}
+    assert method.statistics_.missing == {"no suitable other word": 1}
     numbers = Sentence(["1", "2"], [Mention("X", [(0, 1)])])
     assert list(method.augment([numbers])) == []
 
@@ -211,17 +211,17 @@ def test_daga_fills_placeholders_under_their_tag() -> None:
     assert isinstance(kept, Sentence)
     assert kept.tokens == ("<unk>", "saw")
     dropped = judged(DAGA(token_lm=FakeTokenLM(), unknown_tokens="drop").fit([ANA, BO]), "<B-LOC>", "<unk>", "saw")
-    assert dropped == "a word that the model does not know"
+    assert dropped == "a word unknown to the model"
 
 
 def test_daga_keeps_what_is_valid_and_new() -> None:
     method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO])
-    assert judged(method, "saw", "saw") == "no mention in it"
-    assert judged(method, "<I-PER>", "saw") == "labels that do not match"
-    assert judged(method, "<B-PER>") == "labels that do not match"
-    assert judged(method, "<B-PER>", "saw", "Rome") == "a known mention that was not listed"
+    assert judged(method, "saw", "saw") == "no mention"
+    assert judged(method, "<I-PER>", "saw") == "inconsistent label tokens"
+    assert judged(method, "<B-PER>") == "inconsistent label tokens"
+    assert judged(method, "<B-PER>", "saw", "Rome") == "a known mention that is not in the list"
     again = judged(method, "<B-PER>", "Bo", "saw", "<B-LOC>", "Oslo", "3", "times")
-    assert again == "a sentence of the corpus again"
+    assert again == "a copy of a training sentence"
     open_ = DAGA(token_lm=FakeTokenLM(), unlisted_mentions="keep").fit([ANA, BO])
     assert isinstance(judged(open_, "<B-PER>", "saw", "Rome"), Sentence)
 
@@ -234,7 +234,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
     method = DAGA(token_lm=FakeTokenLM()).fit([ANA, BO, *odd])
     assert isinstance(method.trained_, FakeTokenLM)
     assert len(method.trained_._rows) == 2
-    assert method.notes() == ["2 sentences contain what looks like a label token and are not used for training"]
+    assert method.notes() == ["2 sentences contain tokens that look like label tokens and are not used for training"]
     made = MulDA(generator=FakeGenerator()).fit([ANA, BO, *odd])
     assert isinstance(made.trained_, FakeGenerator)
     assert len(made.trained_.learned) == 2
@@ -243,7 +243,7 @@ def test_what_looks_like_a_label_is_not_learned_from() -> None:
     assert other.tokens[:4] == odd[0].tokens[:4], "no label token of the text is taken for one of ours"
     unseen = Sentence("IBM and Ana".split(), [Mention("ORG", [(0, 1)]), Mention("PER", [(2, 3)])])
     assert list(replaced.augment([unseen])) == []
-    assert replaced.statistics_.missing == {"not a sentence of the corpus that was fitted": 1}
+    assert replaced.statistics_.missing == {"not a sentence of the fitted corpus": 1}
 
 
 @pytest.mark.parametrize("cls", [DAGA, MulDA, MaskedEntityLM])
@@ -254,7 +254,7 @@ def test_nothing_is_learned_where_there_is_no_mention(cls: Any, tmp_path: Path) 
         MaskedEntityLM: {"masked_lm": FakeMaskedLM()},
     }
     for gold in ([], [Sentence(["a", "b"])]):
-        with pytest.raises(InputError, match="no mention in the corpus"):
+        with pytest.raises(InputError, match="the corpus has no mentions"):
             cls(checkpoint_dir=str(tmp_path / "kept"), **(backend[cls])).fit(gold)
     cls(checkpoint_dir=str(tmp_path / "kept"), **backend[cls], epochs=1).fit([ANA, BO])  # the folder is as good as new
 

@@ -142,15 +142,15 @@ def test_mr_has_the_stated_share_of_mentions_replaced() -> None:
 def test_mr_says_which_types_it_cannot_replace() -> None:
     gold = [*GOLD, sentence("the Olympics", ("EVENT", 1, 2))]
     mr = MentionReplacement(p=1.0).fit(gold)
-    assert mr.notes() == ["type EVENT has a single mention ('Olympics'): mr leaves it as it is"]
+    assert mr.notes() == ["type EVENT has only one distinct mention ('Olympics'), which mr cannot replace"]
     assert len(list(mr.augment(gold))) == 2
     assert mr.statistics_.missing == {"no mention that can be replaced": 1}
 
 
 def test_mr_refuses_a_corpus_it_can_do_nothing_with() -> None:
-    with pytest.raises(InputError, match="no mention in the corpus, and mr needs some"):
+    with pytest.raises(InputError, match="the corpus has no mentions, which mr needs"):
         MentionReplacement().fit([sentence("just words")])
-    with pytest.raises(InputError, match="every type has a single mention"):
+    with pytest.raises(InputError, match="every type has only one distinct mention"):
         MentionReplacement().fit([sentence("Ada left", ("PER", 0, 1)), sentence("Ada came", ("PER", 0, 1))])
 
 

@@ -154,10 +154,10 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     assert [made.tokens for made in method.augment(gold)] == [("blue", "Oslo")]
     none = [Sentence(["zzz", "Oslo"], [Mention("LOC", [(1, 2)])])]
     assert list(method.augment(none)) == []
-    assert method.statistics_.missing == {"no other word fits": 1}
+    assert method.statistics_.missing == {"no suitable other word": 1}
     only_mentions = [Sentence(["Oslo"], [Mention("LOC", [(0, 1)])])]
     assert list(method.augment(only_mentions)) == []
-    assert method.statistics_.missing == {"no word outside mentions that may be replaced": 1}
+    assert method.statistics_.missing == {"no replaceable word outside mentions": 1}
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_bt_of_whole_sentences_protects_mentions() -> None:
 
 
 def test_bt_names() -> None:
-    with pytest.raises(ParameterError, match="come back"):
+    with pytest.raises(ParameterError, match="no translator back"):
         Backtranslation(translator="de").load()
     with pytest.raises(UnknownNameError, match="en-pt"):
         Backtranslation(translator="en-xx>xx-en").load()

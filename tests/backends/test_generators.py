@@ -526,7 +526,7 @@ def test_methods_run_on_every_kind(folders: dict[str, Path], kind: str, tmp_path
 
 def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(OutputError, match="holds something else"):
+    with pytest.raises(OutputError, match="is not a checkpoint folder"):
         EnTDA(generator=FakeGenerator(), checkpoint_dir=str(tmp_path)).fit(corpus())
 
 

@@ -360,7 +360,7 @@ def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFix
 def test_no_mentions_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "plain.conll"
     path.write_text("just\tO\nwords\tO\n")
-    assert f"{path}: no mention in the corpus, and mr needs some" in fails(capsys, 2, "augment", str(path), "-m", "mr")
+    assert f"{path}: the corpus has no mentions, which mr needs" in fails(capsys, 2, "augment", str(path), "-m", "mr")
 
 
 def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,7 +371,7 @@ def test_output_that_exists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert out.read_text() == "mine"
     assert main(["augment", TRAIN, "-m", "mr", "-o", str(out), "--force"]) == 0
     capsys.readouterr()
-    assert "is the input, which is never changed" in fails(
+    assert "is the input; inputs are never overwritten" in fails(
         capsys, 3, "augment", str(out), "-m", "mr", "-o", str(out), "--force"
     )
 
@@ -463,9 +463,9 @@ def test_check_names_every_fault_and_counts(tmp_path: Path, capsys: pytest.Captu
     assert main(["check", str(path)]) == 1
     out, err = capsys.readouterr()
     assert [line.split(": ")[0].rpartition(":")[2] for line in out.splitlines()] == ["3", "6", "8"]
-    assert "2 good sentences" in err
-    assert "1 sentence repeated from above" in err
-    assert "3 faults" in err
+    assert "2 valid sentences" in err
+    assert "1 duplicate sentence" in err
+    assert "3 errors" in err
     assert main(["check", str(path), "--repair"]) == 1
     assert "repaired: 1 (I- that continues no mention)" in capsys.readouterr().err
 

@@ -164,7 +164,7 @@ def test_subset_of_nested_and_gzipped(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("sizes", "said"),
     [
-        ("5,x", "'x' is no number"),
+        ("5,x", "'x' is not a number"),
         ("0", "at least 1"),
         ("100000", "is larger than the corpus"),
         ("", "there are no sizes"),

@@ -56,22 +56,22 @@ def test_validity_names_each_fault_and_forgives_what_the_source_has() -> None:
     gold = [source, words("the The\u200b band - - Who", [Mention("ORG", [(0, 1)]), Mention("ORG", [(3, 4)])])]
     cases: list[tuple[Sentence, str | None]] = [
         (words("Bo ( 36 ) wrote of the engine", PER), None),
-        (words("Bo ( 36 ) wrote of the engine"), "no mention left"),
-        (words("; ( 36 ) wrote", PER), "a mention without a word"),
-        (words("of ( 36 ) wrote", PER), "a mention of stop words alone"),
+        (words("Bo ( 36 ) wrote of the engine"), "no mention is left"),
+        (words("; ( 36 ) wrote", PER), "a mention without words"),
+        (words("of ( 36 ) wrote", PER), "a mention consists of stop words"),
         (words("US wrote of this", PER), None),  # "us" is a stop word
         (words("the wrote of this", [Mention("ORG", [(0, 1)])]), None),  # gold has that mention
         (words("- wrote of this", PER), None),  # and that, of another label
-        (words("Ada\u200b wrote of this", PER), "a token that cannot be seen"),
+        (words("Ada\u200b wrote of this", PER), "an invisible token"),
         (words("Ada saw The\u200b band", PER), None),  # gold has that token
-        (Sentence(["Ada", "New York"], PER), "a token that cannot be seen"),
-        (words("Ada ( 36 wrote of this", PER), "brackets or quotes that do not pair"),
-        (words("Ada ) 36 ( wrote of this", PER), "brackets or quotes that do not pair"),
+        (Sentence(["Ada", "New York"], PER), "an invisible token"),
+        (words("Ada ( 36 wrote of this", PER), "unbalanced brackets or quotes"),
+        (words("Ada ) 36 ( wrote of this", PER), "unbalanced brackets or quotes"),
         (words('Ada " 36 " wrote', PER), None),
-        (words('Ada " 36 wrote', PER), "brackets or quotes that do not pair"),
-        (words("Ada wrote of Of this", PER), "a word twice in a row"),
+        (words('Ada " 36 wrote', PER), "unbalanced brackets or quotes"),
+        (words("Ada wrote of Of this", PER), "a repeated word"),
         (words("Ada wrote - - this", PER), None),
-        (words(" ".join(["Ada", *(str(i) for i in range(24))]), PER), "too long beside its source"),
+        (words(" ".join(["Ada", *(str(i) for i in range(24))]), PER), "too long compared with its source"),
         (words(" ".join(["Ada", *(str(i) for i in range(23))]), PER), None),
     ]
     made = [one for one, _ in cases]
@@ -79,25 +79,25 @@ def test_validity_names_each_fault_and_forgives_what_the_source_has() -> None:
     validity = Validity().fit(gold)
     assert validity.judge(made, [source] * len(made)) == wanted
     assert Validity(min_length_ratio=0.5).fit(gold).judge([words("Ada wrote of", PER)], [source]) == [
-        "too short beside its source"
+        "too short compared with its source"
     ]
     # Where the source is no better, it is not held against it; one fault more is.
     odd = words("Ada ( wrote wrote of", PER)
     assert validity.judge([words("Bo ( wrote wrote of", PER), words("Bo ( ( wrote of", PER)], [odd, odd]) == [
         None,
-        "brackets or quotes that do not pair",
+        "unbalanced brackets or quotes",
     ]
     # Without a source only what is wrong by itself counts.
     assert validity.judge([words("nothing here"), words("a ) b")], [None, None]) == [
         None,
-        "brackets or quotes that do not pair",
+        "unbalanced brackets or quotes",
     ]
     lenient = Validity(balanced_brackets=False, allow_repetition=True, max_length_ratio=None, stop_words=None).fit(gold)
     assert [reason for reason in lenient.judge(made, [source] * len(made)) if reason is not None] == [
-        "no mention left",
-        "a mention without a word",
-        "a token that cannot be seen",
-        "a token that cannot be seen",
+        "no mention is left",
+        "a mention without words",
+        "an invisible token",
+        "an invisible token",
     ]
 
 
@@ -110,13 +110,13 @@ def test_duplicates_look_at_words_alone_and_near_ones_on_demand() -> None:
         words("Bo slept all night long", PER),
         words("Cy reads"),
     ]
-    exact = ["reads as its source", "reads as another gold sentence"]
+    exact = ["duplicate of its source", "duplicate of another gold sentence"]
     assert Duplicates().fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
-    near = ["nearly reads as its source", "nearly reads as another gold sentence", None]
+    near = ["near-duplicate of its source", "near-duplicate of another gold sentence", None]
     assert Duplicates(threshold=0.8).fit(gold).judge(made, [gold[0]] * 5) == [*exact, *near]
     assert Duplicates(threshold=0.81).fit(gold).judge(made, [gold[0]] * 5) == [*exact, None, None, None]
     # What was made of nothing has no source to read as.
-    assert Duplicates().fit(gold).judge(made[:1], [None]) == ["reads as another gold sentence"]
+    assert Duplicates().fit(gold).judge(made[:1], [None]) == ["duplicate of another gold sentence"]
     with pytest.raises(InputError, match="no gold sentences for the duplicates filter"):
         Duplicates().fit([])
 
@@ -138,16 +138,16 @@ def test_fluency_is_nats_a_word_below_the_source_or_in_all() -> None:
     source = words("a good day .")  # "a good day.": three sub-words of -1, and three words
     made = [words("a bad day ."), words("a bad bad ."), words("a good good good day .")]  # -6/3, -9/3, -5/5
     fluency = Fluency(causal_lm=lm, margin=1.0).fit([source])
-    assert fluency.judge(made, [source] * 3) == [None, "reads worse than its source", None]
+    assert fluency.judge(made, [source] * 3) == [None, "less fluent than its source", None]
     assert lm.asked.count("a good day.") == 1, "a source is scored once"
     fluency.judge(made, [source] * 3)
     assert lm.asked.count("a good day.") == 1
     both = Fluency(causal_lm=lm, margin=0.9, min_log_likelihood=-2.5).fit([source])
-    assert both.judge(made, [source] * 3) == ["reads worse than its source", "reads badly", None]
+    assert both.judge(made, [source] * 3) == ["less fluent than its source", "reads badly", None]
     alone = Fluency(causal_lm=lm, margin=None, min_log_likelihood=-2.5).fit([])
     assert alone.judge(made, [None] * 3) == [None, "reads badly", None]
     assert (fluency.needs_source, alone.needs_source) == (True, False)
-    with pytest.raises(InputError, match="a sentence has no source, and fluency compares with it"):
+    with pytest.raises(InputError, match="a sentence has no source, which the filter fluency needs"):
         fluency.judge(made, [source, None, source])
 
 
@@ -160,18 +160,18 @@ def test_fluency_by_a_masked_model() -> None:
         Fluency(scorer="masked", masked_lm=lm, margin=m).fit([]).judge([made], [source])[0]
         for m in (gap + 0.01, gap - 0.01)
     ]
-    assert judged == [None, "reads worse than its source"]
+    assert judged == [None, "less fluent than its source"]
 
 
 def test_similarity_is_a_band() -> None:
     source = words("a b c d")
     made = [words("a b c x"), words("a x y z"), words("A b c d")]  # 0.75, 0.25, 1
     band = Similarity(min_similarity=0.5, max_similarity=0.9).fit([])
-    assert band.judge(made, [source] * 3) == [None, "too unlike its source", "too like its source"]
+    assert band.judge(made, [source] * 3) == [None, "too different from its source", "too similar to its source"]
     assert Similarity(min_similarity=None, max_similarity=0.75).fit([]).judge(made, [source] * 3) == [
         None,
         None,
-        "too like its source",
+        "too similar to its source",
     ]
 
 
@@ -185,8 +185,11 @@ def test_similarity_by_an_encoder(by: Literal["bertscore", "vectors"]) -> None:
         a, b = encoder.sentence_vectors(["a red car", "x y"])
         value = float(a @ b)
     high = Similarity(metric=by, encoder=encoder, min_similarity=None, max_similarity=0.999).fit([])
-    assert high.judge([same, other], [source] * 2) == ["too like its source", None]
-    for low, wanted in ((max(0.0, value - 0.01), None), (min(1.0, max(0.0, value) + 0.01), "too unlike its source")):
+    assert high.judge([same, other], [source] * 2) == ["too similar to its source", None]
+    for low, wanted in (
+        (max(0.0, value - 0.01), None),
+        (min(1.0, max(0.0, value) + 0.01), "too different from its source"),
+    ):
         if low > 0 or wanted:
             assert Similarity(metric=by, encoder=encoder, min_similarity=low).fit([]).judge([other], [source]) == [
                 wanted
@@ -203,7 +206,7 @@ def test_mentions_by_words_and_by_label() -> None:
         words("Bo met Cy in Oslo", [*PER, Mention("PER", [(2, 3)]), Mention("LOC", [(4, 5)])]),
         words("Ada met Ada in New York", [*PER, Mention("PER", [(2, 3)]), Mention("ORG", [(4, 6)])]),
     ]
-    gone = "a mention of its source is gone"
+    gone = "a mention of its source is missing"
     assert Mentions().fit([]).judge(made, [source] * 4) == [None, gone, gone, gone]
     assert Mentions(match_words=False).fit([]).judge(made, [source] * 4) == [None, gone, None, gone]
     # Gaps count by their words, and nested mentions each.
@@ -223,7 +226,11 @@ def test_leakage_by_equality_nearness_and_runs() -> None:
         words("Bo left Rome too"),  # "left rome" is in gold
         words("nothing of it"),
     ]
-    exact, near, run = "reads as a held-out sentence", "nearly reads as a held-out sentence", "shares a run of words"
+    exact, near, run = (
+        "duplicate of a held-out sentence",
+        "near-duplicate of a held-out sentence",
+        "shares an n-gram",
+    )
     run += " with a held-out sentence"
     none = [None] * 5
     assert Leakage(held_out=held, threshold=None).fit(gold).judge(made, none) == [exact, None, None, None, None]
@@ -310,7 +317,7 @@ def test_each_filter_with_each_method(name: str, by: str, monkeypatch: pytest.Mo
     gold = corpus(by)
     if METHODS[by].info.unconditioned and MADE[name]().needs_source:
         with pytest.raises(
-            ParameterError, match=f"{by} writes without a source, so {name} has no source to compare with"
+            ParameterError, match=f"{by} generates sentences without a source, which the filter {name} needs"
         ):
             make(by, filters=MADE[name]())
         return
@@ -358,12 +365,12 @@ def test_filters_go_in_order_and_the_first_that_refuses_is_counted() -> None:
     made = [words("ada left ( rome )", PER), words("Ada left ( Rome", PER), words("Bo left", PER)]
     filters = [one.fit([source]) for one in create_filters("duplicates+validity+mentions")]
     assert apply_filters(filters, made, [source] * 3) == [
-        "duplicates: reads as its source",
-        "validity: brackets or quotes that do not pair",
-        "mentions: a mention of its source is gone",
+        "duplicates: duplicate of its source",
+        "validity: unbalanced brackets or quotes",
+        "mentions: a mention of its source is missing",
     ]
     turned = [filters[2], filters[0], filters[1]]
-    assert apply_filters(turned, made[2:], [source]) == ["mentions: a mention of its source is gone"]
+    assert apply_filters(turned, made[2:], [source]) == ["mentions: a mention of its source is missing"]
 
 
 def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
@@ -375,7 +382,7 @@ def test_refused_drafts_are_asked_for_again_until_one_is_good() -> None:
     kept = list(free.fit(gold).augment(gold[:1]))
     assert kept
     assert all(sum(a == b for a, b in zip(s.tokens, gold[0].tokens, strict=True)) == 2 for s in kept)
-    assert free.statistics_.rejected["similarity: too unlike its source"] > 0
+    assert free.statistics_.rejected["similarity: too different from its source"] > 0
 
 
 def test_online_sentences_are_filtered_too() -> None:
@@ -449,7 +456,7 @@ def test_what_cannot_be_is_one_clear_line(text: str, error: type[Exception], sai
 
 
 def test_a_filter_must_have_seen_gold() -> None:
-    with pytest.raises(ParameterError, match="has not seen the training sentences"):
+    with pytest.raises(ParameterError, match="is not fitted"):
         Validity().judge([words("a")], [None])
     with pytest.raises(ParameterError, match="2 sources for 1 sentences"):
         Validity().fit([]).judge([words("a")], [None, None])
@@ -464,5 +471,5 @@ def test_the_real_model_tells_salad_from_a_sentence() -> None:
     ]
     for scorer in ("causal", "masked"):
         fluency = Fluency(scorer=scorer).fit([source])
-        assert fluency.judge(made, [source] * 2) == [None, "reads worse than its source"]
+        assert fluency.judge(made, [source] * 2) == [None, "less fluent than its source"]
         assert "@" in fluency.signature, "which model it is stands in provenance"

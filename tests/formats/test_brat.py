@@ -474,7 +474,7 @@ def test_faults_of_files_and_folders(tmp_path: Path) -> None:
 def test_check_names_every_faulty_document(tmp_path: Path) -> None:
     bad = ("Ada sang.", "T1\tPER 0 3\tBo\nT2\n")
     summary = check_file(put(tmp_path, a=bad, b=bad, c=(STORY, ANN)))
-    assert len(summary.faults) == 4
+    assert len(summary.errors) == 4
     assert summary.counts.sentences == 3
 
 

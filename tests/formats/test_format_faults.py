@@ -138,7 +138,7 @@ def test_the_input_is_never_in_a_folder_that_is_replaced(tmp_path: Path, pair: t
     pytest.importorskip("spacy")
     out = tmp_path / "out"
     convert_file(pair[0], out, to_format="brat", lose=["all"])
-    with pytest.raises(OutputError, match="holds the input, which is never changed"):
+    with pytest.raises(OutputError, match="contains the input; inputs are never overwritten"):
         convert_file(out / "000001.ann", out, to_format="brat", lose=["all"], force=True)
     with pytest.raises(OutputError, match="is the input"):
         convert_file(out, out, to_format="brat", lose=["all"], force=True)
@@ -192,7 +192,7 @@ def test_check_names_every_faulty_mention(tmp_path: Path, name: str) -> None:
     value["spacy-json"] = ["Ada sang.", {"entities": PLACES}]
     array = name in ("label-studio", "spacy-json")
     path = put(tmp_path / "a.json", [value[name]] if array else value[name])
-    faults = check_file(path, from_format=name).faults
+    faults = check_file(path, from_format=name).errors
     assert len(faults) == len(WRONG)
     where = {"label-studio": "task 1: ", "spacy-json": "record 1: "}.get(name)
     start = f"{path}: {where}" if where else f"{path}:1: "
@@ -205,7 +205,7 @@ def test_check_names_every_faulty_mention_of_brat_with_its_line(tmp_path: Path) 
     pytest.importorskip("spacy")
     (tmp_path / "a.txt").write_text("Ada sang.")
     (tmp_path / "a.ann").write_text("T1\tPER 0 3\tAda\nT2\tA 0 2\tAd\nR1\tX Arg1:T1 Arg2:T2\nT3\tB 5 8\tang\n")
-    faults = check_file(tmp_path).faults
+    faults = check_file(tmp_path).errors
     assert [fault.partition(" 'A")[0].partition(" 'a")[0] for fault in faults] == [
         f"{tmp_path}/a.ann:2: mention A",
         f"{tmp_path}/a.ann:4: mention B",
@@ -215,7 +215,7 @@ def test_check_names_every_faulty_mention_of_brat_with_its_line(tmp_path: Path) 
 def test_check_names_every_region_with_other_words(tmp_path: Path) -> None:
     said = [{"value": {"start": a, "end": b, "text": "Bo", "labels": ["X"]}} for a, b in ((0, 3), (4, 8))]
     path = put(tmp_path / "a.json", [{"data": {"text": "Ada sang."}, "annotations": [{"result": said}]}])
-    faults = check_file(path).faults
+    faults = check_file(path).errors
     assert [fault.partition("text has ")[2].partition(" and")[0] for fault in faults] == ["'Ada'", "'sang'"]
 
 
@@ -390,18 +390,18 @@ def test_what_brat_says_of_links_and_pipes(tmp_path: Path) -> None:
     entaug.write([ADA.with_(id="a")], folder, "brat")
     (folder / "b.ann").write_text("")
     (folder / "b.txt").symlink_to("nowhere")
-    assert check_file(folder).faults == [
+    assert check_file(folder).errors == [
         f"{folder}/b.txt: is a link to 'nowhere', which does not exist; repair the link, or remove it"
     ]
     (folder / "b.txt").unlink()
     told = f"{folder}/b.ann: the b.txt beside it is no regular file, or a link out of the folder; "
     told += "put a copy of the text there, or remove both"
     os.mkfifo(folder / "b.txt")
-    assert check_file(folder).faults == [told]
+    assert check_file(folder).errors == [told]
     (folder / "b.txt").unlink()
     (tmp_path / "b.txt").write_text("Bo")
     (folder / "b.txt").symlink_to(tmp_path / "b.txt")
-    assert check_file(folder).faults == [told]
+    assert check_file(folder).errors == [told]
     (tmp_path / "c.conll").symlink_to("gone")
     with pytest.raises(InputError, match="is a link to 'gone', which does not exist"):
         entaug.read(tmp_path / "c.conll")

@@ -324,7 +324,7 @@ def test_report_page_from_files(tmp_path: Path) -> None:
     assert "<code>lwtr</code> helped in 1 of 1 setting" in text
     with pytest.raises(OutputError, match="exists"):
         write_html_report(inputs, out, models=False)
-    with pytest.raises(OutputError, match="is the input, which is never changed"):
+    with pytest.raises(OutputError, match="is the input; inputs are never overwritten"):
         write_html_report(inputs, tmp_path / "gold.jsonl", gold=tmp_path / "gold.jsonl", models=False, force=True)
     before = out.read_bytes()
     write_html_report(inputs, out, gold=tmp_path / "gold.jsonl", models=False, title="<Mine>", force=True)
@@ -354,8 +354,8 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(tmp_path / "new.jsonl")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "new.jsonl: holds no records of an experiment, and sentences are shown in HTML only" in error
-    assert error.endswith("let the output end in .html: -o report.html\n")
+    assert "new.jsonl: holds no records of an experiment; sentences are only shown in HTML" in error
+    assert error.endswith("choose an output that ends in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
     assert "--title is for HTML only" in capsys.readouterr().err
 

@@ -145,10 +145,15 @@ def test_what_was_rejected_is_left_out_and_all_else_is_as_it_was(tmp_path: Path,
 def test_decisions_about_what_is_not_made_are_told(tmp_path: Path) -> None:
     other = decisions(tmp_path / "r.json", (Sentence(["never", "made"]), "reject"))
     summary = augment_file(TRAIN, tmp_path / "out.conll", entaug.create_augmenter("sis"), review=other)
-    assert any(note.startswith("1 of 1 sentences that the review rejects were not made here") for note in summary.notes)
+    assert any(
+        note.startswith("1 of 1 sentences that the review rejects were not generated in this run")
+        for note in summary.notes
+    )
     mixed = decisions(tmp_path / "m.json", (Sentence(["never", "made"]), "reject"), method="mr")
     summary = augment_file(TRAIN, tmp_path / "out2.conll", entaug.create_augmenter("sis"), review=mixed)
-    assert not any("not made here" in note for note in summary.notes), "those of other methods are none of ours"
+    assert not any("not generated in this run" in note for note in summary.notes), (
+        "those of other methods are none of ours"
+    )
 
 
 def test_a_run_under_another_review_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -250,7 +255,7 @@ def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.Captu
     summary = augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
     assert "the review decides about other methods only; all sentences of sis are kept" in summary.notes
     told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
-    assert "1 of 1 sentences that the review rejects are not here" in told.notes
+    assert "1 of 1 sentences that the review rejects are not in this file" in told.notes
 
 
 # ------------------------------------------------------------------------------------------------ what is read is kept

@@ -61,14 +61,14 @@ def test_good_and_gold_sentences_stay_in_place_and_the_others_go_with_why(tmp_pa
     assert [(s.tokens, s.fields["entaug"]) for s in entaug.read(rejected)] == [
         (s.tokens, {**s.fields["entaug"], "rejected": reason})
         for s, reason in (
-            (NEW[1], "validity: brackets or quotes that do not pair"),
-            (NEW[2], "duplicates: reads as its source"),
+            (NEW[1], "validity: unbalanced brackets or quotes"),
+            (NEW[2], "duplicates: duplicate of its source"),
         )
     ]
     assert (summary.gold, summary.filtered, summary.kept, summary.after.sentences) == (2, 4, 2, 4)
     assert summary.rejected == {
-        "validity: brackets or quotes that do not pair": 1,
-        "duplicates: reads as its source": 1,
+        "validity: unbalanced brackets or quotes": 1,
+        "duplicates: duplicate of its source": 1,
     }
     assert [text.partition(":")[0] for text in summary.filters] == ["validity", "duplicates"]
     # What was refused once stays so.
@@ -93,7 +93,7 @@ def test_new_sentences_alone_and_without_provenance(tmp_path: Path) -> None:
     filter_file(theirs, tmp_path / "out.conll", create_filters("validity+duplicates"), gold=conll)
     assert [s.tokens for s in entaug.read(tmp_path / "out.conll")] == [s.tokens for s in (*GOLD, *GOOD)]
     with pytest.raises(
-        InputError, match="4 augmented sentences have no known source, and mentions compares with it; leave"
+        InputError, match="4 augmented sentences have no known source, which the filter mentions needs; remove"
     ):
         filter_file(theirs, tmp_path / "2.conll", create_filters("mentions"), gold=conll)
     with pytest.raises(
@@ -109,8 +109,8 @@ def test_what_was_written_from_nothing_is_not_held_against_another_sentence(tmp_
     free = made("ada left rome ( again )", "a", unconditioned=True)
     file = written(tmp_path, "all.jsonl", [*GOLD, free])
     summary = filter_file(file, tmp_path / "out.jsonl", create_filters("duplicates"))
-    assert summary.rejected == {"duplicates: reads as another gold sentence": 1}
-    with pytest.raises(InputError, match="leave that filter out"):
+    assert summary.rejected == {"duplicates: duplicate of another gold sentence": 1}
+    with pytest.raises(InputError, match="remove that filter"):
         filter_file(file, tmp_path / "2.jsonl", create_filters("similarity"))
 
 
@@ -202,14 +202,14 @@ def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().err
     lines = [line.split()[2].rstrip(":") for line in said.splitlines() if line.startswith("  rejected by ")]
     assert lines == ["validity", "similarity"]
-    assert "too unlike its source: " in said
+    assert "too different from its source: " in said
     [signature] = {s.fields["entaug"]["signature"] for s in entaug.read(out) if s.provenance is not None}
     digest = Leakage(held_out=[first]).signature.partition("held_out=")[2][:16]
     assert f"+leakage:held_out={digest},ngram_size=2|" in signature
     assert str(tmp_path) not in signature
     assert main([*argv, "--force", "--json"]) == 0
     rejected = json.loads(capsys.readouterr().out)["statistics"]["rejected"]
-    assert rejected["similarity: too unlike its source"] > 0
+    assert rejected["similarity: too different from its source"] > 0
 
 
 def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,12 +219,12 @@ def test_filter_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([*argv, "--rejected", str(tmp_path / "r.jsonl")]) == 0
     said = capsys.readouterr().err
     assert "2 of 4 augmented sentences kept, and 2 gold sentences: 4 written" in said
-    assert "  rejected by validity: 1 (brackets or quotes that do not pair: 1)" in said
-    assert "  rejected by duplicates: 1 (reads as its source: 1)" in said
+    assert "  rejected by validity: 1 (unbalanced brackets or quotes: 1)" in said
+    assert "  rejected by duplicates: 1 (duplicate of its source: 1)" in said
     assert len(entaug.read(tmp_path / "r.jsonl")) == 2
     assert "exists" in fails(capsys, 3, *argv)
     assert main([*argv, "--force", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rejected"]["duplicates: reads as its source"] == 1
+    assert json.loads(capsys.readouterr().out)["rejected"]["duplicates: duplicate of its source"] == 1
     assert "no filter is given" in fails(capsys, 2, "filter", str(file))
     assert "did you mean 'balanced_brackets'" in fails(
         capsys, 2, "filter", str(file), "--filter", "validity:balance=false"
@@ -243,7 +243,7 @@ def test_the_list_of_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["filters", "leakage"]) == 0
     said = capsys.readouterr().out
     assert "(from --held-out FILE)" in said
-    assert "reads as a held-out sentence" in said
+    assert "duplicate of a held-out sentence" in said
     assert main(["filters", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert {one["name"]: one["parameters"] for one in listed}["mentions"] == {"match_words": True}

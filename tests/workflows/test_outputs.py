@@ -78,7 +78,7 @@ def test_the_input_is_never_the_partial_file(
         (tmp_path / name).symlink_to(gold)
     for force in ([], ["--force"]):
         said = failure(capsys, 3, "augment", str(gold), "-m", "sis", "-o", str(tmp_path / "out.conll"), *force)
-        assert "is the input, which is never changed; name another output" in said
+        assert "is the input; inputs are never overwritten; name another output" in said
     assert gold.read_bytes() == TRAIN.read_bytes()
 
 
@@ -280,7 +280,7 @@ def test_a_new_sentence_that_cannot_be_written_is_counted(tmp_path: Path, capsys
     gold.write_bytes(b"\n".join(orjson.dumps({"tokens": [t], "entities": entities}) for t in ("Oslo", "New\tYork")))
     # Of the two, each of which takes the place of the other, one holds what separates columns.
     assert main(["augment", str(gold), "-m", "mr", "--only-new", "-o", str(out)]) == 0
-    assert "not made: 1 (the output format cannot carry it)" in capsys.readouterr().err
+    assert "not generated: 1 (the output format cannot store it)" in capsys.readouterr().err
     assert out.read_text() == "Oslo\tB-LOC\n\n"
     # What cannot be written of the gold sentence either is no accident of a draw.
     gold.write_bytes(b"\n".join(records(1, "X")))
@@ -294,7 +294,7 @@ def test_ids_are_new_also_when_the_input_is_augmented_already(tmp_path: Path) ->
     for name in ("once", "twice", "thrice"):
         augment_file(gold, tmp_path / f"{name}.jsonl", create_augmenter("sis"))
         gold = tmp_path / f"{name}.jsonl"
-    assert not check_file(gold).faults
+    assert not check_file(gold).errors
 
 
 # ---------------------------------------------------------------------------------------------------- other columns
@@ -307,8 +307,8 @@ def test_what_becomes_of_other_columns_is_told(tmp_path: Path, method: str) -> N
     gold.write_text(rows + rows.replace("Ada", "Bo").replace("well", "loud"))
     out = tmp_path / "out.conll"
     first, *others = augment_file(gold, out, create_augmenter(method, p=1.0)).notes
-    assert first.startswith("column 2 looks like tags too: its values go with their words")
-    assert others == (["new words have '_' in other columns (1, 2)"] if method != "sis" else [])
+    assert first.startswith("column 2 looks like tags too, but only the tag column is kept valid")
+    assert others == (["new words have the placeholder '_' in other columns (1, 2)"] if method != "sis" else [])
     gold.write_text(rows.replace("\tB-NP", "").replace("\tI-NP", "").replace("\tB-VP", "").replace("\tO\tO", "\tO"))
     assert augment_file(gold, out, create_augmenter("sis"), force=True).notes == []
 

@@ -21,14 +21,14 @@ from entaug.spacing import infer_spaces, is_word_character
 
 __all__ = ["Backtranslation"]
 
-_NO_SEGMENT = Rejection("no run of enough words outside mentions", final=True)
+_NO_SEGMENT = Rejection("no long enough segment outside mentions", final=True)
 _MENTION_LOST = Rejection("a protected mention was lost or moved in translation")
-_UNUSABLE = Rejection("the translation cannot stand in a sentence")
+_UNUSABLE = Rejection("the translation is not usable in the sentence")
 _STARTER_PAIRS = {"pt": ("en-pt", "pt-en")}
-_CACHE_SIZE = 50_000  # translations kept; segments repeat within a corpus and between copies
+_CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
 _ARTEFACTS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
-# What a translation must not change: figures, brackets, user names, tags and web addresses.
+# Characters and words that a translation must not change: figures, brackets, user names, hashtags and web addresses.
 _FIXED = re.compile(r"\d|^[@#]\w|://|^www\.|[()\[\]]")
 _DETACHED_APOSTROPHES = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 
@@ -37,19 +37,18 @@ _DETACHED_APOSTROPHES = frozenset(("'", "’", "`", "´"))  # noqa: RUF001
 class Backtranslation(Augmenter):
     """Translate segments outside mentions into another language and back.
 
-    Runs of at least `min_tokens` tokens are candidates, except the gaps of discontinuous mentions. The translation is
-    tokenized as the corpus is; the casing of its beginning and the punctuation around it follow the original.
+    Segments of at least `min_tokens` tokens are candidates, except the gaps of discontinuous mentions. The translation
+    is tokenized like the corpus. The case of its first word and the punctuation around it follow the original.
 
     Args:
         p: the probability of translating each candidate; at least one is translated.
-        translator: the translators there and back: ``"pt"`` (the starter pair), ``"THERE>BACK"`` with two names of
-            translators, several of them with commas between, or a `RoundTrip`, or a list of these. One is drawn for
-            each run.
+        translator: the translators into the other language and back: ``"pt"`` (the starter pair), ``"FORWARD>BACK"``
+            with two names of translators, several of these separated by commas, or a `RoundTrip`, or a list of these.
+            One is drawn for each segment.
         min_tokens: the minimum number of tokens of a candidate.
-        do_sample: sample translations instead of taking the best, where the translator can.
-        whole_sentence: translate whole sentences, mentions protected by placeholders, so that context is not lost; `p`
-            and `min_tokens` then have no effect, and a sentence whose placeholders do not come back in order is given
-            up.
+        do_sample: sample translations instead of taking the best, if the translator supports it.
+        whole_sentence: translate whole sentences with placeholders for mentions, which keeps the context; `p` and
+            `min_tokens` then have no effect, and translations that lose or reorder placeholders are rejected.
 
     Example:
         >>> from entaug import Mention
@@ -70,18 +69,18 @@ class Backtranslation(Augmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
         long_name="backtranslation",
-        summary="runs of words outside mentions translated into another language and back",
+        summary="segments outside mentions translated into another language and back",
         paper="Yaseen and Langer 2021, Data Augmentation for Low-Resource NER Using Backtranslation",
         keeps_order=True,
         keeps_mention_words=True,
         needs_fit=True,
         needs=("translator",),
-        cost="two translations per run of words; repeated runs are translated once",
+        cost="two translations per segment; repeated segments are translated once",
     )
 
     def _load(self) -> None:
         self.translator_ = _RoundTrips(self.translator)
-        self._answers: dict[_Question, tuple[str, str]] = {}
+        self._answers: dict[_Query, tuple[str, str]] = {}
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
@@ -103,16 +102,16 @@ class Backtranslation(Augmenter):
         finish = self._finish_whole if self.whole_sentence else self._finish_runs
         return [finish(sentence, plan) for (sentence, *_), plan in zip(requests, plans, strict=True)]
 
-    def _question(self, text: str, rng: Random) -> _Question:
+    def _query(self, text: str, rng: Random) -> _Query:
         pivot = rng.randrange(len(self.translator_.trips))
-        seed = rng.getrandbits(62)  # drawn in any case, so that sampling or not draws the same pivots
-        return _Question(pivot, text, seed if self.do_sample else None)
+        seed = rng.getrandbits(62)  # always drawn, so that the choice of pivots does not depend on do_sample
+        return _Query(pivot, text, seed if self.do_sample else None)
 
-    def _translate(self, questions: Iterable[_Question]) -> None:
-        """Answer all questions that are new, each pivot's in one call."""
+    def _translate(self, queries: Iterable[_Query]) -> None:
+        """Translate all texts that are not cached, with one call for each pivot."""
         if len(self._answers) > _CACHE_SIZE:
             self._answers.clear()
-        new = [question for question in dict.fromkeys(questions) if question not in self._answers]
+        new = [question for question in dict.fromkeys(queries) if question not in self._answers]
         for pivot, trip in enumerate(self.translator_.trips):
             of_pivot = [question for question in new if question.pivot == pivot]
             if not of_pivot:
@@ -131,7 +130,7 @@ class Backtranslation(Augmenter):
             core = _core(sentence.tokens, *runs[place])
             if core is not None:
                 text = detokenize(sentence.tokens[core[0] : core[1]])
-                plan.append((core, self._question(text, rng)))
+                plan.append((core, self._query(text, rng)))
         return plan
 
     def _runs(self, sentence: Sentence) -> list[tuple[int, int]]:
@@ -160,7 +159,7 @@ class Backtranslation(Augmenter):
         return sentence.edit(edits)
 
     def _tokens_of(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
-        """A translation as tokens that can stand where the original stood; None where it cannot."""
+        """Return a translation as tokens that can replace the original; None if it cannot."""
         words = self.tokenizer_(text)
         ends = _core(words, 0, len(words))
         if ends is None:
@@ -178,12 +177,12 @@ class Backtranslation(Augmenter):
     def _is_plausible(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
         """Whether a translation has a plausible length, the same figures, and no words of the other language."""
         if len(words) > 2 * len(original) + 3 or 2 * len(words) + 1 < len(original):
-            return False  # it runs away or breaks off
+            return False  # degenerate repetition or truncation
         if not _DETACHED_APOSTROPHES.isdisjoint(words) and _DETACHED_APOSTROPHES.isdisjoint(original):
             return False
         if sorted(filter(_FIXED.search, words)) != sorted(filter(_FIXED.search, original)):
             return False
-        # A word that stands in the other language's text, and neither in the original nor in the corpus, is a leftover.
+        # A word of the pivot text that is in neither the original nor the corpus was left untranslated.
         foreign = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", pivot)} - {word.lower() for word in original}
         return all(self.tokenizer_.is_known(word) for word in words if word.lower() in foreign)
 
@@ -200,7 +199,7 @@ class Backtranslation(Augmenter):
             tokens += [*sentence.tokens[place:start], _placeholder(number)]
             place = end
         tokens += sentence.tokens[place : max(place, core[1])]
-        return [(core, self._question(detokenize(tokens), rng))]
+        return [(core, self._query(detokenize(tokens), rng))]
 
     def _finish_whole(self, sentence: Sentence, plan: _Plan) -> Sentence | Rejection:
         if not plan:
@@ -228,15 +227,15 @@ class Backtranslation(Augmenter):
         )
 
 
-class _Question(NamedTuple):
-    """A text to be translated there and back."""
+class _Query(NamedTuple):
+    """A text for translation into the pivot language and back."""
 
     pivot: int
     text: str
     seed: int | None
 
 
-_Plan = list[tuple[tuple[int, int], _Question]]
+_Plan = list[tuple[tuple[int, int], _Query]]
 
 
 class _RoundTrips:
@@ -259,14 +258,14 @@ def _open_round_trip(name: str) -> RoundTrip:
         there, arrow, back = name.partition(">")
         if not (there and arrow and back):
             raise ParameterError(
-                f"translator {name!r} does not say how to come back",
-                remedy=f"name two with > between, or one of: {', '.join(_STARTER_PAIRS)}",
+                f"translator {name!r} has no translator back",
+                remedy=f"join two names by >, or use one of: {', '.join(_STARTER_PAIRS)}",
             )
     return RoundTrip(resolve("translator", there.strip()), resolve("translator", back.strip()))
 
 
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
-    """A run without the punctuation at its ends; None where fewer than two words are left."""
+    """Strip the punctuation at the ends of a segment; return None if fewer than two words are left."""
     while start < end and not is_word_character(tokens[start][0]):
         start += 1
     while start < end and not is_word_character(tokens[end - 1][-1]):
@@ -275,7 +274,7 @@ def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None
 
 
 def _mention_ranges(sentence: Sentence) -> list[tuple[int, int]]:
-    """Ranges that hold mentions whole, gaps included; overlapping ones are one range."""
+    """Return the ranges of mentions, gaps included; overlapping ranges are merged."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted((m.start, m.end) for m in sentence.mentions):
         if ranges and start < ranges[-1][1]:
@@ -290,7 +289,7 @@ def _placeholder(number: int) -> str:
 
 
 def _split_at(placeholders: list[str], text: str) -> list[str] | None:
-    """The stretches of a text around placeholders; None unless each is there once, in order."""
+    """Split a text at placeholders; return None unless each occurs exactly once, in order."""
     found = re.findall(r"XX\d+", text)
     return re.split(r"XX\d+", text) if found == placeholders else None
 
@@ -302,7 +301,7 @@ def _cased(word: str, model: str) -> str:
 
 
 def _strip_final_punctuation(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without final punctuation, because that of the original is kept."""
+    """Remove final punctuation from words, because that of the original is kept."""
     end = len(words)
     while end and not is_word_character(words[end - 1][-1]):
         end -= 1

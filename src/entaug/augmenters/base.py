@@ -1,8 +1,8 @@
 """The base class of augmentation methods.
 
-A method is a dataclass: its fields are its parameters, its `MethodInfo` describes it, and it implements ``_rewrite`` (one
-sentence) or ``_rewrite_batch`` (several, for methods with a model). Random streams, duplicates, further attempts,
-filters, counts, ids and provenance are the task of `entaug.augmenters.run`.
+A method is a dataclass: its fields are its parameters, its `MethodInfo` describes it, and it implements ``_rewrite``
+(one sentence) or ``_rewrite_batch`` (several, for methods with a model). `entaug.augmenters.run` handles random
+streams, duplicates, further attempts, filters, counts, ids and provenance.
 """
 
 from __future__ import annotations
@@ -46,19 +46,18 @@ _NOTHING = object()
 
 @dataclass(kw_only=True, eq=False)
 class Augmenter(Component, abc.ABC):
-    """Base of all methods.
+    """Base class of all methods.
 
     Args:
         copies: the number of augmented sentences requested per source sentence.
-        seed: any integer; together with the sentence and the number of the copy it determines every random choice.
-        max_attempts: the number of drafts requested until one is new and passes the filters.
-        filters: filters that augmented sentences must pass, by name, with parameters behind a colon, several joined by
-            ``+`` (``validity+fluency:margin=1``); or a `entaug.filters.Filter`, or a sequence of these. All filters:
-            ``entaug filters``.
+        seed: the random seed; the seed, the sentence and the number of the copy determine every random choice.
+        max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters.
+        filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
+            (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
 
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
-        progress: called with the steps done, all steps and the loss while a model is trained; None for no calls.
+        progress: callback during the training of a model, with the finished steps, the total and the loss; or None.
 
     Example:
         >>> from entaug.augmenters import create_augmenter
@@ -74,7 +73,7 @@ class Augmenter(Component, abc.ABC):
 
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
-    """The number of sources processed together; results do not depend on it."""
+    """The number of source sentences processed in one batch; results do not depend on it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -93,27 +92,27 @@ class Augmenter(Component, abc.ABC):
         for filter_ in create_filters(self.filters):
             if self.info.unconditioned and filter_.needs_source:
                 raise ParameterError(
-                    f"{self.name} writes without a source, so {filter_.name} has no source to compare with",
+                    f"{self.name} generates sentences without a source, which the filter {filter_.name} needs",
                     remedy=filter_.without_source,
                 )
 
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Learn from the training corpus, in one pass."""
+        """Fit the method to the training corpus, in one pass."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        """Draw one new version of a sentence."""
+        """Generate one new version of a sentence."""
         raise NotImplementedError
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Draw a new version for each request; methods with a model override this and batch."""
+        """Generate a new version for each request; methods with a model override this to use batches."""
         return [self._rewrite(request.sentence, request.rng) for request in requests]
 
     # ------------------------------------------------------------------------------------------------------- for users
 
     def notes(self) -> list[str]:
-        """Return what a user should know about the fitted corpus.
+        """Return notes on the fitted corpus for the user.
 
         Returns:
             Lines of text.
@@ -121,7 +120,7 @@ class Augmenter(Component, abc.ABC):
         return []
 
     def advice(self, statistics: RunStatistics) -> list[str]:
-        """Return what a user should know about the augmented sentences.
+        """Return notes on the augmented sentences for the user.
 
         Args:
             statistics: the counts of a run.
@@ -134,7 +133,7 @@ class Augmenter(Component, abc.ABC):
 
     @property
     def signature(self) -> str:
-        """Method, parameters and version, as they stand in provenance; a loaded backend by its full name."""
+        """Method, parameters and version, as in provenance, with the full names of loaded backends."""
         values = "|".join(f"{name}={value}" for name, value in self.get_params(loaded=True).items())
         return f"{self.name}|{values}|entaug={__version__}"
 
@@ -144,14 +143,14 @@ class Augmenter(Component, abc.ABC):
         return super()._plain(name, value) if value != [] else None
 
     def load(self) -> Self:
-        """See `entaug.component.Component.load`; new filters have yet to see the corpus."""
+        """See `entaug.component.Component.load`: also creates the filters, which are not fitted yet."""
         if self.filters != self._filters_given:
             self.filters_ = [filter_.load() for filter_ in create_filters(self.filters)]
             self._filters_given, self._is_fitted = self.filters, False
         return super().load()
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
-        """Learn from the training sentences (never from dev or test sentences).
+        """Fit the method to the training sentences (never to dev or test sentences).
 
         Args:
             corpus: the sentences; read once.
@@ -161,7 +160,7 @@ class Augmenter(Component, abc.ABC):
 
         Raises:
             ParameterError: a parameter has an invalid value.
-            InputError: the corpus has no mention, or nothing the method can use.
+            InputError: the corpus has no mentions, or nothing that the method can use.
         """
         self.load()
         survey = _Survey(corpus, self)
@@ -172,33 +171,33 @@ class Augmenter(Component, abc.ABC):
             self._fit(gold)
         else:
             self._fit(survey)
-        for _ in survey:  # a method that learns nothing has not read the corpus
+        for _ in survey:  # a method without a fit has not read the corpus
             pass
         if self.info.needs_mentions and not survey.mentions:
             raise InputError(
-                f"no mention in the corpus, and {self.name} needs some",
+                f"the corpus has no mentions, which {self.name} needs",
                 path=survey.source,
                 remedy="check the tag column",
             )
         if survey.rejected and survey.rejected == survey.with_mentions:
             kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
             raise InputError(
-                f"every sentence with mentions has {' or '.join(kinds)} ones, and {self.name} cannot carry them",
+                f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
                 path=survey.source,
-                remedy="use a method that can, see: entaug methods",
+                remedy="use another method, see: entaug methods",
             )
         self.existing_ids = survey.existing_ids
         self._is_fitted = True
         return self
 
     def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Make augmented sentences.
+        """Generate augmented sentences.
 
         Args:
             corpus: the training sentences; read once, streamed.
 
         Yields:
-            At most `copies` new sentences per source, in the order of the sources, each with an id of its own and its
+            At most `copies` new sentences per source, in the order of the sources, each with a unique id and its
             provenance.
 
         Raises:
@@ -209,7 +208,7 @@ class Augmenter(Component, abc.ABC):
     def run(
         self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
     ) -> Run:
-        """Start a run, for callers that need all outcomes or continue an earlier run.
+        """Create a run, for callers that need all outcomes or continue an earlier run.
 
         Args:
             target: see `Run`.
@@ -227,25 +226,25 @@ class Augmenter(Component, abc.ABC):
         return run
 
     def check_ready(self) -> None:
-        """Load the backends and check that the method is fitted where it must be.
+        """Load the backends and check that the method is fitted, if it needs fitting.
 
         Raises:
             ParameterError: a parameter has an invalid value, or the method must be fitted first.
         """
         self.load()
         if (self.info.needs_fit or self.filters_) and not self.is_fitted:
-            raise ParameterError(f"{self.name} has not seen the corpus", remedy="call fit(corpus) first")
+            raise ParameterError(f"{self.name} is not fitted", remedy="call fit(corpus) first")
 
     # -------------------------------------------------------------------------------------------------------- for runs
 
     @property
     def attempts(self) -> int:
-        """The number of drafts requested for a copy at most; with ``p=0`` no draft differs from another."""
+        """The maximum number of drafts for a copy; with ``p=0`` all drafts would be equal."""
         return 1 if getattr(self, "p", None) == 0 else self.max_attempts
 
     @property
     def id_infix(self) -> str:
-        """What the ids of all sentences that this method makes under its seed have in common."""
+        """The part that the ids of all sentences of this method and seed share."""
         return f"/{self.name}-{self.seed}-"
 
     @property
@@ -254,20 +253,20 @@ class Augmenter(Component, abc.ABC):
         return bool(getattr(self, "filters_", ()))
 
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Draw a new version of a sentence for each request.
+        """Generate a new version of a sentence for each request.
 
         Args:
             requests: the sources with their random streams.
 
         Returns:
-            For each request a sentence without id and provenance, or why there is none.
+            For each request a sentence without id and provenance, or a rejection.
         """
         return self._rewrite_batch(requests)
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by the reason.
+        """Replace drafts that a filter rejects by rejections.
 
         Args:
             drafts: results of `draft`.
@@ -287,7 +286,7 @@ class Augmenter(Component, abc.ABC):
 
 
 class _Survey(Iterable[Sentence]):
-    """A corpus read once by `Augmenter.fit`: counts mentions, and leaves out sentences that the method cannot carry."""
+    """A corpus for `Augmenter.fit`: counts mentions, and skips sentences that the method does not support."""
 
     def __init__(self, corpus: Iterable[Sentence], augmenter: Augmenter) -> None:
         self.source = source_of(corpus)
@@ -310,12 +309,12 @@ class _Survey(Iterable[Sentence]):
 
 
 def source_of(corpus: object) -> str | None:
-    """Return where a corpus comes from, for messages.
+    """Return the origin of a corpus, for messages.
 
     Args:
-        corpus: sentences, perhaps with an attribute ``source``.
+        corpus: sentences; may have an attribute ``source``.
 
     Returns:
-        The file or other source; None where it is unknown.
+        The file or other source; None if it is unknown.
     """
     return getattr(corpus, "source", None)

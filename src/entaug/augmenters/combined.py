@@ -1,4 +1,4 @@
-"""Several methods in one run, their text form (``mr:copies=2+lm:top_k=5``), and augmentation in one line."""
+"""Combination of several methods, their text form (``mr:copies=2+lm:top_k=5``), and the function `augment`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["CombinedAugmenter", "augment", "parse_methods"]
 
 
 class CombinedAugmenter:
-    """Several augmenters that are used as one.
+    """A combination of several augmenters with the interface of one.
 
-    Each contributes its own ``copies`` of every source sentence, in the order given. A sentence that two of them make
-    is kept once. Provenance names the method that made a sentence.
+    Each augmenter contributes its own ``copies`` of every source sentence, in the given order. If two augmenters
+    generate the same sentence, it is kept once. Provenance names the method that generated a sentence.
 
     Args:
         augmenters: two or more; no two of the same method and seed.
@@ -32,7 +32,7 @@ class CombinedAugmenter:
         statistics_: the counts of the latest run (`RunStatistics`).
 
     Raises:
-        ParameterError: two augmenters would make the same sentences.
+        ParameterError: two augmenters would generate the same sentences.
 
     Example:
         >>> from entaug import MentionReplacement, ShuffleWithinSegments
@@ -47,8 +47,8 @@ class CombinedAugmenter:
         kinds = [(augmenter.name, augmenter.seed) for augmenter in self.augmenters]
         if repeated := [name for name, seed in kinds if kinds.count((name, seed)) > 1]:
             raise ParameterError(
-                f"{repeated[0]} is given twice with the same seed",
-                remedy=f"give each a seed: {repeated[0]}:seed=1+{repeated[0]}:seed=2",
+                f"{repeated[0]} occurs twice with the same seed",
+                remedy=f"give them different seeds: {repeated[0]}:seed=1+{repeated[0]}:seed=2",
             )
 
     @property
@@ -112,7 +112,7 @@ class CombinedAugmenter:
         return self
 
     def notes(self) -> list[str]:
-        """Return what a user should know about the fitted corpus.
+        """Return notes on the fitted corpus for the user.
 
         Returns:
             The notes of all methods.
@@ -120,7 +120,7 @@ class CombinedAugmenter:
         return [note for augmenter in self.augmenters for note in augmenter.notes()]
 
     def advice(self, statistics: RunStatistics) -> list[str]:
-        """Return what a user should know about the augmented sentences.
+        """Return notes on the augmented sentences for the user.
 
         Args:
             statistics: the counts of a run.
@@ -131,7 +131,7 @@ class CombinedAugmenter:
         return [line for augmenter in self.augmenters for line in augmenter.advice(statistics)]
 
     def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Make augmented sentences; see `Augmenter.augment`.
+        """Generate augmented sentences; see `Augmenter.augment`.
 
         Args:
             corpus: the training sentences; read once, streamed.
@@ -147,7 +147,7 @@ class CombinedAugmenter:
     def run(
         self, *, target: OutputTarget | None = None, excluded: Callable[[int, str | None], bool] | None = None
     ) -> Run:
-        """Start a run; see `Augmenter.run`.
+        """Create a run; see `Augmenter.run`.
 
         Args:
             target: see `Run`.
@@ -170,9 +170,9 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
     """Create an augmenter from the text form of one or more methods.
 
     Args:
-        text: names of methods joined by ``+`` or ``,``, each with its parameters behind a colon:
+        text: names of methods joined by ``+`` or ``,``, each optionally with parameters after a colon:
             ``mr``, ``mr,sis``, ``mr:copies=2,p=0.5+lm:top_k=5``.
-        parameters: parameters of every method that does not set them itself.
+        parameters: parameters of every method, unless the text sets them.
 
     Returns:
         The augmenter of a single method, or a `CombinedAugmenter`; not fitted.
@@ -193,7 +193,9 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
         elif assignments:
             assignments[-1][1].append(part)
         else:
-            raise ParameterError(f"{text!r} does not begin with a method", remedy="for example mr:copies=2+sis")
+            raise ParameterError(
+                f"{text!r} does not begin with the name of a method", remedy="for example mr:copies=2+sis"
+            )
     if not assignments:
         raise ParameterError("no method is given", remedy="for example mr, or mr:copies=2+sis")
     augmenters = []
@@ -212,10 +214,10 @@ def augment(
         corpus: the training sentences.
         method: a method in the text form of `parse_methods` (``"mr"``, ``"mr:copies=2+sis"``), an augmenter, or several
             of these.
-        parameters: parameters of every method given as text that does not set them itself.
+        parameters: parameters of every method given as text, unless the text sets them.
 
     Returns:
-        The augmented sentences alone, each with an id of its own and its provenance.
+        The augmented sentences, without the gold ones, each with a unique id and its provenance.
 
     Raises:
         UnknownNameError: there is no such method, or a method has no such parameter.

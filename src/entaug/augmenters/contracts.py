@@ -1,4 +1,4 @@
-"""What methods, runs and file pipelines exchange: descriptions of methods, requests, rejections, outcomes, counts."""
+"""Types shared by methods, runs and workflows: descriptions of methods, requests, rejections, outcomes, statistics."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """Description of a method: the documentation, ``entaug methods`` and the conformance tests are made from it.
+    """Description of a method, used by the documentation, ``entaug methods`` and the conformance tests.
 
     Args:
-        name: its registry name, the field's acronym in lower case.
+        name: its registry name, the acronym from the literature in lower case.
         long_name: the long form, an alias.
-        summary: what it does, one line.
-        paper: where it comes from.
+        summary: one-line description.
+        paper: the paper that introduced it.
         keeps_length: every sentence keeps its number of tokens.
         keeps_order: tokens and mentions stay in order.
         keeps_words: every sentence keeps its tokens (as a multiset).
@@ -48,14 +48,14 @@ class MethodInfo:
         keeps_mentions: every sentence keeps the number and labels of its mentions.
         nested: works on corpora with nested mentions.
         discontinuous: works on corpora with discontinuous mentions.
-        draws: the result differs from seed to seed, and in online augmentation from epoch to epoch.
-        needs_fit: must see the training corpus first.
-        needs_mentions: can do nothing on a corpus without mentions.
-        unconditioned: writes without a source; the source of a sentence is only the one whose place in the output it
-            takes.
-        needs: the kinds of backend that it uses.
-        may_need: the kinds of backend that it uses with some parameters only.
-        cost: what it costs, in words.
+        draws: the result depends on the seed, and in online augmentation on the epoch.
+        needs_fit: must be fitted to the training corpus.
+        needs_mentions: needs a corpus with mentions.
+        unconditioned: generates sentences without a source; the source in provenance only determines the position in
+            the output.
+        needs: the kinds of backend that it always uses.
+        may_need: the kinds of backend that it uses only with some parameters.
+        cost: description of the computational cost.
     """
 
     name: str
@@ -75,7 +75,7 @@ class MethodInfo:
     unconditioned: bool = False
     needs: tuple[str, ...] = ()
     may_need: tuple[str, ...] = ()
-    cost: str = "rules: tens of thousands of sentences a second"
+    cost: str = "rules: tens of thousands of sentences per second"
 
 
 class Request(NamedTuple):
@@ -85,7 +85,7 @@ class Request(NamedTuple):
         sentence: the source.
         rng: the random stream of this source and copy.
         copy: the number of the copy, from 1.
-        attempt: how many drafts of this copy were rejected before.
+        attempt: the number of rejected drafts of this copy.
     """
 
     sentence: Sentence
@@ -95,11 +95,11 @@ class Request(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """Why there is no draft, or why a draft is not accepted.
+    """The reason why no draft was generated, or why a draft was not accepted.
 
     Args:
         reason: a short text; rejections are counted by it.
-        final: whether another draft would be rejected too, so that none is requested.
+        final: whether every other draft would be rejected too, so that no further draft is requested.
     """
 
     reason: str
@@ -108,23 +108,23 @@ class Rejection(NamedTuple):
 
 UNCHANGED = Rejection("equal to its source")
 DUPLICATE = Rejection("made before")
-UNWRITABLE = Rejection("the output format cannot carry it", final=True)
+UNWRITABLE = Rejection("the output format cannot store it", final=True)
 REVIEWED = Rejection("rejected in review", final=True)
-NOT_SEEN = Rejection("not a sentence of the corpus that was fitted", final=True)
-NESTED = Rejection("has nested mentions, which this method cannot carry", final=True)
-DISCONTINUOUS = Rejection("has discontinuous mentions, which this method cannot carry", final=True)
-NO_CANDIDATE = Rejection("nothing in it that the method may change", final=True)
+NOT_SEEN = Rejection("not a sentence of the fitted corpus", final=True)
+NESTED = Rejection("has nested mentions, which this method does not support", final=True)
+DISCONTINUOUS = Rejection("has discontinuous mentions, which this method does not support", final=True)
+NO_CANDIDATE = Rejection("nothing that the method can change", final=True)
 
 
 def rejection_for(sentence: Sentence, info: MethodInfo) -> Rejection | None:
-    """Return why a method cannot process a sentence.
+    """Return the reason why a method cannot process a sentence, if any.
 
     Args:
         sentence: a sentence of the corpus.
         info: the description of the method.
 
     Returns:
-        `NESTED` or `DISCONTINUOUS`; None where the method can process it.
+        `NESTED` or `DISCONTINUOUS`; None if the method can process it.
     """
     if (info.nested and info.discontinuous) or sentence.is_flat:
         return None
@@ -138,8 +138,8 @@ class Accepted(NamedTuple):
     """An augmented sentence.
 
     Args:
-        sentence: the sentence, with an id of its own and its provenance.
-        source: the sentence of the corpus that it was made from.
+        sentence: the sentence, with a unique id and its provenance.
+        source: the source sentence.
         encoded: the sentence as the output format writes it; None without an `OutputTarget`.
     """
 
@@ -152,9 +152,9 @@ class Rejected(NamedTuple):
     """A draft that was not accepted.
 
     Args:
-        sentence: the draft with its provenance where a filter rejected it; else None.
-        source: the sentence of the corpus that it was made from.
-        reason: why.
+        sentence: the draft with its provenance if a filter rejected it; otherwise None.
+        source: the source sentence.
+        reason: the reason.
         is_last: whether no further draft of this copy is requested, so that the copy is missing.
     """
 
@@ -175,8 +175,8 @@ class RunStatistics:
         sources: sentences of the corpus that were processed.
         requested: augmented sentences requested.
         accepted: augmented sentences accepted.
-        missing: requested sentences that were not made, by the reason of the last rejection.
-        rejected: all rejected drafts by reason, also those that another draft replaced.
+        missing: requested sentences that were not generated, by the reason of the last rejection.
+        rejected: all rejected drafts by reason, including those that were replaced by a later draft.
     """
 
     sources: int = 0
@@ -186,7 +186,7 @@ class RunStatistics:
     rejected: Counter[str] = field(default_factory=Counter)
 
     def add(self, requested: int, outcomes: Sequence[Outcome]) -> None:
-        """Count one source.
+        """Add the outcomes of one source.
 
         Args:
             requested: the number of sentences requested for it.
@@ -221,13 +221,13 @@ class RunStatistics:
 
 
 class Method(Protocol):
-    """What a run needs of an augmenter.
+    """The interface of an augmenter that a run uses.
 
     Attributes:
         name: the registry name.
         info: the description.
-        window_size: how many sources are processed together; results do not depend on it.
-        copies: how many sentences are requested for each source.
+        window_size: the number of sources processed in one batch; results do not depend on it.
+        copies: the number of sentences requested for each source.
         seed: the seed of all random streams.
         existing_ids: ids of the corpus that contain `id_infix`.
     """
@@ -245,30 +245,30 @@ class Method(Protocol):
 
     @property
     def attempts(self) -> int:
-        """How many drafts are requested for a sentence at most."""
+        """The maximum number of drafts for a sentence."""
 
     @property
     def id_infix(self) -> str:
-        """What the ids of all sentences that the method makes under its seed have in common."""
+        """The part that the ids of all sentences of this method and seed share."""
 
     @property
     def has_filters(self) -> bool:
         """Whether `apply_filters` can reject anything."""
 
     def draft(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
-        """Draw a draft for each request.
+        """Generate a draft for each request.
 
         Args:
             requests: the sources with their random streams.
 
         Returns:
-            For each request a sentence, or why there is none.
+            For each request a sentence, or a rejection.
         """
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
     ) -> list[Sentence | Rejection]:
-        """Replace drafts that a filter rejects by the reason.
+        """Replace drafts that a filter rejects by rejections.
 
         Args:
             drafts: results of `draft`.
@@ -280,10 +280,10 @@ class Method(Protocol):
 
 
 class OutputTarget(Protocol):
-    """The format that accepted sentences are written in."""
+    """The format in which accepted sentences are written."""
 
     def carried(self, sentence: Sentence) -> Sentence:
-        """Return what is left of a sentence once it is written and read back; duplicates are judged by it.
+        """Return a sentence as it would be read back from the format; duplicates are detected on it.
 
         Args:
             sentence: an augmented sentence.
@@ -302,5 +302,5 @@ class OutputTarget(Protocol):
             Its text in the format.
 
         Raises:
-            LossError: the format cannot carry it.
+            LossError: the format cannot store it.
         """

@@ -20,32 +20,33 @@ from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["MaskedLMReplacement"]
 
-_NO_WORD = Rejection("no word outside mentions that may be replaced", final=True)
-_NO_FILL = Rejection("no other word fits")
-_MAX_POSITIONS = 3  # positions tried at most, as a multiple of the number of replacements
+_NO_WORD = Rejection("no replaceable word outside mentions", final=True)
+_NO_FILL = Rejection("no suitable other word")
+_MAX_POSITIONS = 3  # maximum number of positions tried, as a multiple of the number of replacements
 
 
 @dataclass(kw_only=True, eq=False)
 class MaskedLMReplacement(Augmenter):
     """Replace words outside mentions by predictions of a masked language model.
 
-    The words are drawn without replacement, masked, and filled from left to right; each fill is sampled from the
-    likeliest predictions by their probability. Only whole words that differ from the original are used, in its case;
-    mentions, punctuation and numbers stay. A position where nothing but the original is plausible keeps it, and another
-    position is tried instead. Sentences are never tokenized again, so no label can move. (The authors' code takes the
-    likeliest fill for all positions at once, so that all copies with the same positions are equal.)
+    Positions are drawn without replacement, masked, and filled from left to right; each fill is sampled from the most
+    likely predictions by their probability. Only whole words that differ from the original are used, in its case;
+    mentions, punctuation and numbers are not changed. If only the original is plausible at a position, it is kept, and
+    another position is tried. Sentences are not tokenized again, so labels cannot shift. (The authors' code takes the
+    most likely fill for all positions at once, so all copies with the same positions are equal.)
 
     Args:
-        num_replacements: the number of words to replace (the paper: 1, 3 or 5); fewer where there are fewer.
-        masked_lm: a `MaskedLM`, or the name of one.
-        top_k: the number of likeliest words to sample a fill from.
-        min_p: the minimum probability of a fill, as a share of that of the likeliest word for the position (the
-            original included); 0 for any, as in the paper.
+        num_replacements: the number of words to replace (paper: 1, 3 or 5), if the sentence has enough.
+        masked_lm: a `MaskedLM` or its name.
+        top_k: the number of most likely words to sample a fill from.
+        min_p: the minimum probability of a fill, relative to the most likely word for the position (including the
+            original); 0 for no limit, as in the paper.
         single_pass: fill all words of a sentence from one pass of the model, instead of one after the other.
-        min_similarity: the minimum cosine of the word vectors of a fill and the original (Filtered BERT); none for any.
-        word_vectors: the word vectors for that, or the name of some.
-        stop_words: the code of a language whose stop words are not replaced, or a path to a word list.
-        replace_punctuation: whether punctuation and numbers may be replaced by words too, as in the authors' code.
+        min_similarity: the minimum cosine similarity of the word vectors of a fill and the original (Filtered BERT);
+            none for no limit.
+        word_vectors: `WordVectors` for `min_similarity`, or their name.
+        stop_words: words that are not replaced: a language code, or a path to a word list.
+        replace_punctuation: whether punctuation and numbers may also be replaced by words, as in the authors' code.
 
     Example:
         >>> from entaug import Mention
@@ -71,7 +72,7 @@ class MaskedLMReplacement(Augmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lm",
         long_name="masked-lm-replacement",
-        summary="words outside mentions replaced by what a masked language model puts there",
+        summary="words outside mentions replaced by predictions of a masked language model",
         paper="Sutiono and Hahn-Powell 2022, Syntax-driven Data Augmentation for Named Entity Recognition",
         keeps_length=True,
         keeps_order=True,
@@ -86,7 +87,7 @@ class MaskedLMReplacement(Augmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         fillings = [_Filling(s, self._positions(s, rng), self.num_replacements, rng) for s, rng, *_ in requests]
-        # The original is no candidate, and of those with other vectors most are none either.
+        # The original is not a candidate, and most predictions fail the minimum similarity.
         num_predictions = self.top_k + 1 if self.min_similarity is None else 10 * self.top_k
         while unfinished := [filling for filling in fillings if filling.pending]:
             texts = [filling.text() for filling in unfinished]
@@ -98,7 +99,7 @@ class MaskedLMReplacement(Augmenter):
         return [filling.result() for filling in fillings]
 
     def _positions(self, sentence: Sentence, rng: Random) -> list[int]:
-        """The positions to be tried, in random order."""
+        """Return the positions to try, in random order."""
         stop = stop_words(self.stop_words)
         positions = [
             i
@@ -108,7 +109,7 @@ class MaskedLMReplacement(Augmenter):
         return rng.sample(positions, min(_MAX_POSITIONS * self.num_replacements, len(positions)))
 
     def _sample(self, filling: _Filling, position: int, candidates: Sequence[tuple[str, float]]) -> str | None:
-        """A word for a position, or None."""
+        """Sample a word for a position; return None if no word is suitable."""
         original = filling.sentence.tokens[position]
         minimum = candidates[0][1] + math.log(self.min_p) if self.min_p and candidates else -math.inf
         fills = [(word, score) for word, score in candidates if score >= minimum and word.lower() != original.lower()]
@@ -120,7 +121,7 @@ class MaskedLMReplacement(Augmenter):
                 if cosine is not None and cosine >= self.min_similarity
             ]
         fills = fills[: self.top_k]
-        draw = filling.rng.random()  # drawn in any case, so that positions do not depend on each other's candidates
+        draw = filling.rng.random()  # always drawn, so that positions do not depend on each other's candidates
         if not fills:
             return None
         sums = list(accumulate(math.exp(score - fills[0][1]) for _, score in fills))
@@ -129,7 +130,7 @@ class MaskedLMReplacement(Augmenter):
 
 
 class _Filling:
-    """A sentence whose words are being replaced: the first positions from left to right, then others in their stead."""
+    """A sentence whose words are being replaced, at the first positions from left to right, then at substitutes."""
 
     def __init__(self, sentence: Sentence, positions: list[int], count: int, rng: Random) -> None:
         self.sentence = sentence
@@ -141,7 +142,7 @@ class _Filling:
         self._edits: list[Edit] = []
 
     def text(self) -> list[str | None]:
-        """The sentence with the fills so far, and gaps at the pending positions."""
+        """Return the tokens with the fills so far, and None at the pending positions."""
         return detokenize_with_gaps(self._tokens, self.pending, self.sentence.spaces)
 
     def fill(self, position: int, word: str | None) -> None:
@@ -160,7 +161,7 @@ class _Filling:
 
 
 def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
-    """A fill in the case of the original; an acronym in an ordinary sentence does not make it upper case."""
+    """Apply the case of the original to a fill; an acronym is not copied as upper case."""
     original = tokens[position]
     if len(original) > 1 and original.isupper():
         words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and token.isalpha()]
@@ -170,7 +171,7 @@ def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
 
 
 def _is_word(token: str) -> bool:
-    """Whether a token is a word of letters, with hyphens inside; apostrophes mark clitics, which are not replaced."""
+    """Whether a token is an alphabetic word, possibly with hyphens; clitics with apostrophes are not replaced."""
     if not token[0].isalpha() or not is_word_character(token[-1]):
         return False
     return all((is_word_character(c) and not c.isdigit()) or c == "-" for c in token)

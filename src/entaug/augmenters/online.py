@@ -1,4 +1,4 @@
-"""Online augmentation: sentences drawn anew in each epoch, as Dai and Adel (2020) do for LwTR, SR, MR and SiS."""
+"""Online augmentation: new sentences in each epoch, as Dai and Adel (2020) do for LwTR, SR, MR and SiS."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["OnlineDataset"]
 class OnlineDataset(Sequence[Sentence]):
     """Training sentences followed by augmented ones that differ from epoch to epoch.
 
-    It has a length and takes indices, so a torch ``DataLoader`` accepts it. The length never changes: where no new
-    version of a sentence can be drawn, the sentence itself stands in. Draws depend on seed, sentence, epoch and copy
-    alone, so workers, shuffling and restarts do not change them.
+    It is a map-style dataset for a torch ``DataLoader``. Its length is constant: if no new version of a sentence can be
+    generated, the sentence itself is used. The sentences depend only on seed, source, epoch and copy, not on workers,
+    shuffling or restarts.
 
     Args:
         corpus: the training sentences.
-        augmenter: a fitted augmenter (if it needs fitting); it draws its ``copies`` sentences for each source.
+        augmenter: an augmenter, fitted if it needs fitting; it generates ``copies`` sentences for each source.
         keep_gold: whether the training sentences are included.
         epoch: the first epoch.
 
     Raises:
-        ParameterError: the augmenter is not fitted, or makes the same sentences in every epoch.
+        ParameterError: the augmenter is not fitted, or generates the same sentences in every epoch.
 
     Example:
         >>> from entaug.augmenters.shuffling import ShuffleWithinSegments
@@ -49,7 +49,7 @@ class OnlineDataset(Sequence[Sentence]):
             raise ParameterError("the corpus must be in memory", remedy="read it with entaug.read, not entaug.stream")
         if not augmenter.info.draws:
             raise ParameterError(
-                f"{augmenter.name} makes the same in every epoch",
+                f"{augmenter.name} generates the same sentences in every epoch",
                 remedy="augment once, before training: augmenter.augment(corpus)",
             )
         augmenter.check_ready()
@@ -60,7 +60,7 @@ class OnlineDataset(Sequence[Sentence]):
         self.set_epoch(epoch)
 
     def set_epoch(self, epoch: int) -> OnlineDataset:
-        """Set the epoch that sentences are drawn for; to be called before each epoch, as with distributed samplers.
+        """Set the epoch; call it before each epoch, as for distributed samplers.
 
         Args:
             epoch: the number of the epoch, from 0.
@@ -77,7 +77,7 @@ class OnlineDataset(Sequence[Sentence]):
         return self
 
     def __len__(self) -> int:
-        """The number of training sentences (if included) and augmented ones."""
+        """Return the number of training sentences (if included) and augmented sentences."""
         return self._gold + len(self._corpus) * self._augmenter.copies
 
     @overload
@@ -85,13 +85,13 @@ class OnlineDataset(Sequence[Sentence]):
     @overload
     def __getitem__(self, index: slice) -> list[Sentence]: ...
     def __getitem__(self, index: int | slice) -> Sentence | list[Sentence]:
-        """The sentence at a position, in the present epoch."""
+        """Return the sentence at a position, in the current epoch."""
         if isinstance(index, slice):
             return self.__getitems__(list(range(*index.indices(len(self)))))
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Sentence]:
-        """The sentences at some positions, drawn together; a ``DataLoader`` requests its batches this way."""
+        """Return the sentences at some positions, generated together; a ``DataLoader`` fetches batches this way."""
         for index in indices:
             if not -len(self) <= index < len(self):
                 raise IndexError(index)
@@ -107,7 +107,7 @@ class OnlineDataset(Sequence[Sentence]):
         return Draft(source, self._streams.stream(f"{source.key}@epoch", number), number + 1, set())
 
     def __iter__(self) -> Iterator[Sentence]:
-        """All sentences of the present epoch."""
+        """Iterate over all sentences of the current epoch."""
         window = self._augmenter.window_size
         for start in range(0, len(self), window):
             yield from self[start : start + window]

@@ -22,22 +22,22 @@ from entaug.tags import position_tags
 __all__ = ["LabelWiseTokenReplacement", "MentionReplacement", "SynonymReplacement"]
 
 _NO_MENTION = Rejection("no mention that can be replaced", final=True)
-_NO_SYNONYM = Rejection("no word with a safe synonym", final=True)
-# Of the lower-case words outside mentions, 3.6 to 7.1 in a hundred have a synonym in WordNet's table in the English
-# corpora this was tried on, at most 1.2 in German, Spanish, Dutch, Turkish, Russian and Croatian ones.
+_NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
+# In the English corpora tested, 3.6 to 7.1 % of the lower-case words outside mentions have a synonym in WordNet's
+# table; in German, Spanish, Dutch, Turkish, Russian and Croatian ones at most 1.2 %.
 _FEW, _ENOUGH_WORDS, _MANY_WORDS = 0.02, 500, 20_000
 _PAPER = "Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition"
 
 
 @dataclass(kw_only=True, eq=False)
 class LabelWiseTokenReplacement(Augmenter):
-    """Replace tokens by training tokens that carry the same full tag (B-X, I-X or O), drawn by frequency.
+    """Replace tokens by training tokens with the same full tag (B-X, I-X or O), drawn by frequency.
 
-    With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that hold it.
+    With nested and discontinuous mentions a token's tag is the set of its tags in all mentions that contain it.
 
     Args:
         p: the probability of replacing each token; at least one is replaced.
-        stop_words: the code of a language whose stop words are not replaced, or a path to a word list.
+        stop_words: words that are not replaced: a language code, or a path to a word list.
 
     Example:
         >>> person = [Mention("PER", [(0, 1)])]
@@ -65,7 +65,7 @@ class LabelWiseTokenReplacement(Augmenter):
         for sentence in corpus:
             for tag, token in zip(position_tags(len(sentence), sentence.mentions), sentence.tokens, strict=True):
                 counts[tag][token] += 1
-        # Sorted, so that the order of the corpus does not matter; summed, so that a draw is one search.
+        # Sorted, so that the order of the corpus does not matter; cumulated, so that sampling is a binary search.
         self.pools_ = {
             tag: (tokens, list(accumulate(of_tag[token] for token in tokens)))
             for tag, of_tag in counts.items()
@@ -90,9 +90,9 @@ class LabelWiseTokenReplacement(Augmenter):
 
 @dataclass(kw_only=True, eq=False)
 class MentionReplacement(Augmenter):
-    """Replace mentions by other training mentions of the same label, each distinct one with the same probability.
+    """Replace mentions by other training mentions of the same label, drawn uniformly from the distinct ones.
 
-    Only contiguous mentions that overlap no other are replaced, and only by mentions that contain no other.
+    Only contiguous, non-overlapping mentions are replaced, and only by mentions that contain no other mention.
     A mention is never replaced by itself.
 
     Args:
@@ -121,7 +121,7 @@ class MentionReplacement(Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         distinct: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
-        self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, where the corpus has its own
+        self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, as in the corpus
         for sentence in corpus:
             for mention in sentence.mentions:
                 if mention.is_contiguous and _is_self_contained(mention, sentence):
@@ -132,19 +132,19 @@ class MentionReplacement(Augmenter):
                         self._spaces[words] = min(own, self._spaces.get(words, own))
         self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
         self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
-        # Types that cannot be replaced, because they have one mention only.
+        # Types whose mentions cannot be replaced, because there is only one.
         self.single_ = {label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1}
         if self.pools_ and len(self.single_) == len(self.pools_):
             raise InputError(
-                "every type has a single mention, and mr has nothing to replace it by",
+                "every type has only one distinct mention, so mr cannot replace any",
                 path=getattr(corpus, "source", None),
-                remedy="give more sentences, or use another method",
+                remedy="use more sentences or another method",
             )
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         return [
-            f"type {label} has a single mention ({' '.join(words)!r}): mr leaves it as it is"
+            f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
             for label, words in sorted(self.single_.items())
         ]
 
@@ -168,7 +168,7 @@ class MentionReplacement(Augmenter):
 
 
 def _is_self_contained(mention: Mention, sentence: Sentence) -> bool:
-    """Whether a mention's words, put elsewhere, carry all their labels: no other mention ends or begins in them."""
+    """Whether a mention's words can be moved with all their labels: no other mention begins or ends in them."""
     if len(sentence.mentions) == 1 or sentence.is_flat:
         return True
     own = set(mention.positions())
@@ -177,7 +177,7 @@ def _is_self_contained(mention: Mention, sentence: Sentence) -> bool:
 
 
 def _standalone_mentions(sentence: Sentence) -> Iterable[Mention]:
-    """The contiguous mentions that overlap no other."""
+    """Return the contiguous mentions that overlap no other."""
     mentions = sentence.mentions
     if len(mentions) < 2 or sentence.is_flat:
         return [mention for mention in mentions if mention.is_contiguous]
@@ -189,15 +189,15 @@ def _standalone_mentions(sentence: Sentence) -> Iterable[Mention]:
 class SynonymReplacement(Augmenter):
     """Replace tokens by synonyms from a lexicon.
 
-    A synonym of several words makes the mention around it longer. The reference code takes any sense of any part of
-    speech; what a lexicon offers here is its own matter (see `entaug.backends.lexicon.wordnet`). Words that look like
-    names are left alone: in English, those with a capital letter inside a mention or within the sentence.
+    A synonym of several words extends the mention around it. The reference code uses synonyms of any sense and part of
+    speech; here the lexicon selects them (see `entaug.backends.lexicon.wordnet`). Words that look like names are not
+    replaced: in English, capitalised words inside a mention or within the sentence.
 
     Args:
         p: the probability of replacing each token that has a synonym; at least one is replaced.
-        lexicon: a `Lexicon`, or the name of one.
-        stop_words: a language code; its stop words are then not replaced (a path to a word list works too). A lexicon
-            has nothing for the words of closed classes anyway.
+        lexicon: a `Lexicon` or its name.
+        stop_words: words that are not replaced: a language code, or a path to a word list. Lexicons usually have no
+            synonyms for function words in any case.
         inside_mentions: whether tokens of mentions are replaced.
 
     Example:
@@ -226,7 +226,7 @@ class SynonymReplacement(Augmenter):
     )
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Learn nothing, but see whether the corpus is in the lexicon's language."""
+        """Count known words, to detect a corpus in another language than the lexicon's."""
         self._words = self._known = 0
         for sentence in corpus:
             for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
@@ -266,7 +266,7 @@ class SynonymReplacement(Augmenter):
             if len(words) == 1:
                 edits.append(Edit(i, i + 1, words))
             else:
-                # A mention of this one token is replaced whole, so it has to be brought along.
+                # A mention of only this token is replaced as a whole, so the edit must include it.
                 whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
                 edits.append(Edit(i, i + 1, words, whole))
         return sentence.edit(edits)
@@ -275,7 +275,7 @@ class SynonymReplacement(Augmenter):
 def _fitting_synonyms(
     tokens: tuple[str, ...], i: int, synonyms: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[str, ...], ...]:
-    """The synonyms that may stand at a place of an English sentence: none for a name, "an" before vowels only."""
+    """Return the synonyms that fit a position of an English sentence: none for names, "an" only before vowels."""
     if tokens[i][:1].isupper() and (i or tokens[i].isupper()):
         return ()
     article = tokens[i - 1].lower() if i else ""

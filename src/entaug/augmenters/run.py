@@ -32,17 +32,17 @@ __all__ = ["Draft", "Run", "draw"]
 
 
 class Draft:
-    """One augmented sentence in the making.
+    """The state of one requested augmented sentence.
 
     Args:
-        source: the sentence that it is made from.
+        source: the source sentence.
         rng: its random stream.
-        copy: its number, from 1.
+        copy: the number of the copy, from 1.
         siblings: the contents already accepted for the same source; shared by the drafts of a source.
 
     Attributes:
-        sentence: the accepted sentence; None while there is none.
-        rejections: all rejections so far, each with the sentence where a filter rejected it.
+        sentence: the accepted sentence; None until one is accepted.
+        rejections: all rejections so far, each with the sentence if a filter rejected it.
     """
 
     __slots__ = ("copy", "rejections", "rng", "sentence", "siblings", "source")
@@ -56,13 +56,13 @@ class Draft:
         self.rejections: list[tuple[Sentence | None, Rejection]] = []
 
     def compare(self, sentence: Sentence) -> Rejection | None:
-        """Return why a sentence is nothing new.
+        """Check that a sentence is new.
 
         Args:
             sentence: a draft.
 
         Returns:
-            `UNCHANGED` where it is equal to the source, `DUPLICATE` where it is equal to a sibling; else None.
+            `UNCHANGED` if it is equal to the source, `DUPLICATE` if it is equal to a sibling; otherwise None.
         """
         content = (sentence.tokens, sentence.mentions)
         if content == (self.source.tokens, self.source.mentions):
@@ -70,13 +70,13 @@ class Draft:
         return DUPLICATE if content in self.siblings else None
 
     def accept(self, sentence: Sentence) -> Rejection | None:
-        """Accept a sentence unless it is nothing new.
+        """Accept a sentence if it is new.
 
         Args:
             sentence: a draft.
 
         Returns:
-            Why it is not accepted; None where it is.
+            The reason why it is not accepted; None if it is accepted.
         """
         rejection = self.compare(sentence)
         if rejection is None:
@@ -86,7 +86,7 @@ class Draft:
 
 
 def draw(method: Method, drafts: Iterable[Draft]) -> None:
-    """Request drafts from a method until each is accepted, rejected for good, or out of attempts.
+    """Generate drafts until each is accepted, finally rejected, or out of attempts.
 
     Args:
         method: a fitted augmenter.
@@ -120,7 +120,7 @@ def draw(method: Method, drafts: Iterable[Draft]) -> None:
 def _filtered(
     method: Method, drafts: Sequence[Draft], results: Sequence[Sentence | Rejection]
 ) -> tuple[Sequence[Sentence | Rejection], list[Sentence | None]]:
-    """Results after the filters, and the sentences that these rejected; what is nothing new is not filtered."""
+    """Return results after the filters, and the rejected sentences; only new sentences are filtered."""
     new = [r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drafts, results, strict=True)]
     kept = method.apply_filters(new, [draft.source for draft in drafts])
     refused = [
@@ -135,10 +135,10 @@ class Run:
 
     Args:
         methods: fitted augmenters; each contributes its copies of a source, in this order.
-        target: the output format. Sentences that are equal in it are duplicates, and those that it cannot carry are
-            rejected.
-        excluded: called with the fingerprint (of what the target carries) and the id of a sentence; returns whether it
-            was rejected in review.
+        target: the output format. Sentences that are equal in this format are duplicates; sentences that it cannot
+            store are rejected.
+        excluded: called with the fingerprint (as stored in the target) and the id of a sentence; returns whether it was
+            rejected in review.
 
     Attributes:
         statistics: the counts of all sources that `outcomes` has yielded so far.
@@ -161,7 +161,7 @@ class Run:
         self._keys = SentenceKeys()
 
     def skip(self, source: Sentence) -> None:
-        """Pass over a source that an earlier, interrupted run has finished.
+        """Skip a source that an earlier, interrupted run has finished.
 
         Args:
             source: the next sentence of the corpus.
@@ -172,7 +172,7 @@ class Run:
         """Treat a sentence as accepted by an earlier, interrupted run.
 
         Args:
-            sentence: the sentence as the target carries it.
+            sentence: the sentence as stored in the target.
         """
         self._accepted.add(sentence.fingerprint_number())
 
@@ -212,10 +212,10 @@ class Run:
             yield from (outcome.sentence for outcome in outcomes if isinstance(outcome, Accepted))
 
     def _finish(self, run: _MethodRun, draft: Draft, key: str) -> Iterator[Outcome]:
-        """The outcomes of a draft.
+        """Yield the outcomes of a draft.
 
-        A sentence equal to one of another source is rejected here, and no other draft is requested: so what is made of
-        a source never depends on the other sentences of the corpus.
+        A sentence equal to one from another source is rejected here without requesting another draft. The candidates
+        for a source therefore never depend on the other sentences of the corpus.
         """
         filtered = 0
         for number, (sentence, rejection) in enumerate(draft.rejections, start=1):
@@ -240,7 +240,9 @@ class Run:
             try:
                 encoded = self._target.encode(sentence)
             except LossError:
-                self._target.encode(source)  # raises where the source cannot be written either: choose another layout
+                self._target.encode(
+                    source
+                )  # raises an error if even the source cannot be written: another layout is needed
                 return Rejected(None, source, UNWRITABLE.reason, is_last=True)
         self._accepted.add(fingerprint)
         return Accepted(sentence, source, encoded)
@@ -256,7 +258,7 @@ class _MethodRun:
         self.copies = method.copies
 
     def drafts(self, sources: Sequence[Sentence], keys: Sequence[str]) -> list[Draft]:
-        """All drafts of some sources, finished."""
+        """Return the finished drafts of some sources."""
         stream = self._streams.stream
         drafts = []
         for source, key in zip(sources, keys, strict=True):
@@ -268,7 +270,7 @@ class _MethodRun:
     def signed(
         self, sentence: Sentence, draft: Draft, key: str, suffix: str = "", rejected: str | None = None
     ) -> Sentence:
-        """A sentence with its id and provenance."""
+        """Return a sentence with its id and provenance."""
         own = sentence.provenance if sentence.provenance is not draft.source.provenance else None
         own = own or Provenance()
         # A method that combines sentences names the other sources.
@@ -285,7 +287,7 @@ class _MethodRun:
         )
 
     def _id(self, key: str, copy: int) -> str:
-        """An id that no sentence of the corpus has; the corpus may be the output of the same method."""
+        """Create an id that no sentence of the corpus has; the corpus may contain output of the same method."""
         wanted = f"{key}{self._method.id_infix}{copy}"
         name, number = wanted, 1
         while name in self._method.existing_ids:

@@ -13,18 +13,18 @@ from entaug.rng import sample_positions
 
 __all__ = ["ShuffleWithinSegments"]
 
-_NOTHING_TO_PERMUTE = Rejection("no segment of two different words", final=True)
+_NOTHING_TO_PERMUTE = Rejection("no segment with two different words", final=True)
 
 
 @dataclass(kw_only=True, eq=False)
 class ShuffleWithinSegments(Augmenter):
-    """Permute the tokens within segments: runs of one mention, or of no mention.
+    """Permute the tokens within segments, which are mentions and the text between mentions.
 
-    With nested and discontinuous mentions a segment ends at every mention boundary, so all its tokens carry the
+    With nested and discontinuous mentions a segment ends at every mention boundary, so all its tokens have the
     same mentions.
 
     Args:
-        p: the probability of each segment of two or more different tokens to be permuted; at least one is.
+        p: the probability of permuting each segment with two or more different tokens; at least one is permuted.
 
     Example:
         >>> from entaug.data import Mention
@@ -39,7 +39,7 @@ class ShuffleWithinSegments(Augmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="sis",
         long_name="shuffle-within-segments",
-        summary="words permuted within a mention, or between mentions",
+        summary="words shuffled within mentions, and within the text between mentions",
         paper="Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition",
         keeps_length=True,
         keeps_words=True,

@@ -67,7 +67,7 @@ def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
         heads: for each word the position of its head; a root is its own head.
 
     Returns:
-        For each word a half-open range, or None where the subtree has gaps.
+        For each word a half-open range, or None if the subtree has gaps.
 
     Example:
         >>> subtree_ranges([1, 1, 0])  # the last word depends on the first, across the root

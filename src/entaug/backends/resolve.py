@@ -242,6 +242,6 @@ def starter_model(kind: str, name: str) -> str | None:
         name: a name of a backend.
 
     Returns:
-        The name of a starter model (see `entaug.models.catalogue.MODELS`); None where the name is another.
+        The name of a starter model (see `entaug.models.catalogue.MODELS`); None if the name is another.
     """
     return BACKENDS[kind].starter_models.get(name)

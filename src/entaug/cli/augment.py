@@ -31,11 +31,15 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         help="a method (see entaug methods), or several: mr,sis or mr:copies=2+lm:p=0.2",
     )
     options.add_output_options(parser)
-    parser.add_argument("--only-new", action="store_true", help="write the augmented sentences alone")
-    parser.add_argument("--rejected", metavar="FILE", help="a file for the drafts that filters reject, as JSON lines")
+    parser.add_argument(
+        "--only-new", action="store_true", help="write only the augmented sentences, without the gold ones"
+    )
+    parser.add_argument(
+        "--rejected", metavar="FILE", help="write the candidates that filters reject to this JSON Lines file"
+    )
     options.add_review_option(parser)
     options.add_json_option(parser)
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:
         _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
     options.add_filter_options(parser)
@@ -45,19 +49,18 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) -> None:
-    """The parameters of the chosen method become options."""
+    """Add the parameters of the chosen method as options."""
     from entaug.augmenters import METHODS
     from entaug.augmenters.base import Augmenter
 
     cls: type[Augmenter] = Augmenter
-    title = "parameters of every method; those of one: entaug augment --method NAME --help"
+    title = "parameters that all methods share; for those of one method: entaug augment --method NAME --help"
     if methods is not None and re.fullmatch(r"[^:+,]+", methods):
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     group = parser.add_argument_group(title)
-    options.add_parameters(
-        group, cls, without=("filters",)
-    )  # filters may be given several times, by an option of their own
+    # --filter is added separately, because it may be repeated.
+    options.add_parameters(group, cls, without=("filters",))
     parser.set_defaults(method_class=cls)
 
 
@@ -101,10 +104,10 @@ def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
         output.print_message(f"resumed after {output.quantity(summary.resumed_at, 'sentence')} of an interrupted run")
     statistics = summary.statistics
     gold = output.quantity(summary.before.sentences, "gold sentence")
-    made = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
-    output.print_message(f"{summary.method}: {gold} in, {made}")
+    output_counts = f"{statistics.accepted:,} new, {summary.after.sentences:,} written ({summary.seconds:.1f} s)"
+    output.print_message(f"{summary.method}: {gold} in, {output_counts}")
     for reason, count in statistics.missing.most_common():
-        output.print_message(f"  not made: {count:,} ({reason})")
+        output.print_message(f"  not generated: {count:,} ({reason})")
     rejected = statistics.rejected
     by_filter = {r: rejected[r] for name in dict.fromkeys(filters) for r in rejected if r.startswith(f"{name}: ")}
     output.print_rejections(by_filter)
@@ -124,11 +127,11 @@ def _print_mentions(before: CorpusStatistics, after: CorpusStatistics) -> None:
 
 
 def _print_examples(examples: Sequence[Accepted]) -> None:
-    """Print sentences before and after, mentions in colour, new words bold."""
+    """Print sentences before and after augmentation, with mentions in colour and new words in bold."""
     from rich.console import Console
 
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    labels = sorted({m.label for one in examples for s in (one.source, one.sentence) for m in s.mentions})
+    labels = sorted({m.label for example in examples for s in (example.source, example.sentence) for m in s.mentions})
     colours = {label: _COLOURS[i % len(_COLOURS)] for i, label in enumerate(labels)}
     for example in examples:
         console.print("  before ", _coloured(example.source, colours, set(example.source.tokens)))
@@ -156,7 +159,7 @@ COMMAND = Command(
     "make a labelled corpus larger",
     _add_options,
     _run,
-    description="Write the gold sentences followed by augmented ones.\n"
+    description="Write the gold sentences followed by the augmented sentences.\n"
     "Parameters of a method: entaug augment --method NAME --help",
     is_resumable=True,
 )

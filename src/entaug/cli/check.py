@@ -21,9 +21,9 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.workflows.check import check_file
 
     with output.show_progress() as progress:
-        on_fault = None if args.json else print
-        summary = check_file(args.input, **options.read_options(args), on_fault=on_fault, progress=progress)
-    code = output.ExitCode.FAULTS if summary.faults else output.ExitCode.OK
+        on_error = None if args.json else print
+        summary = check_file(args.input, **options.read_options(args), on_error=on_error, progress=progress)
+    code = output.ExitCode.INVALID if summary.errors else output.ExitCode.OK
     if args.json:
         output.print_json(summary)
         return code
@@ -32,18 +32,21 @@ def _run(args: argparse.Namespace) -> int:
         output.print_message(f"{args.input}: {summary.format}")
     output.print_file_notes(summary)
     output.print_message(
-        f"{output.quantity(counts.sentences, 'good sentence')}, {output.quantity(counts.tokens, 'token')}, "
+        f"{output.quantity(counts.sentences, 'valid sentence')}, {output.quantity(counts.tokens, 'token')}, "
         f"{output.quantity(counts.mentions.total(), 'mention')} "
         f"({counts.nested:,} nested, {counts.discontinuous:,} discontinuous)"
     )
     if summary.repeated:
-        output.print_message(f"{output.quantity(summary.repeated, 'sentence')} repeated from above")
+        output.print_message(f"{output.quantity(summary.repeated, 'duplicate sentence')}")
     for label, count in sorted(counts.mentions.items()):
         output.print_message(f"  {label:<20} {count:>9,}")
-    output.print_message(output.quantity(len(summary.faults), "fault") if summary.faults else "no faults")
+    output.print_message(output.quantity(len(summary.errors), "error") if summary.errors else "no errors")
     return code
 
 
 COMMAND = Command(
-    "validate a corpus", _add_options, _run, description="Report every fault of a corpus with its line, and count."
+    "validate a corpus",
+    _add_options,
+    _run,
+    description="Report every error of a corpus with its line number, and count sentences, tokens and mentions.",
 )

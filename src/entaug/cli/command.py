@@ -1,4 +1,4 @@
-"""What a command is."""
+"""The definition of a command."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Command"]
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the program.
+    """A command of the command-line program.
 
     Args:
-        summary: what it does, one line.
-        add_options: adds its options to a parser; called with the parser and the arguments of the program, of which
+        summary: one line for the list of commands.
+        add_options: adds its options to a parser; called with the parser and the program's arguments, on which
             some options depend (``--method``).
-        run: carries it out with the parsed arguments and returns the exit code.
-        description: the text above its options; by default the summary.
+        run: runs it with the parsed arguments and returns the exit code.
+        description: the text above the options in its help; by default the summary.
         is_resumable: whether an interrupted run is resumed by the same command.
     """
 

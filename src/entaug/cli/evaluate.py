@@ -13,8 +13,10 @@ __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("gold", help="the annotated file")
-    parser.add_argument("predicted", help="the same sentences with predicted mentions, or the folder of a tagger")
+    parser.add_argument("gold", help="the file with gold mentions")
+    parser.add_argument(
+        "predicted", help="the same sentences with predicted mentions, or the folder of a trained tagger"
+    )
     options.add_json_option(parser)
     options.add_read_options(parser)
     options.add_compute_options(parser)
@@ -36,6 +38,6 @@ COMMAND = Command(
     "score predicted mentions against gold ones",
     _add_options,
     _run,
-    description="Precision, recall and F1 of exact matches of label and spans, in percent: in all, by type, by length "
-    "and by kind of mention.",
+    description="Precision, recall and F1 of exact matches of label and spans, in percent: overall, by type, by length "
+    "and by kind of mention (flat, nested, discontinuous).",
 )

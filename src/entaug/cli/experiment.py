@@ -1,4 +1,4 @@
-"""``entaug experiment``: find out whether augmentation helps."""
+"""``entaug experiment``: measure the effect of augmentation on taggers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ __all__ = ["COMMAND"]
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("plan", help="a TOML file: see the documentation")
-    parser.add_argument("--jobs", type=int, help="runs at a time (default: by cores and threads, four at most)")
+    parser.add_argument("plan", help="the plan of the experiment, a TOML file: see docs/experiments.md")
+    parser.add_argument(
+        "--jobs", type=int, help="the number of parallel runs (default: depends on cores and threads, at most 4)"
+    )
     parser.add_argument("--check", action="store_true", help="check the plan and count its runs, without running them")
     options.add_compute_options(parser)
 
@@ -36,14 +38,14 @@ def _run(args: argparse.Namespace) -> int:
         state = run_experiment(plan, check_only=True)
         _print_leaks(state)
         runs, steps = output.quantity(state.total, "run"), output.quantity(state.steps_left, "step")
-        output.print_message(f"{args.plan}: good; {runs} of {steps} in all")
+        output.print_message(f"{args.plan}: valid; {runs} with {steps} in total")
         return output.ExitCode.OK
     with _live_table() as watch:
         message = f"waiting: another process is running {plan.output}"
         state = run_experiment(plan, jobs=args.jobs, progress=watch, on_wait=lambda: output.print_message(message))
     _print_leaks(state)
     output.print_message(
-        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them earlier: {plan.output}"
+        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them before:  {plan.output}"
     )
     output.print_message(f"see: entaug report {plan.output}")
     return output.ExitCode.OK
@@ -56,7 +58,7 @@ def _print_leaks(state: ExperimentProgress) -> None:
 
 @contextlib.contextmanager
 def _live_table() -> Iterator[Callable[[ExperimentProgress], None]]:
-    """A live table on a terminal; a line for each finished run in a pipe."""
+    """Show a live table on a terminal, and a line for each finished run in a pipe."""
     if not sys.stderr.isatty():
         finished = 0
 
@@ -95,10 +97,10 @@ def _table(state: ExperimentProgress) -> Any:
 
 
 COMMAND = Command(
-    "find out whether augmentation helps",
+    "measure the effect of augmentation on taggers",
     _add_options,
     _run,
-    description="Do the runs of a plan: corpora x subset sizes x methods x amounts x taggers x seeds.\n"
+    description="Execute the runs of a plan: corpora x subset sizes x methods x amounts x taggers x seeds.\n"
     "Run it again after an interruption: finished runs are not repeated.",
     is_resumable=True,
 )

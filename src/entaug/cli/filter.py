@@ -1,4 +1,4 @@
-"""``entaug filter``: leave out augmented sentences that filters or a review reject."""
+"""``entaug filter``: remove augmented sentences that filters or a review reject."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="augmented sentences, or - for standard input")
     options.add_output_options(parser)
     options.add_gold_option(
-        parser, "the file that was augmented, where the input lacks its sentences or has no provenance"
+        parser, "the gold file; required if the input lacks the gold sentences or has no provenance"
     )
-    parser.add_argument("--rejected", metavar="FILE", help="a file for rejected sentences, as JSON lines with reasons")
+    parser.add_argument(
+        "--rejected", metavar="FILE", help="write rejected sentences with their reasons to this JSON Lines file"
+    )
     options.add_review_option(parser)
     options.add_loss_option(parser)
     options.add_json_option(parser)
@@ -61,8 +63,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "leave out augmented sentences that filters reject",
+    "remove augmented sentences that filters reject",
     _add_options,
     _run,
-    description="Write gold sentences and the augmented ones that all filters keep, in the order of the input.",
+    description="Write the gold sentences and the accepted augmented sentences, in the order of the input.",
 )

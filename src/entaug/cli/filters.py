@@ -1,4 +1,4 @@
-"""``entaug filters``: list the filters, or describe one."""
+"""``entaug filters``: list the filters, or describe a filter."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _run(args: argparse.Namespace) -> int:
         width = max(map(len, classes))
         for name, cls in classes.items():
             print(f"{name:<{width}}  {cls.summary}\n{'':<{width}}  {_text_form(name, cls)}")
-        print("\nMore about one: entaug filters NAME. To use one: --filter NAME, of augment or filter")
+        print("\nDescription of a filter: entaug filters NAME. To use it: entaug augment --filter NAME")
     return output.ExitCode.OK
 
 
@@ -59,9 +59,9 @@ def _print_filter(name: str, cls: type[Filter]) -> None:
 
 
 def _text_form(name: str, cls: type[Filter]) -> str:
-    """A filter with its default parameters, as ``--filter`` takes it."""
+    """Return a filter with its default parameters, in the syntax of ``--filter``."""
     defaults = [f"{p.name}={str(p.default).lower()}" for p in parameters(cls) if "given" not in p.metadata]
     return f"{name}:{','.join(defaults)}"
 
 
-COMMAND = Command("list the filters, or describe one", _add_options, _run)
+COMMAND = Command("list the filters, or describe a filter", _add_options, _run)

@@ -1,4 +1,4 @@
-"""``entaug formats``: list the formats, or describe one."""
+"""``entaug formats``: list the formats, or describe a format."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["CAPABILITIES", "COMMAND"]
 
 CAPABILITIES = {
     "nested": "nested ones",
-    "discontinuous": "ones with gaps",
+    "discontinuous": "discontinuous mentions",
     "columns": "further columns",
     "fields": "further fields and provenance",
-    "spaces": "the spaces between tokens",
+    "spaces": "white space between tokens",
 }
-"""What formats can store besides flat mentions, in words, by field of `FormatCapabilities`."""
+"""Descriptions of what formats can store besides flat mentions, by field of `FormatCapabilities`."""
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -64,4 +64,4 @@ def _run(args: argparse.Namespace) -> int:
     return output.ExitCode.OK
 
 
-COMMAND = Command("list the formats, or describe one", _add_options, _run)
+COMMAND = Command("list the formats, or describe a format", _add_options, _run)

@@ -1,4 +1,4 @@
-"""The entry point of the program: finds the command, parses its options, reports errors on one line."""
+"""The entry point of the program: selects the command, parses its options, reports errors on one line."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ COMMANDS: Registry[Command] = Registry(
 """The commands; each is a module of this package."""
 
 _EXIT_CODES = """exit codes:
-  0    done
-  1    check found faults
-  2    wrong usage, faulty input, or something is missing
+  0    success
+  1    check found errors in the corpus
+  2    wrong usage, invalid input, or a missing library or model
   3    the output exists or cannot be written
   130  interrupted (Ctrl-C); run the same command again to resume
-  141  the reader of standard output has ended
+  141  standard output was closed by its reader
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argparse parser with errors of one line and without abbreviations, which would change with the method."""
+    """An argparse parser with one-line errors; no abbreviations, because their meaning would depend on the method."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except OSError as error:
-        # Errors of files name them; an error without a name is one of standard output.
+        # An OSError without a file name comes from standard output.
         if error.filename is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parse the arguments; inputs may stand before and after options where a command takes several."""
+    """Parse the arguments; if a command takes several inputs, they may precede and follow options."""
     parser = build_parser(argv)
     args, others = parser.parse_known_args(argv)
     inputs = getattr(args, "several_inputs", None)
@@ -122,18 +122,18 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Build the parser of the program.
 
     Args:
-        argv: the arguments; where they name a command, only its options are added; where they begin with an option,
-            none are. Without arguments all options of all commands are added.
+        argv: the arguments; if they name a command, only its options are added; if they begin with an option, none
+            are. Without arguments all options of all commands are added.
 
     Returns:
         The parser.
 
     Raises:
-        UnknownNameError: there is no such command; the nearest one is suggested.
+        UnknownNameError: there is no such command; the most similar name is suggested.
     """
     parser = _Parser(
         prog="entaug",
-        description="Data augmentation for named-entity recognition that keeps the labels right.",
+        description="Data augmentation for named-entity recognition with correct labels.",
         epilog=_EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"entaug {__version__}")

@@ -1,4 +1,4 @@
-"""``entaug methods``: list the methods, or describe one."""
+"""``entaug methods``: list the methods, or describe a method."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
         width = max(len(cls.info.name) for cls in classes)
         for cls in classes:
             print(f"{cls.info.name:<{width}}  {cls.info.summary}\n{'':<{width}}  {_properties(cls.info)}")
-        print("\nMore about one: entaug methods NAME. Its options: entaug augment --method NAME --help")
+        print("\nDescription of a method: entaug methods NAME. Its options: entaug augment --method NAME --help")
     return output.ExitCode.OK
 
 
@@ -56,7 +56,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     ]
     print(f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}")
     print(_properties(info))
-    print(f"keeps: {', '.join(keeps) or 'only the labels'}")
+    print(f"preserves: {', '.join(keeps) or 'only the labels'}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
         print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter, with_default=False)}")
@@ -68,14 +68,14 @@ def _properties(info: MethodInfo) -> str:
 
 
 def describe_needs(info: MethodInfo) -> str:
-    """Return what a method needs, in words: ``"the corpus first and a masked LM"``.
+    """Return a description of the requirements of a method: ``"the training corpus and a masked LM"``.
 
     Args:
         info: the description of the method.
     """
     kinds = [kind.replace("_", " ").replace(" lm", " LM") for kind in info.needs]
-    needs = ["the corpus first"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
+    needs = ["the training corpus"] * info.needs_fit + [f"{'an' if kind[0] in 'aeo' else 'a'} {kind}" for kind in kinds]
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs) or "nothing"
 
 
-COMMAND = Command("list the methods, or describe one", _add_options, _run)
+COMMAND = Command("list the methods, or describe a method", _add_options, _run)

@@ -17,17 +17,19 @@ __all__ = ["COMMAND", "methods_using"]
 
 _JSON_FIELDS = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
 
-# A model of one kind that also serves as another: generators and taggers are fine-tuned from a model, and constituents
+# Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, and constituents
 # are projected from dependency trees.
 _ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("action", choices=("list", "prepare", "verify"))
-    parser.add_argument("names", nargs="*", help="which (default: all that methods use; verify: all that are prepared)")
-    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: what this method needs")
-    parser.add_argument("--source", metavar="DIR", help="prepare: take packages or prepared folders from this folder")
-    parser.add_argument("--offline", action="store_true", help="prepare: fetch nothing")
+    parser.add_argument(
+        "names", nargs="*", help="names of models (default: all that methods use; verify: all that are prepared)"
+    )
+    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method needs")
+    parser.add_argument("--source", metavar="DIR", help="prepare: use packages or prepared folders in this folder")
+    parser.add_argument("--offline", action="store_true", help="prepare: do not use the network")
     options.add_json_option(parser, "list: print JSON")
 
 
@@ -73,7 +75,7 @@ def _print_models(models: Sequence[StarterModel]) -> None:
 
 
 def methods_using(name: str) -> list[str]:
-    """The methods that use a starter model by default: the first of its kind.
+    """Return the methods that use a starter model by default: the first of its kind.
 
     Args:
         name: the name of the model.

@@ -34,8 +34,8 @@ __all__ = [
     "write_options",
 ]
 
-# Options that read and write options of formats: the option, the format that describes it, its name there. All other
-# options of formats go by --layout and --to-layout.
+# Format options with a command-line option of their own: the option, the format that describes it, its name there. All
+# other format options are set with --layout and --to-layout.
 _READ_OPTIONS = (
     ("token_column", "conll", "token_column"),
     ("tag_column", "conll", "tag_column"),
@@ -54,7 +54,7 @@ _WRITE_OPTIONS = (
     ("entities", "jsonl", "entities"),
 )
 _SEPARATORS = {"separator": ("tab", "space", "runs"), "to_separator": ("tab", "space")}
-_FORMAT_TITLES = {"conll": "CoNLL", "brat": "formats of plain text", "jsonl": "JSON lines"}
+_FORMAT_TITLES = {"conll": "CoNLL", "brat": "plain-text formats", "jsonl": "JSON lines"}
 
 
 class _Once(argparse.Action):
@@ -63,21 +63,21 @@ class _Once(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
         """Store the value."""
         if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option} is given twice, and takes one file")
+            parser.error(f"{option} is given twice; give one file")
         setattr(namespace, self.dest, values)
 
 
 def split_names(text: str) -> list[str]:
-    """The names in a text that are separated by commas.
+    """Return the names of a comma-separated list.
 
     Args:
-        text: the text.
+        text: the list.
     """
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def option_in_advance(argv: Sequence[str], *flags: str) -> str | None:
-    """The value of an option that other options depend on, before the arguments are parsed.
+    """Return the value of an option that other options depend on, before the arguments are parsed.
 
     Args:
         argv: the arguments.
@@ -106,11 +106,11 @@ def add_gold_option(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
-    """The description, valid values and default of a parameter.
+    """Return the description, valid values and default of a parameter.
 
     Args:
         parameter: the parameter.
-        with_default: whether to name the default.
+        with_default: whether to include the default.
     """
     default = f" (default: {parameter.default})"
     if not with_default or parameter.default in (None, REQUIRED, ()):
@@ -120,7 +120,7 @@ def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
 
 
 def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> None:
-    """Add an option for each parameter of a class; those not given are not in the parsed arguments.
+    """Add an option for each parameter of a class; options that are not given are absent from the parsed arguments.
 
     Args:
         group: the parser or group of options.
@@ -143,7 +143,7 @@ def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> N
 
 
 def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
-    """The parameters of a class that were given as options.
+    """Return the parameters of a class that were given as options.
 
     Args:
         args: the parsed arguments.
@@ -166,29 +166,29 @@ def _converter(parameter: Parameter) -> Any:
 
 
 def add_read_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading a corpus; see `read_options`.
+    """Add the options for reading a corpus; see `read_options`.
 
     Args:
         parser: the parser of the command.
     """
     from entaug.formats import FORMATS
 
-    group = parser.add_argument_group("reading (format and layout are detected unless given)")
+    group = parser.add_argument_group("reading (by default format and layout are detected)")
     group.add_argument("--from", dest="from_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     _add_format_options(group, _READ_OPTIONS)
     _add_layout_option(group, "--layout", "layout")
-    group.add_argument("--repair", action="store_true", help="repair broken tag sequences, and count the repairs")
+    group.add_argument("--repair", action="store_true", help="repair invalid tag sequences, and count the repairs")
 
 
 def add_write_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of writing a corpus; see `write_options`.
+    """Add the options for writing a corpus; see `write_options`.
 
     Args:
         parser: the parser of the command.
     """
     from entaug.formats import FORMATS
 
-    group = parser.add_argument_group("writing (as the input unless given)")
+    group = parser.add_argument_group("writing (by default as the input)")
     group.add_argument("--to", dest="to_format", metavar="FORMAT", help=f"one of: {', '.join(FORMATS)}")
     group.add_argument("--provenance", action="store_true", help="CoNLL: write provenance as comment lines")
     _add_format_options(group, _WRITE_OPTIONS)
@@ -203,7 +203,7 @@ def _add_format_options(group: Any, options: Sequence[tuple[str, str, str]]) -> 
         [parameter] = [p for p in parameters(dialect) if p.name == name]
         if option in _SEPARATORS:
             choices: tuple[str, ...] | None = _SEPARATORS[option]
-            text, metavar = "CoNLL: what stands between columns", None
+            text, metavar = "CoNLL: the column separator", None
         else:
             choices, metavar = None, name.upper()
             text = f"{_FORMAT_TITLES[format_name]}: {parameter_help(parameter)}".replace("%", "%%")
@@ -218,7 +218,7 @@ def _add_layout_option(group: Any, option: str, name: str) -> None:
         type=_assignment,
         metavar="NAME=VALUE",
         default=[],
-        help="any other option of the format, may be repeated: see entaug formats NAME",
+        help="any other option of the format; may be repeated; see entaug formats NAME",
     )
 
 
@@ -230,7 +230,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def read_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of a workflow that say how to read.
+    """Return the arguments of a workflow for reading.
 
     Args:
         args: the parsed arguments.
@@ -240,7 +240,7 @@ def read_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of a workflow that say how to write.
+    """Return the arguments of a workflow for writing.
 
     Args:
         args: the parsed arguments.
@@ -256,9 +256,9 @@ def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
 
     Args:
         parser: the parser of the command.
-        more: arguments of ``add_argument`` for ``--output`` that replace the usual ones.
+        more: arguments of ``add_argument`` for ``--output`` that override the usual ones.
     """
-    usual = {"default": "-", "help": "where to write (default: - for standard output)"}
+    usual = {"default": "-", "help": "the output file (default: - for standard output)"}
     parser.add_argument("-o", "--output", **(usual | more))
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
 
@@ -286,7 +286,7 @@ def add_loss_option(parser: argparse.ArgumentParser) -> None:
         type=split_names,
         default=[],
         metavar="KINDS",
-        help="what to drop where another format cannot store it: id, text, column, field ..., or all",
+        help="kinds of content to drop if the output format cannot store them: id, text, column, field ..., or all",
     )
 
 
@@ -294,12 +294,12 @@ def add_loss_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compute_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of computing with models; see `compute_options`.
+    """Add the options for computing with models; see `compute_options`.
 
     Args:
         parser: the parser of the command.
     """
-    group = parser.add_argument_group("computing with models (the best device there is, unless given)")
+    group = parser.add_argument_group("computing with models (by default on the best available device)")
     for parameter in parameters(ComputeSettings):
         text = parameter.description.replace("%", "%%")
         if parameter.is_flag:
@@ -315,7 +315,7 @@ def add_compute_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compute_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The compute settings that were given as options, of any command.
+    """Return the compute settings that were given as options of any command.
 
     Args:
         args: the parsed arguments.
@@ -333,17 +333,17 @@ def add_review_option(parser: argparse.ArgumentParser) -> None:
         "--apply-review",
         action=_Once,
         metavar="FILE",
-        help="leave out what was rejected in a report; FILE is what the report exported",
+        help="leave out sentences that were rejected in a report; FILE is the review exported from its page",
     )
 
 
 def add_filter_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which augmented sentences are kept; see `named_filters`.
+    """Add the options that select filters; see `named_filters`.
 
     Args:
         parser: the parser of the command.
     """
-    group = parser.add_argument_group("filters (all augmented sentences are kept unless given)")
+    group = parser.add_argument_group("filters (by default none)")
     group.add_argument(
         "--filter",
         "--filters",
@@ -351,27 +351,27 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[:PARAMETER=VALUE,...]",
-        help="a filter, may be repeated, or several joined by +: see entaug filters",
+        help="a filter, or several joined by +; may be repeated; see entaug filters",
     )
     group.add_argument(
         "--held-out",
         action="append",
         default=[],
         metavar="FILE",
-        help="dev or test sentences that the leakage filter compares with, may be repeated",
+        help="dev or test sentences that the leakage filter compares with; may be repeated",
     )
 
 
 def named_filters(args: argparse.Namespace) -> list[Filter]:
-    """The filters that were given as options, with the held-out sentences read for those that need them.
+    """Return the filters that were given as options, with the held-out sentences for those that need them.
 
     Args:
         args: the parsed arguments.
 
     Raises:
         UnknownNameError: there is no such filter.
-        ParameterError: a parameter is invalid, or held-out files are given and no filter that uses them.
-        InputError: a held-out file is faulty.
+        ParameterError: a parameter is invalid, or held-out files are given without a filter that uses them.
+        InputError: a held-out file is invalid.
     """
     from entaug.filters import create_filters
     from entaug.formats import read_each
@@ -383,5 +383,5 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
         held_out = [s for corpus in read_each(args.held_out, given["from_format"], **options) for s in corpus]
     filters = create_filters(args.filters, held_out)
     if held_out is not None and not any(filter_.name == "leakage" for filter_ in filters):
-        raise ParameterError("--held-out is for the leakage filter", remedy="add --filter leakage")
+        raise ParameterError("--held-out needs the leakage filter", remedy="add --filter leakage")
     return filters

@@ -1,4 +1,4 @@
-"""What commands print: messages, JSON, progress bars."""
+"""Output of commands: messages, JSON, progress bars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ExitCode:
     """Exit codes of the program."""
 
     OK = 0
-    FAULTS = 1
+    INVALID = 1
     BAD_INPUT = 2
     BAD_OUTPUT = 3
     INTERRUPTED = 130
@@ -52,13 +52,13 @@ def print_json(value: Any, *, to_stderr: bool = False) -> None:
 
     Args:
         value: plain values and dataclasses of these.
-        to_stderr: whether standard output is taken by sentences.
+        to_stderr: whether to print on standard error, because sentences are written to standard output.
     """
     (sys.stderr if to_stderr else sys.stdout).write(as_json(value))
 
 
 def as_json(value: Any) -> str:
-    """The JSON text of a value.
+    """Return the JSON text of a value.
 
     Args:
         value: plain values and dataclasses of these.
@@ -69,7 +69,7 @@ def as_json(value: Any) -> str:
 
 
 def quantity(count: int, noun: str) -> str:
-    """A number with its noun, for example ``"1,200 sentences"``.
+    """Return a number with its noun, for example ``"1,200 sentences"``.
 
     Args:
         count: the number.
@@ -79,7 +79,7 @@ def quantity(count: int, noun: str) -> str:
 
 
 def shown_path(path: str) -> str:
-    """The name of an output in messages.
+    """Return the name of an output for messages.
 
     Args:
         path: the file, or ``-``.
@@ -88,10 +88,10 @@ def shown_path(path: str) -> str:
 
 
 def print_file_notes(summary: Any) -> None:
-    """Print what reading and writing a file came across: repairs, remarks, losses.
+    """Print the repairs, notes and losses of reading and writing a file.
 
     Args:
-        summary: the summary of a workflow; ``repaired``, ``notes`` and ``lost`` are printed where it has them.
+        summary: the summary of a workflow; its ``repaired``, ``notes`` and ``lost`` are printed, if present.
     """
     for name, count in sorted(summary.repaired.items()):
         print_message(f"repaired: {count:,} ({name})")
@@ -101,14 +101,14 @@ def print_file_notes(summary: Any) -> None:
     for note in notes[:_MAX_NOTES]:
         print_message(f"note: {note}")
     if len(notes) > _MAX_NOTES:
-        print_message(f"note: and {len(notes) - _MAX_NOTES:,} more like these; see --json")
+        print_message(f"note: {len(notes) - _MAX_NOTES:,} more notes; see --json")
     for name, count in sorted(getattr(summary, "lost", {}).items()):
         times = "once" if count == 1 else f"{count:,} times"
         print_message(f"note: dropped, because the output format cannot store it: {name} ({times})")
 
 
 def print_rejections(rejected: Mapping[str, int]) -> None:
-    """Print how many sentences each filter rejected, and why.
+    """Print how many sentences each filter rejected, by reason.
 
     Args:
         rejected: counts by ``"FILTER: REASON"``.
@@ -140,7 +140,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
         quiet: whether to show nothing.
 
     Yields:
-        The function to call.
+        The callback for progress.
     """
     from entaug.progress import no_progress
 
@@ -171,7 +171,7 @@ def show_training_progress() -> Iterator[Callable[[int, int, float], None] | Non
     """Show one bar with the loss and the remaining time on a terminal; nothing in a pipe.
 
     Yields:
-        The function to call after each step; None in a pipe.
+        The callback for each training step; None in a pipe.
     """
     if not sys.stderr.isatty():
         yield None

@@ -19,24 +19,25 @@ _MODELS = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="augmented files, of one method or several")
     parser.set_defaults(several_inputs="files")
-    options.add_gold_option(parser, "the file that was augmented, where the others lack its sentences")
+    options.add_gold_option(parser, "the gold file; required if the other files lack its sentences")
     parser.add_argument(
         "--measures",
         type=options.split_names,
         metavar="NAMES",
         help="measures (default: all whose models are available)",
     )
-    parser.add_argument("--list", action="store_true", help="describe the measures, and measure nothing")
+    parser.add_argument("--list", action="store_true", help="list the measures and exit")
     for kind, default in _MODELS.items():
         parser.add_argument(
             f"--{kind.replace('_', '-')}",
             metavar="MODEL",
             help=f"{kind.replace('_lm', ' language model').replace('_', ' ')}: a starter model, a folder, or a name "
-            f"on the hub (default: {default or 'none, which leaves its measures out'})",
+            f"on the hub (default: {default or 'none; its measures are then left out'})",
         )
     parser.add_argument("--no-models", action="store_true", help="leave out all measures that need a model")
     options.add_output_options(
-        parser, help="where to write: a table, Markdown to .md, JSON to .json (default: - for standard output)"
+        parser,
+        help="the output file: Markdown for .md, JSON for .json, else a table (default: - for standard output)",
     )
     options.add_json_option(parser, "write JSON")
     options.add_read_options(parser)
@@ -52,11 +53,13 @@ def _run(args: argparse.Namespace) -> int:
         sys.stdout.write(list_measures())
         return output.ExitCode.OK
     if not args.files:
-        raise ParameterError("there is no file to measure", remedy="name augmented files, or see --list")
+        raise ParameterError("no file is given", remedy="name augmented files, or see --list")
     named = {kind: getattr(args, kind) for kind in _MODELS if getattr(args, kind)}
     if named and args.no_models:
-        raise ParameterError(f"--no-models and --{next(iter(named)).replace('_', '-')} contradict each other")
-    # A model that is named must be on this machine; a default one may be missing.
+        raise ParameterError(
+            f"--no-models and --{next(iter(named)).replace('_', '-')} exclude each other; give one of them"
+        )
+    # A model that the user names must be available; a default model may be missing.
     models = dict.fromkeys(_MODELS) if args.no_models else {kind: resolve(kind, name) for kind, name in named.items()}
     given = options.read_options(args)
     with output.show_progress() as progress:
@@ -82,7 +85,7 @@ COMMAND = Command(
     "measure augmented sentences, without training",
     _add_options,
     _run,
-    description="Fluency, novelty, diversity, labels and length of augmented sentences, a method a column, beside "
-    "gold.\nJSON lines name the method and source of a sentence; in other formats all that is not in the gold file is "
-    "augmented.",
+    description="Measure fluency, novelty, diversity, labels and length, with one column per method and one\n"
+    "for gold. JSON Lines files store the method and source of each sentence; in other formats every sentence that is\n"
+    "not in the gold file counts as augmented.",
 )

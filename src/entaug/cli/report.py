@@ -18,12 +18,12 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         "inputs",
         nargs="+",
         metavar="INPUT",
-        help="folders of experiments or their runs.jsonl; for HTML also augmented files",
+        help="folders of experiments or their runs.jsonl; HTML: also augmented files",
     )
     parser.set_defaults(several_inputs="inputs")
     options.add_output_options(parser)
-    parser.add_argument("--by-type", action="store_true", help="tables of F1 by entity type too")
-    options.add_gold_option(parser, "HTML: the file that was augmented, where the others lack it")
+    parser.add_argument("--by-type", action="store_true", help="also write tables of F1 by entity type")
+    options.add_gold_option(parser, "HTML: the gold file; required if the other files lack its sentences")
     parser.add_argument(
         "--no-models", dest="models", action="store_false", help="HTML: only measures that need no model"
     )
@@ -48,14 +48,14 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _check_markdown_options(args: argparse.Namespace, augmented: Sequence[str]) -> None:
-    """Report what only HTML can have."""
-    remedy = "let the output end in .html: -o report.html"
+    """Raise an error for inputs and options that only HTML supports."""
+    remedy = "choose an output that ends in .html: -o report.html"
     if augmented:
-        message = "holds no records of an experiment, and sentences are shown in HTML only"
+        message = "holds no records of an experiment; sentences are only shown in HTML"
         raise InputError(message, path=augmented[0], remedy=remedy)
     for name in ("gold", "title"):
         if getattr(args, name) is not None:
-            raise ParameterError(f"--{name} is for HTML only", remedy=remedy)
+            raise ParameterError(f"--{name} is only valid for HTML", remedy=remedy)
 
 
 def _write_html(args: argparse.Namespace) -> int:
@@ -95,6 +95,6 @@ COMMAND = Command(
     "show results of experiments and augmented sentences, as Markdown or HTML",
     _add_options,
     _run,
-    description="Write the results of experiments as Markdown; or, to a file that ends in .html, a page with these,\n"
-    "measures and plots of what methods made, and the sentences to look through, accept and reject.",
+    description="Write the results of experiments as Markdown. If the output ends in .html, write a page with the\n"
+    "results, measures and plots of the augmented sentences, and the sentences for review.",
 )

@@ -14,11 +14,15 @@ __all__ = ["COMMAND"]
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="the file, or - for standard input")
-    parser.add_argument("--sizes", required=True, help="numbers of sentences: 100,200 (fraction: also 0.1)")
-    parser.add_argument("--how", default="progressive", help="progressive (default), first, fraction or stratified")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the drawing (default: 0)")
+    parser.add_argument("--sizes", required=True, help="numbers of sentences: 100,200 (with --how fraction also 0.1)")
+    parser.add_argument(
+        "--how",
+        default="progressive",
+        help="the sampling strategy: progressive (default), first, fraction or stratified",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="the folder for the subsets")
-    parser.add_argument("--rest", action="store_true", help="write the sentences that are in no subset too")
+    parser.add_argument("--rest", action="store_true", help="also write the sentences that are in no subset")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     options.add_json_option(parser)
     options.add_read_options(parser)
@@ -56,7 +60,7 @@ def _size(text: str) -> float:
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
-        message = f"--sizes: {text!r} is no number"
+        message = f"--sizes: {text!r} is not a number"
         raise ParameterError(message, remedy="give numbers separated by commas: 100,200") from None
 
 
@@ -64,5 +68,5 @@ COMMAND = Command(
     "draw low-resource subsets of a corpus",
     _add_options,
     _run,
-    description="Write subsets side by side, in the layout of the input: FOLDER/train.100.conll ...",
+    description="Write subsets in the format and layout of the input: FOLDER/train.100.conll ...",
 )

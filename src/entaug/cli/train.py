@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _DEFAULT = "linear"
-_COMPUTE = ("device", "precision")  # the options of computing set them for all models
+_COMPUTE = ("device", "precision")  # set for all models by the options for computing
 
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     from entaug.taggers.base import TAGGERS, TaggerTrainingConfig
 
-    parser.add_argument("input", help="the training sentences, gold or gold and augmented")
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a folder that is new or empty")
-    parser.add_argument("--dev", metavar="FILE", help="dev sentences: scored, and used by --checkpoint best")
+    parser.add_argument("input", help="the training sentences")
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the tagger")
+    parser.add_argument("--dev", metavar="FILE", help="dev sentences, for scores and for --checkpoint best")
     parser.add_argument("--tagger", default=_DEFAULT, help=f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})")
     options.add_json_option(parser)
     name = options.option_in_advance(argv, "--tagger")
@@ -72,7 +72,9 @@ def _print_summary(name: str, summary: TrainSummary) -> None:
         f"{output.quantity(history.steps, 'step')} ({summary.seconds:.1f} s), loss {history.losses[-1]:.3f}"
     )
     if history.best_epoch:
-        output.print_message(f"kept epoch {history.best_epoch} of {len(history.dev_f1)}, the best on dev")
+        output.print_message(
+            f"selected epoch {history.best_epoch} of {len(history.dev_f1)}, the best on the dev sentences"
+        )
     if summary.dev:
         counts = summary.dev.micro
         output.print_message(
@@ -85,5 +87,5 @@ COMMAND = Command(
     "train a tagger on a corpus",
     _add_options,
     _run,
-    description="Train a tagger and save it in a folder; to score it: entaug evaluate GOLD FOLDER",
+    description="Train a tagger and save it in a folder. To score it: entaug evaluate GOLD FOLDER",
 )

@@ -1,4 +1,4 @@
-"""Filters decide which augmented sentences to keep. Every method can have several, applied in order.
+"""Filters, which decide which augmented sentences to keep. Every method accepts several, applied in order.
 
 A new filter is one class and one line in `FILTERS`; a package adds filters through the entry point group
 ``entaug.filters``.
@@ -49,11 +49,12 @@ FILTERS: Registry[type[Filter]] = Registry(
 def create_filters(
     filters: str | Filter | Sequence[str | Filter | None] | None, held_out: Sequence[Sentence] | None = None
 ) -> list[Filter]:
-    """Create filters from what a user gives.
+    """Create filters from instances, names or their text form.
 
     Args:
-        filters: a filter; its name, with parameters behind a colon; several of these, as a sequence or joined by ``+``.
-        held_out: the sentences of dev and test for `Leakage` given by its name.
+        filters: a filter; its name, optionally with parameters after a colon; or several, as a sequence or joined by
+            ``+``.
+        held_out: the dev and test sentences for `Leakage` when it is given by name.
 
     Returns:
         The filters, not fitted yet; empty for None and ``"none"``.

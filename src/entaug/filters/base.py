@@ -16,33 +16,33 @@ __all__ = ["Filter", "apply_filters"]
 
 @dataclass(kw_only=True, eq=False)
 class Filter(Component, abc.ABC):
-    """Base of the filters. A subclass implements `_judge`, and what it needs of `_check`, `_load` and `_fit`.
+    """Base class of filters. A subclass implements ``_judge`` and, if needed, ``_check``, ``_load`` and ``_fit``.
 
-    A decision depends on the sentence, its source and the training sentences alone, never on the other sentences of the
-    same call: so what a method makes depends neither on batches nor on what was made before.
+    A decision depends only on the sentence, its source and the training sentences, never on other sentences of the same
+    call. The output of a method therefore does not depend on batching or on earlier outputs.
     """
 
     summary: ClassVar[str]
-    """What the filter keeps, on one line."""
+    """One-line description of the sentences that the filter keeps."""
     reasons: ClassVar[tuple[str, ...]]
-    """All reasons for which it rejects sentences."""
-    without_source: ClassVar[str] = "leave that filter out"
-    """What to do where it needs sources and there are none."""
+    """All reasons for which the filter rejects sentences."""
+    without_source: ClassVar[str] = "remove that filter"
+    """The remedy in the error for a missing source."""
 
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
-        """Learn from the training sentences."""
+        """Fit the filter to the training sentences."""
 
     @abc.abstractmethod
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        """For each sentence one of `reasons`, or None where it is kept."""
+        """Return for each sentence one of `reasons`, or None if it is kept."""
 
     # ------------------------------------------------------------------------------------------------------- for users
 
     @property
     def needs_source(self) -> bool:
-        """Whether sentences without a source cannot be judged."""
+        """Whether every sentence needs a source."""
         return False
 
     @property
@@ -52,7 +52,7 @@ class Filter(Component, abc.ABC):
 
     @property
     def signature(self) -> str:
-        """The filter and its parameters as they stand in provenance: as `spec`, a loaded backend by its full name."""
+        """The filter and its parameters for provenance: like `spec`, but with the full name of a loaded backend."""
         return self._spec(loaded=True)
 
     def _spec(self, *, loaded: bool) -> str:
@@ -61,7 +61,7 @@ class Filter(Component, abc.ABC):
         return f"{self.name}:{','.join(texts)}" if texts else self.name
 
     def fit(self, gold: Sequence[Sentence]) -> Self:
-        """Learn from the training sentences.
+        """Fit the filter to the training sentences.
 
         Args:
             gold: the sentences.
@@ -70,7 +70,7 @@ class Filter(Component, abc.ABC):
             This filter.
 
         Raises:
-            InputError: they lack something that the filter needs.
+            InputError: the sentences lack something that the filter needs.
         """
         self.load()
         self._fit(gold)
@@ -82,28 +82,30 @@ class Filter(Component, abc.ABC):
 
         Args:
             sentences: augmented sentences.
-            sources: for each the sentence that it was made from; None where there is none.
+            sources: the source of each sentence; None if it has none.
 
         Returns:
-            For each sentence one of `reasons`; None where it is kept.
+            For each sentence one of `reasons`; None if it is kept.
 
         Raises:
             ParameterError: the filter is not fitted.
             InputError: a sentence has no source, and this filter needs it.
         """
         if not self.is_fitted:
-            raise ParameterError(f"{self.name} has not seen the training sentences", remedy="call fit(gold) first")
+            raise ParameterError(f"{self.name} is not fitted", remedy="call fit(gold) first")
         if len(sentences) != len(sources):
             raise ParameterError(f"{len(sources)} sources for {len(sentences)} sentences")
         if self.needs_source and None in sources:
-            raise InputError(f"a sentence has no source, and {self.name} compares with it", remedy=self.without_source)
+            raise InputError(
+                f"a sentence has no source, which the filter {self.name} needs", remedy=self.without_source
+            )
         return self._judge(sentences, sources) if sentences else []
 
 
 def apply_filters(
     filters: Sequence[Filter], sentences: Sequence[Sentence], sources: Sequence[Sentence | None]
 ) -> list[str | None]:
-    """Apply several filters in order; a sentence that one rejects is not given to the next.
+    """Apply several filters in order; rejected sentences are not passed to later filters.
 
     Args:
         filters: fitted filters.
@@ -111,14 +113,14 @@ def apply_filters(
         sources: see `Filter.judge`.
 
     Returns:
-        For each sentence ``"FILTER: REASON"`` of the first filter that rejects it; None where all keep it.
+        For each sentence ``"FILTER: REASON"`` of the first filter that rejects it; None if all keep it.
 
     Example:
         >>> from entaug.filters import create_filters
         >>> source, new = Sentence("Rome burns".split()), Sentence("rome burns".split())
         >>> filters = [filter_.fit([source]) for filter_ in create_filters("validity+duplicates")]
         >>> apply_filters(filters, [new], [source])
-        ['duplicates: reads as its source']
+        ['duplicates: duplicate of its source']
     """
     results: list[str | None] = [None] * len(sentences)
     for filter_ in filters:

@@ -1,4 +1,4 @@
-"""Consistency of a sentence with a tagger that was trained on the training sentences alone."""
+"""The consistency filter, which uses a tagger trained on the training sentences."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from entaug.params import Probability
 
 __all__ = ["Consistency"]
 
-_DISAGREES = "the tagger does not agree"
+_DISAGREES = "the tagger predicts other mentions"
 
 
 @dataclass(kw_only=True, eq=False)
 class Consistency(Filter):
-    """Keep sentences whose mentions a tagger trained on the training sentences predicts too.
+    """Keep sentences whose mentions are also predicted by a tagger trained on the training sentences.
 
     The published code of ACLM has this filter; its paper does not mention it.
 
     Args:
         tagger: a `Tagger`, or the name of one.
         min_confidence: the minimum confidence of the tagger in a sentence's mentions (see `Tagger.confidences`); none
-            where it must predict them exactly.
+            to require that it predicts exactly these mentions.
 
     Example:
         >>> from entaug import Mention
@@ -33,11 +33,11 @@ class Consistency(Filter):
         >>> rome = Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])])
         >>> other = Sentence(["Rome", "shines"], [Mention("LOC", [(0, 1)])])
         >>> Consistency(tagger=FakeTagger()).fit([rome]).judge([rome, other], [rome, rome])
-        [None, 'the tagger does not agree']
+        [None, 'the tagger predicts other mentions']
     """
 
     name = "consistency"
-    summary = "a tagger trained on the training sentences alone predicts the same mentions"
+    summary = "a tagger trained on the training sentences predicts the same mentions"
     reasons = (_DISAGREES,)
 
     tagger: Tagger | str = "linear"
@@ -46,7 +46,10 @@ class Consistency(Filter):
 
     def _fit(self, gold: Sequence[Sentence]) -> None:
         if not any(sentence.mentions for sentence in gold):
-            raise InputError("no mentions for the consistency filter to learn from", remedy="leave the filter out")
+            raise InputError(
+                "the training sentences have no mentions, which the consistency filter needs",
+                remedy="remove the filter",
+            )
         self._trained: Tagger = self.tagger_.fit(gold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:

@@ -1,4 +1,4 @@
-"""Filters with a model: fluency, and similarity with the source."""
+"""Filters that use a model: fluency, and similarity to the source."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from entaug.scoring.near_duplicates import similarity
 
 __all__ = ["Fluency", "Similarity"]
 
-_LESS_FLUENT = "reads worse than its source"
+_LESS_FLUENT = "less fluent than its source"
 _NOT_FLUENT = "reads badly"
 
 
 @dataclass(kw_only=True, eq=False)
 class Fluency(Filter):
-    """Keep sentences that a language model finds about as likely as their source, or likely enough.
+    """Keep sentences whose log-likelihood is near that of their source, or above a threshold.
 
-    The measure is the mean log-likelihood over the words that are not punctuation. Sentences of one corpus differ by
-    several nats per word among themselves; that is why the source is the reference. A rare name in place of a known one
-    lowers the score, and so do the first words of a text, which weigh more in a short one: sentences with exchanged
-    mentions of few words and shortened sentences may read well and score worse.
+    The score is the mean log-likelihood over the words that are not punctuation. Sentences of one corpus differ by
+    several nats per word; therefore the source is the reference. Rare names lower the score. So do the first words of a
+    text, which weigh more in a short text. Short sentences, and sentences with replaced mentions, may therefore be
+    fluent and score lower.
 
     Args:
-        margin: by how many nats per word a sentence may be less likely than its source; none for any.
-        min_log_likelihood: the minimum log-likelihood per word; none for any.
+        margin: the maximum decrease of the log-likelihood against the source, in nats per word; none for no limit.
+        min_log_likelihood: the minimum log-likelihood per word; none for no limit.
         scorer: ``"causal"``, one pass per sentence; ``"masked"``, one per sub-word.
         causal_lm: a `CausalLM`, or the name of one; used with ``scorer=causal``.
         masked_lm: a `MaskedLM`, or the name of one; used with ``scorer=masked``.
@@ -45,13 +45,13 @@ class Fluency(Filter):
         >>> log_likelihood([gold, *new], FakeCausalLM(), per_word=True).round(1)
         array([-6.5, -7.5, -9.1])
         >>> Fluency(causal_lm=FakeCausalLM(), margin=1.0).fit([gold]).judge(new, [gold, gold])
-        [None, 'reads worse than its source']
+        [None, 'less fluent than its source']
     """
 
     name = "fluency"
-    summary = "a language model finds it about as likely as its source, or likely enough"
+    summary = "language model score near that of its source, or above a threshold"
     reasons = (_LESS_FLUENT, _NOT_FLUENT)
-    without_source = "give an absolute bound alone, as in fluency:margin=none,min_log_likelihood=-6"
+    without_source = "give only an absolute bound, for example fluency:margin=none,min_log_likelihood=-6"
 
     margin: float | None = 1.5
     min_log_likelihood: float | None = None
@@ -68,7 +68,7 @@ class Fluency(Filter):
 
     def _check(self) -> None:
         if self.margin is None and self.min_log_likelihood is None:
-            raise ParameterError("fluency has nothing to judge by", remedy="give margin or min_log_likelihood")
+            raise ParameterError("fluency has neither margin nor min_log_likelihood", remedy="set one of them")
 
     def _uses_backend(self, kind: str) -> bool:
         return kind == f"{self.scorer}_lm"
@@ -90,7 +90,7 @@ class Fluency(Filter):
         return reasons
 
     def _scores_of_sources(self, sources: Sequence[Sentence]) -> list[float]:
-        """The scores of sources, each computed once however many copies it has."""
+        """Return the scores of sources; each source is scored only once."""
         new = {key: source for source in sources if (key := (source.tokens, source.spaces)) not in self._source_scores}
         self._source_scores.update(zip(new, self._scores(list(new.values())), strict=True))
         return [self._source_scores[source.tokens, source.spaces] for source in sources]
@@ -103,8 +103,8 @@ class Fluency(Filter):
         return list(map(float, pseudo_log_likelihood(sentences, self.masked_lm_, per_word=True)))
 
 
-_TOO_DIFFERENT = "too unlike its source"
-_TOO_SIMILAR = "too like its source"
+_TOO_DIFFERENT = "too different from its source"
+_TOO_SIMILAR = "too similar to its source"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -112,21 +112,21 @@ class Similarity(Filter):
     """Keep sentences that are neither too different from their source nor too similar to it.
 
     Args:
-        metric: ``"tokens"``, the share of tokens in the same order (see `entaug.scoring.near_duplicates`);
+        metric: ``"tokens"``, the share of common tokens in the same order (see `entaug.scoring.near_duplicates`);
             ``"bertscore"``, BERTScore F1; ``"vectors"``, the cosine of sentence vectors.
-        min_similarity: the minimum similarity; none for any.
-        max_similarity: the maximum similarity; none for any.
+        min_similarity: the minimum similarity; none for no limit.
+        max_similarity: the maximum similarity; none for no limit.
         encoder: an `Encoder`, or the name of one; not used with ``metric=tokens``.
 
     Example:
         >>> gold = Sentence("Ada left Rome in May".split())
         >>> new = [Sentence(text.split()) for text in ("Ada left Oslo in May", "Bo stays")]
         >>> Similarity(min_similarity=0.5).fit([gold]).judge(new, [gold, gold])
-        [None, 'too unlike its source']
+        [None, 'too different from its source']
     """
 
     name = "similarity"
-    summary = "neither too unlike its source nor too like it"
+    summary = "neither too different from its source nor too similar to it"
     reasons = (_TOO_DIFFERENT, _TOO_SIMILAR)
 
     metric: Literal["tokens", "bertscore", "vectors"] = "tokens"
@@ -143,7 +143,7 @@ class Similarity(Filter):
     def _check(self) -> None:
         low, high = self.min_similarity, self.max_similarity
         if low is not None and high is not None and low > high:
-            raise ParameterError(f"min_similarity must not be above max_similarity, as {low} is above {high}")
+            raise ParameterError(f"min_similarity must not be above max_similarity, but {low} is above {high}")
 
     def _uses_backend(self, kind: str) -> bool:
         del kind

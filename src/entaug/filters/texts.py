@@ -1,4 +1,4 @@
-"""Filters without a model: validity, duplicates, mentions of the source, leakage from held-out data."""
+"""Filters that need no model: validity, duplicates, mentions of the source, leakage from held-out data."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("-LRB-", "-RRB-"), ("``", "''"), ("“", "”"), ("«", "»"))
 
-_NO_MENTION = "no mention left"
-_NO_WORD = "a mention without a word"
-_STOP_WORDS = "a mention of stop words alone"
-_ODD_TOKEN = "a token that cannot be seen"  # noqa: S105
-_UNBALANCED = "brackets or quotes that do not pair"
-_REPEATED = "a word twice in a row"
-_SHORT = "too short beside its source"
-_LONG = "too long beside its source"
+_NO_MENTION = "no mention is left"
+_NO_WORD = "a mention without words"
+_STOP_WORDS = "a mention consists of stop words"
+_ODD_TOKEN = "an invisible token"  # noqa: S105
+_UNBALANCED = "unbalanced brackets or quotes"
+_REPEATED = "a repeated word"
+_SHORT = "too short compared with its source"
+_LONG = "too long compared with its source"
 
 
 @dataclass(kw_only=True, eq=False)
 class Validity(Filter):
-    """Keep sentences that are well formed, as far as their source and the training sentences are.
+    """Keep sentences that are at least as well formed as their source.
 
-    Faults that the source has too are not counted, nor mentions and tokens that the training sentences have.
+    Defects that the source also has are ignored, and so are mentions and tokens that occur in the training sentences.
 
     Args:
-        min_length_ratio: the minimum number of tokens, as a share of its source's; none for any.
-        max_length_ratio: the maximum number of tokens, as a multiple of its source's; none for any.
-        balanced_brackets: whether brackets and quotes must pair.
+        min_length_ratio: the minimum number of tokens, as a share of the source's; none for no limit.
+        max_length_ratio: the maximum number of tokens, as a multiple of the source's; none for no limit.
+        balanced_brackets: whether brackets and quotes must be balanced.
         allow_repetition: whether a word may occur twice in a row.
-        stop_words: a mention must not consist of these alone: the code of a language, a file, or none; see
+        stop_words: a mention must not consist only of these: a language code, a file, or none; see
             `entaug.stopwords.stop_words`.
 
     Example:
         >>> gold = Sentence("Ada ( 36 ) left".split())
         >>> new = [Sentence("Bo ( 36 ) left".split()), Sentence("Ada ( 36 ( left".split())]
         >>> Validity().fit([gold]).judge(new, [gold, gold])
-        [None, 'brackets or quotes that do not pair']
+        [None, 'unbalanced brackets or quotes']
     """
 
     name = "validity"
-    summary = "well formed, as far as its source is: mentions of words, brackets in pairs, no absurd length"
+    summary = "well formed: mentions contain words, brackets are balanced, the length is plausible"
     reasons = (_NO_MENTION, _NO_WORD, _STOP_WORDS, _ODD_TOKEN, _UNBALANCED, _REPEATED, _SHORT, _LONG)
 
     min_length_ratio: NonNegativeFloat | None = 0.1
@@ -66,17 +66,17 @@ class Validity(Filter):
         self._mentions = {_lowered(sentence.mention_tokens(m)) for sentence in gold for m in sentence.mentions}
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
-        return [next(self._faults(*pair), None) for pair in zip(sentences, sources, strict=True)]
+        return [next(self._defects(*pair), None) for pair in zip(sentences, sources, strict=True)]
 
-    def _faults(self, sentence: Sentence, source: Sentence | None) -> Iterator[str]:
-        """The faults of a sentence, the worst first."""
+    def _defects(self, sentence: Sentence, source: Sentence | None) -> Iterator[str]:
+        """Yield the defects of a sentence, the worst first."""
         stop = stop_words(self.stop_words)
         if source is not None and source.mentions and not sentence.mentions:
             yield _NO_MENTION
         new = [words for m in sentence.mentions if _lowered(words := sentence.mention_tokens(m)) not in self._mentions]
         if any(not any(map(_is_word, words)) for words in new):
             yield _NO_WORD
-        # Case matters: "US" and "Who" are names where "us" and "who" are none.
+        # Case matters: "US" and "Who" are names, "us" and "who" are not.
         if any(all(token in stop or not _is_word(token) for token in words) for words in new):
             yield _STOP_WORDS
         if any(_is_odd(token) and token not in self._odd_tokens for token in sentence.tokens):
@@ -102,12 +102,12 @@ def _is_word(token: str) -> bool:
 
 
 def _is_odd(token: str) -> bool:
-    """Whether a token holds white space, control characters or the replacement character."""
+    """Whether a token contains white space, control characters or the replacement character."""
     return not token.isprintable() or " " in token or "\ufffd" in token
 
 
 def _count_unpaired(tokens: Sequence[str]) -> int:
-    """The number of brackets and quotes without a partner; a closing one before any opening one has none."""
+    """Count unmatched brackets and quotes; a closing bracket before any opening one is unmatched."""
     count = tokens.count('"') % 2
     for opening, closing in _BRACKETS:
         open_ = 0
@@ -124,36 +124,37 @@ def _count_unpaired(tokens: Sequence[str]) -> int:
 
 
 def _repeated_words(tokens: Sequence[str]) -> Counter[str]:
-    """Words that are followed by themselves, with the number of times."""
+    """Count the words that are directly followed by themselves."""
     return Counter(a for a, b in pairwise(token.casefold() for token in tokens) if a == b and _is_word(a))
 
 
-_AS_SOURCE = "reads as its source"
-_AS_GOLD = "reads as another gold sentence"
-_NEAR_SOURCE = "nearly reads as its source"
-_NEAR_GOLD = "nearly reads as another gold sentence"
+_AS_SOURCE = "duplicate of its source"
+_AS_GOLD = "duplicate of another gold sentence"
+_NEAR_SOURCE = "near-duplicate of its source"
+_NEAR_GOLD = "near-duplicate of another gold sentence"
 
 
 @dataclass(kw_only=True, eq=False)
 class Duplicates(Filter):
-    """Keep sentences that differ from their source and all training sentences in more than mentions and case.
+    """Keep sentences that differ from their source and all training sentences in more than labels and case.
 
-    Methods themselves reject what is equal to its source or was made before; this filter rejects what a reader would
-    call the same. It does not compare augmented sentences with each other, because their order would then matter.
+    The methods themselves reject sentences that are equal to the source or to an earlier output; this filter also
+    rejects sentences with the same words. It does not compare augmented sentences with each other, because the result
+    would then depend on their order.
 
     Args:
         threshold: sentences of this similarity or more are near-duplicates (see `entaug.scoring.near_duplicates`); none
-            where only equal ones count.
+            to reject equal sentences only.
 
     Example:
         >>> gold = [Sentence("Ada left Rome .".split()), Sentence("Bo left Rome .".split())]
         >>> new = [Sentence(text.split()) for text in ("ada left Rome .", "Bo left Rome .", "Cy left Rome .")]
         >>> Duplicates().fit(gold).judge(new, [gold[0]] * 3)
-        ['reads as its source', 'reads as another gold sentence', None]
+        ['duplicate of its source', 'duplicate of another gold sentence', None]
     """
 
     name = "duplicates"
-    summary = "reads otherwise than its source and all gold sentences"
+    summary = "no duplicate of its source or of a gold sentence"
     reasons = (_AS_SOURCE, _AS_GOLD, _NEAR_SOURCE, _NEAR_GOLD)
 
     threshold: Probability | None = None
@@ -161,7 +162,7 @@ class Duplicates(Filter):
     def _fit(self, gold: Sequence[Sentence]) -> None:
         if not gold:
             raise InputError(
-                "no gold sentences for the duplicates filter", remedy="name the gold file, or leave it out"
+                "no gold sentences for the duplicates filter", remedy="name the gold file, or remove the filter"
             )
         self._gold = {_lowered(sentence.tokens): sentence for sentence in gold}
 
@@ -185,27 +186,27 @@ class Duplicates(Filter):
         return reasons
 
 
-_MENTION_LOST = "a mention of its source is gone"
+_MENTION_LOST = "a mention of its source is missing"
 
 
 @dataclass(kw_only=True, eq=False)
 class Mentions(Filter):
-    """Keep sentences that still have all mentions of their source.
+    """Keep sentences that contain all mentions of their source.
 
     Args:
-        match_words: whether the mentions must have the same words, without regard to case; else the same number of each
-            label is enough.
+        match_words: whether the mentions must have the same words, ignoring case; otherwise it is enough that each
+            label has the same number of mentions.
 
     Example:
         >>> from entaug import Mention
         >>> gold = Sentence("Ada left".split(), [Mention("PER", [(0, 1)])])
         >>> bo = Sentence("Bo left".split(), [Mention("PER", [(0, 1)])])
         >>> [Mentions(match_words=match).fit([gold]).judge([bo], [gold]) for match in (True, False)]
-        [['a mention of its source is gone'], [None]]
+        [['a mention of its source is missing'], [None]]
     """
 
     name = "mentions"
-    summary = "all mentions of its source are still there"
+    summary = "contains all mentions of its source"
     reasons = (_MENTION_LOST,)
 
     match_words: bool = True
@@ -228,33 +229,35 @@ class Mentions(Filter):
         )
 
 
-_HELD_OUT = "reads as a held-out sentence"
-_NEAR_HELD_OUT = "nearly reads as a held-out sentence"
-_SHARED_NGRAM = "shares a run of words with a held-out sentence"
+_HELD_OUT = "duplicate of a held-out sentence"
+_NEAR_HELD_OUT = "near-duplicate of a held-out sentence"
+_SHARED_NGRAM = "shares an n-gram with a held-out sentence"
 
 _HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
 
 
 @dataclass(kw_only=True, eq=False)
 class Leakage(Filter):
-    """Keep sentences that are not in dev or test, nor nearly: a generator or a chance exchange could make such.
+    """Keep sentences that are neither duplicates nor near-duplicates of dev or test sentences.
+
+    Generators and exchanges of phrases can produce such sentences by chance.
 
     Args:
-        held_out: the sentences of dev and test; their mentions are not used.
+        held_out: the dev and test sentences; their mentions are not used.
         threshold: sentences of this similarity or more are near-duplicates (see `entaug.scoring.near_duplicates`); none
-            where only equal ones count.
-        ngram_size: reject sentences that share this many tokens in a row with a held-out one, unless a training
-            sentence has them too; none to allow any number.
+            to reject equal sentences only.
+        ngram_size: also reject sentences that share an n-gram of this many tokens with a held-out sentence, unless a
+            training sentence contains it too; none for no such check.
 
     Example:
         >>> test = [Sentence("Ada left Rome .".split())]
         >>> new = [Sentence(text.split()) for text in ("ada left rome .", "Bo stays .")]
         >>> Leakage(held_out=test).fit([]).judge(new, [None, None])
-        ['reads as a held-out sentence', None]
+        ['duplicate of a held-out sentence', None]
     """
 
     name = "leakage"
-    summary = "not a sentence of dev or test, nor nearly one"
+    summary = "no duplicate or near-duplicate of a dev or test sentence"
     reasons = (_HELD_OUT, _NEAR_HELD_OUT, _SHARED_NGRAM)
 
     held_out: _HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
@@ -264,7 +267,7 @@ class Leakage(Filter):
     def _check(self) -> None:
         if self.held_out is None:
             raise ParameterError(
-                "the leakage filter has nothing to compare with",
+                "the leakage filter has no held-out sentences",
                 remedy="name dev and test files with --held-out, or give Leakage(held_out=sentences)",
             )
 
@@ -274,7 +277,7 @@ class Leakage(Filter):
     def _plain(self, name: str, value: Any) -> Any:
         if name != "held_out":
             return super()._plain(name, value)
-        # A digest of the contents: the place of the file and the order of its sentences do not count.
+        # A digest of the contents, independent of the location of the file and the order of its sentences.
         digest = blake2b(digest_size=8)
         for words in sorted({_lowered(sentence.tokens) for sentence in value}):
             digest.update(("\0".join(words) + "\1").encode("utf-8", "surrogatepass"))

@@ -28,7 +28,7 @@ def _check_format(name: str, format_class: Any) -> None:
 FORMATS: Registry[type[BaseFormat]] = Registry(
     "format",
     {
-        # In the order in which they are tried on a file: formats with distinctive contents first.
+        # In the order of detection: formats with distinctive contents first.
         "brat": "entaug.formats.brat.format:Brat",
         "label-studio": "entaug.formats.tools.label_studio:LabelStudio",
         "gliner": "entaug.formats.tools.gliner:Gliner",
@@ -49,8 +49,11 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
 )
 """The classes of formats by name; third-party packages add some through the entry point group ``entaug.formats``."""
 
-_EQUIVALENT = {"tag_column": "tag_columns", "tag_columns": "tag_column"}  # options of which one overrides the other
-_DEFAULTS = ("conll", "jsonl")  # the formats of new files whose extension several formats share
+_EQUIVALENT = {
+    "tag_column": "tag_columns",
+    "tag_columns": "tag_column",
+}  # pairs of options of which one overrides the other
+_DEFAULTS = ("conll", "jsonl")  # the formats of new files with an extension that several formats share
 
 
 def find_format(name: str) -> BaseFormat:
@@ -63,7 +66,7 @@ def find_format(name: str) -> BaseFormat:
         A new instance.
 
     Raises:
-        UnknownNameError: there is no such format; the nearest name is suggested.
+        UnknownNameError: there is no such format; the most similar name is suggested.
     """
     return FORMATS[name]()
 
@@ -79,7 +82,7 @@ def _is_folder_format(format_: BaseFormat) -> bool:
 
 
 def _detect_format(path: Path) -> BaseFormat:
-    """Detect the format of a file by its extension, or by its content where several formats or none have it."""
+    """Detect the format of a file by its extension, or by its content if the extension is ambiguous or unknown."""
     is_folder = path.is_dir()
     by_extension = [] if is_folder else _formats_by_extension(path)
     if len(by_extension) == 1:
@@ -124,7 +127,7 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
     Args:
         path: the file, also gzipped (``.gz``), or a folder.
         format: the name of the format; None to detect it from the extension, then the content.
-        options: options of the format, which are detected where they are not given; the fields of its dialect.
+        options: options of the format (the fields of its dialect); the others are detected.
 
     Returns:
         The file, ready to be read.
@@ -157,7 +160,7 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
     Args:
         path: the file to be written.
         format: the name of the format; by default that of the extension, else that of `like`, else CoNLL.
-        like: a file that was read; its layout is the default where the format is the same.
+        like: a file that was read; its layout is the default if the format is the same.
         options: options of the format.
 
     Returns:
@@ -205,7 +208,7 @@ def read(path: str | Path, format: str | None = None, *, repair: bool = False, *
         The sentences.
 
     Raises:
-        InputError: the file is faulty; the error names the line and a remedy.
+        InputError: the file is invalid; the error names the line and a remedy.
         UnknownNameError: there is no such format, or the format has no such option.
         ParameterError: an option has an invalid value.
 
@@ -233,9 +236,9 @@ def read_each(
 
     Args:
         paths: the files.
-        format: the format of files whose extension does not determine another.
+        format: the format of files whose extension determines none.
         repair: see `read`.
-        beside: whether the options belong to another file and may fit none of these.
+        beside: whether the options were given for another file, so that these files need not have them.
         options: options, each for the files whose format has it.
 
     Returns:
@@ -264,7 +267,7 @@ def read_each(
 
 
 def stream(path: str | Path, format: str | None = None, *, repair: bool = False, **options: Any) -> CorpusStream:
-    r"""Read an annotated file as `read`, but anew on each iteration and without holding it in memory.
+    r"""Read an annotated file lazily: like `read`, but again on each iteration and without loading it into memory.
 
     Args:
         path: the file, also gzipped (``.gz``), or a folder.
@@ -276,7 +279,7 @@ def stream(path: str | Path, format: str | None = None, *, repair: bool = False,
         The sentences.
 
     Raises:
-        InputError: the file is faulty; faults of sentences are raised on iteration.
+        InputError: the file is invalid; errors in sentences are raised on iteration.
 
     Example:
         >>> import tempfile, pathlib
@@ -297,11 +300,11 @@ def write(
     like: str | Path | None = None,
     **options: Any,
 ) -> int:
-    r"""Write sentences to a file, which appears only when it is complete.
+    r"""Write sentences to a file atomically.
 
     Args:
         sentences: the sentences.
-        path: the file; gzipped where it ends in ``.gz``. An existing file is replaced.
+        path: the file; gzipped if it ends in ``.gz``. An existing file is replaced.
         format: the name of the format; by default that of the extension, else CoNLL.
         like: a file whose layout to use.
         options: options of the format; see `read`.

@@ -1,4 +1,4 @@
-"""Base of annotation formats: reading sentences from files, and writing them."""
+"""Base class of annotation formats, and the state of reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 BEFORE = "_before"
-"""Field of a sentence: the white space before its first token, where there is any."""
+"""Field of a sentence: the white space before its first token, if any."""
 ENTITY_FIELDS = "_entity_fields"
 """Field of a sentence: the further fields of each mention in its file, a list in the order of the mentions."""
 
@@ -34,7 +34,7 @@ def before_of(sentence: Sentence) -> str:
     """Return the white space before the first token of a sentence.
 
     Args:
-        sentence: the sentence; its field `BEFORE` is ignored where it holds anything else.
+        sentence: the sentence; an invalid value of its field `BEFORE` is ignored.
     """
     before = sentence.meta.get(BEFORE)
     return before if isinstance(before, str) and before.isspace() else ""
@@ -75,7 +75,7 @@ class Dialect(Protocol):
     """The layout of a file of one format: a frozen dataclass whose fields are the options of the format."""
 
     def describe(self) -> str:
-        """Return the layout in words, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
+        """Return a description of the layout, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
         ...
 
 
@@ -85,12 +85,12 @@ class Reading:
 
     Args:
         repair: whether to repair invalid tag sequences and drop duplicate ids instead of raising.
-        on_fault: called with each fault of the file; the faulty sentence is left out. None to raise it.
+        on_fault: called with each error in the file, and the invalid sentence is skipped; None to raise the error.
 
     Attributes:
         repaired: the number of repairs, by description.
-        notes: the number of other events that users should know of, by description.
-        line: the line at which the latest sentence begins.
+        notes: the number of notes for the user, by description.
+        line: the first line of the latest sentence.
     """
 
     repair: bool = False
@@ -121,7 +121,7 @@ class Reading:
         return True
 
     def fault(self, error: InputError) -> None:
-        """Raise an error, or report it and its further faults to `on_fault`.
+        """Raise an error, or report it and its further errors to `on_fault`.
 
         Args:
             error: the error.
@@ -137,10 +137,11 @@ class Reading:
 
 
 class BaseFormat(abc.ABC):
-    """Base of formats.
+    """Base class of formats.
 
-    Formats have no state: what differs between files is in the dialect. Formats whose files cannot be written sentence
-    by sentence (folders, binary files, one JSON document) derive from `entaug.formats.buffered.BufferedFormat`.
+    Formats have no state; the differences between files are in the dialect. Formats whose files cannot be written
+    sentence by sentence (folders, binary files, one JSON document) derive from
+    `entaug.formats.buffered.BufferedFormat`.
 
     Attributes:
         name: the name of the format, as in `entaug.formats.FORMATS`.
@@ -160,7 +161,7 @@ class BaseFormat(abc.ABC):
 
     @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
-        """Whether a file looks like one of this format and of no other; faults are not raised.
+        """Whether a file looks like this format and no other; no errors are raised.
 
         Args:
             path: the file, or a folder.
@@ -184,7 +185,7 @@ class BaseFormat(abc.ABC):
         return self.dialect_class(**given)
 
     def detect(self, path: Path, dialect: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Detect options of a file from its contents; faults of the file are left for reading to report.
+        """Detect options of a file from its contents; errors in the file are reported only by `read`.
 
         Args:
             path: the file, or a folder.
@@ -192,7 +193,7 @@ class BaseFormat(abc.ABC):
             options: the options that are given, by name.
 
         Returns:
-            Fields of the dialect by name; those that are given are ignored.
+            Fields of the dialect by name; given options take precedence.
         """
         del path, dialect, options
         return {}
@@ -202,7 +203,7 @@ class BaseFormat(abc.ABC):
 
         Args:
             path: the file, or a folder.
-            options: options that are given; None or ``"auto"`` for those to detect.
+            options: given options; options that are None or ``"auto"`` are detected.
 
         Returns:
             The dialect.
@@ -232,7 +233,7 @@ class BaseFormat(abc.ABC):
             The sentences.
 
         Raises:
-            InputError: the file is faulty, or holds no sentence.
+            InputError: the file is invalid, or holds no sentence.
         """
 
     @abc.abstractmethod
@@ -248,7 +249,7 @@ class BaseFormat(abc.ABC):
         """
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """The sentence as it will be read where it was written; by default unchanged.
+        """Return the sentence as it would be read back; by default unchanged.
 
         Args:
             sentence: the sentence.
@@ -265,7 +266,7 @@ class BaseFormat(abc.ABC):
             dialect: the dialect that it is written in.
 
         Returns:
-            Columns, fields, and ``"text"`` for white space, for people to read.
+            Descriptions of columns and fields, and ``"text"`` for white space.
         """
         del dialect
         lost = [] if self.carries.columns else [f"column {name!r}" for name in sentence.columns]
@@ -278,7 +279,7 @@ class BaseFormat(abc.ABC):
 
         Args:
             sentence: the sentence.
-            remedy: what to do where it has one, for the error.
+            remedy: the remedy in the error.
 
         Raises:
             LossError: it has one.

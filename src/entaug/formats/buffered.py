@@ -1,4 +1,4 @@
-"""Formats whose files are written at once; while such a file grows, JSON lines stand for it."""
+"""Formats whose files are written as a whole; meanwhile sentences are buffered as JSON lines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LINES = Jsonl()
 
 
 class BufferedFormat(BaseFormat):
-    """Base of the formats whose files are written as a whole; a `entaug.formats.base.BaseFormat`.
+    """Base class of formats whose files are written as a whole.
 
-    Where sentences are written one by one, `dump` returns JSON lines, which hold everything; what the format refuses is
-    refused there. A byte range to `read` is one of these lines.
+    When sentences are written one by one, `dump` returns lossless JSON lines, after the checks of the format. Byte
+    ranges given to `read` refer to these lines.
 
     Attributes:
         folder: whether the format reads and writes a folder.
@@ -32,7 +32,7 @@ class BufferedFormat(BaseFormat):
     folder: bool = False
 
     def replaceable(self, path: Path) -> bool:
-        """Whether a folder holds only what this format writes, so that a new one may replace it.
+        """Whether a folder holds only files of this format, so that a new folder may replace it.
 
         Args:
             path: the folder.
@@ -41,7 +41,7 @@ class BufferedFormat(BaseFormat):
         return False
 
     def files(self, path: Path) -> list[Path]:
-        """The files that are read, which must not change between a run and its continuation.
+        """Return the files that are read, which must not change between a run and its continuation.
 
         Args:
             path: the file, or a folder.
@@ -50,7 +50,7 @@ class BufferedFormat(BaseFormat):
 
     @abc.abstractmethod
     def sentences(self, path: Path, dialect: Any, reading: Reading) -> Iterator[Sentence]:
-        """The sentences of a file, or of a folder.
+        """Return the sentences of a file or folder.
 
         Args:
             path: the file, or a folder.
@@ -58,12 +58,12 @@ class BufferedFormat(BaseFormat):
             reading: how to read.
 
         Raises:
-            InputError: it is faulty, or holds no sentence.
+            InputError: it is invalid, or holds no sentence.
         """
 
     @abc.abstractmethod
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: Any) -> None:
-        """Write a file, or a folder, that does not exist yet: the caller moves it into place when it is complete.
+        """Write a file or folder that does not exist yet; the caller moves it into place when it is complete.
 
         Args:
             sentences: the sentences; each has passed `check`.
@@ -71,19 +71,19 @@ class BufferedFormat(BaseFormat):
             dialect: the dialect to write.
 
         Raises:
-            LossError: the format cannot hold a sentence.
+            LossError: the format cannot represent a sentence.
             OutputError: the file cannot be written.
         """
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
-        """Check that a sentence can be written; by default, that the format holds its discontinuous mentions.
+        """Check that a sentence can be written; by default, that the format supports its discontinuous mentions.
 
         Args:
             sentence: the sentence.
             dialect: the dialect to write.
 
         Raises:
-            LossError: the format cannot hold it.
+            LossError: the format cannot represent it.
         """
         if not self.carries.discontinuous:
             self.check_contiguous(self.carried(sentence, dialect))
@@ -93,7 +93,7 @@ class BufferedFormat(BaseFormat):
 
         Args:
             sentence: the sentence.
-            remedy: what to do where it has any, for the error.
+            remedy: the remedy in the error.
 
         Raises:
             LossError: it has any.
@@ -113,7 +113,7 @@ class BufferedFormat(BaseFormat):
         return self.sentences(path, dialect, reading)
 
     def carried(self, sentence: Sentence, dialect: Any) -> Sentence:
-        """The sentence with those mentions that the option `overlap` of the dialect keeps.
+        """Return the sentence with the mentions that the option `overlap` of the dialect keeps.
 
         Args:
             sentence: the sentence.
@@ -129,14 +129,14 @@ class BufferedFormat(BaseFormat):
 
 
 def flattened(sentence: Sentence, overlap: str) -> Sentence:
-    """The sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields.
+    """Return the sentence with the mentions that `entaug.tags.flatten` keeps, and their further fields.
 
     Args:
         sentence: the sentence.
-        overlap: what to keep: see `entaug.tags.flatten`.
+        overlap: the mentions to keep, see `entaug.tags.flatten`.
 
     Raises:
-        LossError: `overlap` is ``"error"``, and something would be lost.
+        LossError: `overlap` is ``"error"``, and a mention would be lost.
     """
     mentions = flatten(sentence.mentions, overlap)
     said = sentence.layout.get(ENTITY_FIELDS)
@@ -154,10 +154,10 @@ def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> 
     Args:
         format_: the format of the new one.
         folder: the folder that exists.
-        force: whether a folder that holds something may be replaced.
+        force: whether a non-empty folder may be replaced.
 
     Raises:
-        OutputError: it holds something, and `force` is false or it is not what the format writes.
+        OutputError: it is not empty, and `force` is false or it holds other files.
     """
     if not any(folder.iterdir()):
         return
@@ -172,7 +172,7 @@ def check_replaceable(format_: BufferedFormat, folder: Path, *, force: bool) -> 
 def write_buffered(
     format_: BufferedFormat, dialect: Any, sentences: Iterable[Sentence], target: Path, *, force: bool = False
 ) -> int:
-    """Write a file or folder, which appears only when it is complete.
+    """Write a file or folder atomically.
 
     Args:
         format_: the format.
@@ -185,7 +185,7 @@ def write_buffered(
         The number of sentences.
 
     Raises:
-        LossError: the format cannot carry a sentence.
+        LossError: the format cannot represent a sentence.
         OutputError: it cannot be written, or a folder of that name must not be replaced.
     """
     count = 0

@@ -1,9 +1,9 @@
-"""JSON lines: one object a sentence, with ``tokens`` and ``entities``.
+"""JSON lines: one object per sentence, with ``tokens`` and ``entities``.
 
 An entity has a ``type`` (or ``label``) and either ``start`` and ``end`` (exclusive) or ``spans``, a list of such
-pairs. ``id`` is the id of the sentence; ``text``, where it consists of the tokens with white space between them, gives
-the white space; ``columns`` holds further values per token. All other fields are kept. The format represents everything
-that a sentence can hold.
+pairs. ``id`` is the id of the sentence; ``text`` gives the white space, if it consists of the tokens with white space
+between them; ``columns`` holds further values per token. All other fields are kept. The format represents sentences
+without loss.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class JsonlDialect:
         entities: how entities are located: ``"offsets"`` (``start`` and ``end``), ``"spans"``, or ``"mixed"``: offsets
             for contiguous entities and spans for discontinuous ones.
         label: the field that holds the type of an entity.
-        ids: whether sentences have an ``id``; for conversion to formats in which ids are optional.
-        texts: whether sentences have a ``text``; for conversion to formats in which it is optional.
+        ids: whether sentences have an ``id``; used in conversion to formats with optional ids.
+        texts: whether sentences have a ``text``; used in conversion to formats with optional text.
     """
 
     entities: Literal["offsets", "spans", "mixed"] = "mixed"
@@ -54,7 +54,7 @@ class JsonlDialect:
         validate(self)
 
     def describe(self) -> str:
-        """Return the layout in words."""
+        """Return a description of the layout."""
         how = {"offsets": "start/end", "spans": "spans", "mixed": "start/end, spans where there are gaps"}
         return f"JSON lines, entities with {self.label} and {how[self.entities]}"
 
@@ -120,7 +120,7 @@ class Jsonl(BaseFormat):
             raise no_sentences(path)
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
-        """See `BaseFormat.dump`; a sentence is a line with a JSON object."""
+        """See `BaseFormat.dump`; a sentence is one line with a JSON object."""
         record: dict[str, Any] = {}
         fields = sentence.fields
         if sentence.id is not None:
@@ -143,18 +143,20 @@ class Jsonl(BaseFormat):
                 record.setdefault(name, value)
         try:
             return orjson.dumps(record).decode() + "\n"
-        except TypeError:  # an integer of more than 64 bits, or no JSON at all; the key takes long to compute
+        except (
+            TypeError
+        ):  # an integer of more than 64 bits, or a value without a JSON form; the key is expensive to compute
             return to_json(record, sentence.key).decode() + "\n"
 
 
 def _are_entity_fields(value: object, n: int) -> bool:
-    """Whether a value is what `_entity_fields` returns, and not a field of that name of another program."""
+    """Whether a value has the form of `_entity_fields`, and is not a field of that name from another program."""
     return type(value) is list and len(value) == n and all(type(fields) is dict for fields in value)
 
 
 def _add_fields(entity: dict[str, Any], fields: dict[str, Any], label: str) -> None:
     """Add further fields to an entity; its label and position do not change."""
-    if label == "label" and "label" in fields:  # the entity had both; its type was the label of the mention
+    if label == "label" and "label" in fields:  # the entity had both fields; `type` was the label of the mention
         entity["type"] = entity.pop("label")
     for name, value in fields.items():
         if name not in _POSITION_FIELDS:
@@ -217,7 +219,7 @@ def _parse_sentence(line: str) -> Sentence:
 
 
 def _parse_spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:
-    """The white space after each token, None where the text is not that of the tokens; and that before the first."""
+    """Return the white space after each token (None if the text does not match), and before the first."""
     if type(text) is not str or not all(type(token) is str for token in tokens):
         return None, ""
     spaces = align_spaces(tokens, text)  # a token may itself begin with white space
@@ -245,7 +247,7 @@ def _parse_mention(entity: Any) -> Mention:
 
 
 def _entity_fields(mentions: list[Mention], entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The fields of entities besides label and position, in the canonical order of the mentions."""
+    """Return the further fields of entities, in the canonical order of the mentions."""
     order = sorted(range(len(mentions)), key=lambda i: (mentions[i].spans, mentions[i].label))
     own = [{*_POSITION_FIELDS, "type" if "type" in entity else "label"} for entity in entities]
     return [{name: value for name, value in entities[i].items() if name not in own[i]} for i in order]

@@ -1,4 +1,4 @@
-"""A file together with its format and layout: reading its sentences, and writing them, whatever the format is like."""
+"""Files with their format and layout: uniform reading and writing of all formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buf
 
 __all__ = ["OpenedFile", "SentenceWriter"]
 
-_SAMPLE_BYTES = 1 << 18  # read to estimate the number of sentences of a file
+_SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
 
 
 class SentenceWriter:
@@ -41,7 +41,7 @@ class SentenceWriter:
             sentence: the sentence.
 
         Raises:
-            LossError: the format cannot carry it.
+            LossError: the format cannot represent it.
         """
         text = self._file.encode(sentence)
         self._stream.write(encode_text(text if self.count else self._file.heading + text, first=not self.count))
@@ -64,7 +64,7 @@ class OpenedFile:
 
     @property
     def heading(self) -> str:
-        """The text that a file of this layout begins with, before its first sentence."""
+        """The text at the beginning of a file of this layout, before its first sentence."""
         return getattr(self.dialect, "heading", "")
 
     @property
@@ -75,7 +75,7 @@ class OpenedFile:
     # --------------------------------------------------------------------------------------------------------- reading
 
     def sentences(self, reading: Reading | None = None) -> Iterator[Sentence]:
-        """The sentences, streamed.
+        """Return the sentences, read lazily.
 
         Args:
             reading: how to read; collects counts and notes.
@@ -83,18 +83,18 @@ class OpenedFile:
         return self.format.read(self.path, self.dialect, reading or Reading())
 
     def source_files(self) -> list[Path]:
-        """The files that are read; several where the format is one of folders."""
+        """Return the files that are read; several if the format is a folder."""
         return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
 
     def estimated_sentences(self) -> int | None:
-        """The approximate number of sentences, from the beginning of the file; None where that is unknown."""
+        """Return the approximate number of sentences, from the beginning of the file; None if it is unknown."""
         if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):
             return None
         size = self.path.stat().st_size
         if not size:
             return None
         sample = min(size, _SAMPLE_BYTES)
-        faults: list[InputError] = []  # reported when the file is read for good
+        faults: list[InputError] = []  # reported when the file is read
         reading = Reading(repair=True, on_fault=faults.append)
         count = sum(1 for _ in self.format.read(self.path, self.dialect, reading, 0, sample))
         return max(1, round(count * size / sample))
@@ -102,7 +102,7 @@ class OpenedFile:
     # --------------------------------------------------------------------------------------------------------- writing
 
     def carried(self, sentence: Sentence) -> Sentence:
-        """What is left of a sentence once it is written and read back.
+        """Return a sentence as it would be read back after writing.
 
         Args:
             sentence: the sentence.
@@ -110,18 +110,18 @@ class OpenedFile:
         return self.format.carried(sentence, self.dialect)
 
     def encode(self, sentence: Sentence) -> str:
-        """The text of a sentence, ready to be appended to a file.
+        """Return the text of a sentence, ready to be appended to a file.
 
         Args:
             sentence: the sentence.
 
         Raises:
-            LossError: the format cannot carry it.
+            LossError: the format cannot represent it.
         """
         return self.format.dump(sentence, self.dialect)
 
     def lost(self, sentence: Sentence) -> list[str]:
-        """What a sentence holds and its text does not, in words.
+        """Return descriptions of the parts of a sentence that its text does not represent.
 
         Args:
             sentence: the sentence.
@@ -152,7 +152,7 @@ class OpenedFile:
 
     @contextlib.contextmanager
     def writer(self, *, force: bool = False) -> Iterator[SentenceWriter]:
-        """Write sentences one by one; the file or folder appears when the block ends without an error.
+        """Write sentences one by one; the file or folder is moved into place when the block ends without an error.
 
         Args:
             force: whether a folder that the format wrote may be replaced.
@@ -184,7 +184,7 @@ class OpenedFile:
             The number of sentences.
 
         Raises:
-            LossError: the format cannot carry a sentence.
+            LossError: the format cannot represent a sentence.
             OutputError: the file cannot be written.
         """
         if isinstance(self.format, BufferedFormat):
@@ -195,20 +195,20 @@ class OpenedFile:
         return writer.count
 
     def read_draft(self, draft: Path, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
-        """The sentences of a draft, as they will be read from the finished file.
+        """Return the sentences of a draft, as they will be read from the finished file.
 
         Args:
-            draft: the file with what `encode` gave.
+            draft: the file with the results of `encode`.
             start: the first byte to read.
             stop: the byte to stop before; None for the end.
         """
         return self.format.read(draft, self.dialect, Reading(), start, draft.stat().st_size if stop is None else stop)
 
     def finish(self, draft: Path, *, force: bool = False) -> None:
-        """Make the file or folder of a draft that holds the heading and the text of each sentence.
+        """Create the file or folder from a draft, which holds the heading and the text of each sentence.
 
         Args:
-            draft: the file with what `encode` gave; of a buffered format it is left there.
+            draft: the file with the results of `encode`; for a buffered format it is not deleted.
             force: whether a folder that the format wrote may be replaced.
 
         Raises:

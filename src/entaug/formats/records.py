@@ -1,4 +1,4 @@
-"""Records of JSON formats: read them one by one, locate their faults, and write them.
+"""Records of JSON formats: reading them one by one, locating their errors, and writing them.
 
 A record is a line of a file, an element of a JSON array, a row of a table or a document of a binary file.
 """
@@ -40,7 +40,7 @@ T = TypeVar("T")
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
-_PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second where the first record does not end within the first
+_PEEK_SIZES = (1 << 16, 1 << 24)  # bytes; the second number is used if the first record is longer than the first
 _SEPARATOR = re.compile(r"[ \t\r\n,]*")
 _ARRAY_OF_RECORDS = re.compile(r"\[\s*[\[{\]]")
 _TYPES = {list: "an array", dict: "an object", str: "a string", bool: "a truth value", type(None): "null"}
@@ -58,9 +58,9 @@ def read_records(
     unit: str | None = "",
     is_whole: bool = True,
 ) -> Iterator[Sentence]:
-    """Convert records to sentences, and locate the faults of each.
+    """Convert records to sentences, and locate the errors of each.
 
-    A fault ends its record; the next record is read where `reading` collects faults.
+    An error ends its record; the next record is read if `reading` collects errors.
 
     Args:
         path: the file, for messages; None for data in memory.
@@ -75,7 +75,7 @@ def read_records(
         The sentences. Ids that occurred before are dropped where `reading` repairs.
 
     Raises:
-        InputError: a record is faulty, an id occurs twice, or there is no sentence.
+        InputError: a record is invalid, an id occurs twice, or there is no sentence.
     """
     lines_of_ids: dict[str, int] = {}
     is_empty = True
@@ -99,7 +99,7 @@ def no_sentences(path: Path | str | None = None, reading: Reading | None = None)
 
     Args:
         path: the file.
-        reading: how it was read; what was left out is part of the message.
+        reading: the state of reading; skipped records are part of the message.
 
     Returns:
         The error.
@@ -136,7 +136,7 @@ def read_array(
 
     Args:
         path: the file.
-        is_record: tells whether the value of a file is a single record instead of an array.
+        is_record: returns whether the value of a file is a single record instead of an array.
         exact: see `parse_json`.
 
     Yields:
@@ -163,12 +163,12 @@ def read_array(
 
 
 def peek_records(path: Path, limit: int = 100, sizes: Iterable[int] = _PEEK_SIZES) -> tuple[list[Any], bool]:
-    """Read the first records of a JSON file. Faults are not reported: they end the records.
+    """Read the first records of a JSON file, up to the first error; errors are not reported.
 
     Args:
         path: the file.
         limit: the number of records to return at most.
-        sizes: how many bytes to read; each further number is tried where no record ends within the bytes before.
+        sizes: the numbers of bytes to read; the next number is tried if no record ends within the previous one.
 
     Returns:
         The first elements of an array, or else the first values of the file; and whether the file is an array of
@@ -194,7 +194,7 @@ def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bo
 
     Args:
         data: the text.
-        remedy: what to do where it is not JSON, for the error.
+        remedy: the remedy in the error.
         exact: whether integers of more than 64 bits keep all their digits.
 
     Returns:
@@ -205,7 +205,7 @@ def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bo
     """
     pauses_gc = gc.isenabled() and len(data) > _LARGE
     if pauses_gc:
-        gc.disable()  # it would search a growing tree without cycles again and again
+        gc.disable()  # the garbage collector would repeatedly traverse a growing tree without cycles
     try:
         value = orjson.loads(data)
         if exact:
@@ -227,7 +227,7 @@ def parse_json(data: str | bytes, remedy: str = "correct the line", *, exact: bo
 
 
 def json_type(value: object) -> str:
-    """The type of a JSON value in words, for example ``"an array"``.
+    """Return a description of the type of a JSON value, for example ``"an array"``.
 
     Args:
         value: the value.
@@ -240,13 +240,13 @@ def as_object(value: Any, remedy: str = "correct it") -> dict[str, Any]:
 
     Args:
         value: the value.
-        remedy: what to do where it is not, for the error.
+        remedy: the remedy in the error.
 
     Returns:
         The object.
 
     Raises:
-        InputError: it is not an object; an empty array is what an empty corpus is written as.
+        InputError: it is not an object; an empty array is the form of an empty corpus.
     """
     if type(value) is not dict:
         if type(value) is list and not value:
@@ -261,7 +261,7 @@ def as_objects(value: Any, name: str, remedy: str) -> list[dict[str, Any]]:
     Args:
         value: the value.
         name: the name of the field that holds it, for the error.
-        remedy: what to do where it is not, for the error.
+        remedy: the remedy in the error.
 
     Returns:
         The objects.
@@ -292,7 +292,7 @@ def to_json(value: Any, name: str) -> bytes:
     """
     try:
         return orjson.dumps(value)
-    except TypeError:  # an integer of more than 64 bits, or no JSON at all
+    except TypeError:  # an integer of more than 64 bits, or a value without a JSON form
         pass
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

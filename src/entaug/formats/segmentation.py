@@ -105,7 +105,7 @@ def locate_tokens(tokens: Sequence[str], text: str) -> list[Span] | None:
         text: the text.
 
     Returns:
-        The characters of each token; None where there are no tokens, or anything but white space between them.
+        The characters of each token; None if there are no tokens, or anything but white space between them.
 
     Example:
         >>> locate_tokens(["Hi", ",", "you"], " Hi,  you")
@@ -192,7 +192,7 @@ def _load_pipeline(language: str) -> tuple[Any, Any, Any]:
 
 
 def _align_exactly(document: Document, tokens: Sequence[Span]) -> list[AlignedMention] | None:
-    """Mentions of one range each whose edges are edges of tokens; None where any mention is another."""
+    """Mentions of one range each whose edges are edges of tokens; None if any mention is another."""
     aligned: dict[Mention, CharMention] = {}
     if document.mentions:
         first = {start: i for i, (start, _) in enumerate(tokens)}

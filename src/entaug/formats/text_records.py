@@ -1,7 +1,7 @@
 """Records of annotation tools: a text, and mentions by character offsets.
 
-Offsets count characters (code points). The tokens of a text are written beside it as a list of strings, which the tools
-keep or ignore, so that the same tokens are read again; a text without them is tokenised.
+Offsets count characters (code points). The tokens of a text are written in an additional list of strings, which the
+tools keep or ignore, so that the same tokens are read back; a text without this list is tokenized.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 OTHER_TOKENS = "tokens that are not those of the text: tokenised anew"
-"""Note about a record whose tokens are those of another text."""
+"""Note about a record whose tokens do not match its text."""
 _NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,17})")
 
 
@@ -65,15 +65,15 @@ def char_mention(label: Any, start: Any, end: Any, fields: Mapping[str, Any]) ->
 
 
 def token_spans(tokens: Any, text: str, reading: Reading) -> list[Span] | None:
-    """Find the tokens that a field of a record gives in its text.
+    """Locate the tokens of a field of a record in its text.
 
     Args:
         tokens: the value of the field.
         text: the text.
-        reading: counts tokens that are not those of the text.
+        reading: counts fields that do not match the text.
 
     Returns:
-        The characters of each token; None where the field does not hold the tokens of the text.
+        The characters of each token; None if the field does not hold the tokens of the text.
     """
     if type(tokens) is not list or not tokens or set(map(type, tokens)) != {str} or "" in tokens:
         return None
@@ -97,7 +97,7 @@ def text_record(
         mentions: its mentions.
         record: the record; its ``id`` and further fields are taken.
         known: the names of fields that text, mentions and tokens were read from.
-        spans: the characters of each token, where they are known.
+        spans: the characters of each token, if known.
 
     Returns:
         The text.
@@ -112,7 +112,7 @@ def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Rea
     Args:
         text: the text; None for a record that is left out.
         cutting: how to cut it.
-        reading: counts texts of white space alone.
+        reading: counts texts that consist of white space.
 
     Returns:
         The sentences.
@@ -132,7 +132,7 @@ def cut_record(text: Document | None, cutting: SegmentationOptions, reading: Rea
 
 
 def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
-    """Lay out the text of a sentence; spaced as in print where its white space is not known.
+    """Create the text of a sentence; if its white space is unknown, it is inferred as in printed text.
 
     Args:
         sentence: the sentence.
@@ -141,7 +141,7 @@ def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
         The text, and the characters of each token.
 
     Raises:
-        LossError: the tokens cannot be found again, because they begin or end with white space.
+        LossError: the tokens cannot be located in the text, because they begin or end with white space.
     """
     before = before_of(sentence)
     tokens = sentence.tokens
@@ -176,7 +176,7 @@ def char_spans(
         reserved: names of fields of mentions to leave out.
 
     Yields:
-        Of each mention label, first character, the character after the last, and further fields.
+        For each mention its label, first character, the character after the last, and further fields.
     """
     for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
         further = {name: value for name, value in fields.items() if name not in reserved and name != CHAR_RANGES}
@@ -184,7 +184,7 @@ def char_spans(
 
 
 def numeric_id(name: str) -> int | str:
-    """The id as an integer where it is written like one, as in tools that number their records.
+    """Return an id that looks like an integer as an integer, for tools that number their records.
 
     Args:
         name: the id.
@@ -195,7 +195,7 @@ def numeric_id(name: str) -> int | str:
 def add_other_fields(
     sentence: Sentence, record: dict[str, Any], of_source: Collection[str] = (), written: Collection[str] = ()
 ) -> None:
-    """Add the fields of a sentence to its record, where their names are not taken.
+    """Add the fields of a sentence to its record, except those whose names are in use.
 
     Args:
         sentence: the sentence.
@@ -210,7 +210,7 @@ def add_other_fields(
 
 
 class TextLines(BaseFormat):
-    """Base of the formats with one text a line; see `entaug.formats.base.BaseFormat`.
+    """Base class of formats with one text per line; see `entaug.formats.base.BaseFormat`.
 
     The sentences that a text is cut into are written as several texts.
     """
@@ -220,7 +220,7 @@ class TextLines(BaseFormat):
 
     @abc.abstractmethod
     def matches(self, record: dict[str, Any]) -> bool | None:
-        """Whether a record is of this format; None where it may be.
+        """Whether a record is of this format; None if it is undecided.
 
         Args:
             record: the record.
@@ -228,7 +228,7 @@ class TextLines(BaseFormat):
 
     @abc.abstractmethod
     def parse(self, record: dict[str, Any], dialect: Any, reading: Reading) -> Document | None:
-        """The text of a record; None where it is left out, and counted.
+        """Return the text of a record; None for a record that is skipped and counted.
 
         Args:
             record: the record.
@@ -236,13 +236,13 @@ class TextLines(BaseFormat):
             reading: how to read.
 
         Raises:
-            InputError: the record is faulty.
+            InputError: the record is invalid.
         """
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`.
 
-        Whether the first records are objects, and the first that shows its format is of this one.
+        Whether the first records are objects, and the first record with a decision is of this format.
         """
         records, is_array = peek_records(path, 20)
         if is_array:

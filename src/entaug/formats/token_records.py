@@ -1,4 +1,4 @@
-"""Fields of records with tokens: ids, columns, white space and what is known of each mention."""
+"""Fields of records with tokens: ids, columns, white space and further fields of mentions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ T = TypeVar("T")
 
 
 def pop_id(fields: dict[str, Any]) -> str | None:
-    """Take the id out of the fields of a record.
+    """Remove the id from the fields of a record and return it.
 
     Args:
-        fields: the fields; an ``id`` that is neither a string nor an integer stays among them.
+        fields: the fields; an ``id`` that is neither a string nor an integer is kept.
 
     Returns:
         The id.
@@ -42,10 +42,10 @@ def pop_id(fields: dict[str, Any]) -> str | None:
 
 
 def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:
-    """Take the columns out of the fields of a record.
+    """Remove the columns from the fields of a record and return them.
 
     Args:
-        fields: the fields; ``columns`` that are not lists of one string per token stay among them.
+        fields: the fields; ``columns`` that are not lists of one string per token are kept.
         n: the number of tokens.
 
     Returns:
@@ -57,14 +57,14 @@ def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:
 
 
 def pop_spaces(fields: dict[str, Any], tokens: Sequence[Any]) -> tuple[str, ...] | None:
-    """Take the text out of the fields of a record, where it is the tokens with white space between them.
+    """Remove the text from the fields of a record if it consists of the tokens and white space; return the white space.
 
     Args:
-        fields: the fields; a ``text`` that is not that of the tokens stays among them.
+        fields: the fields; a ``text`` that does not match the tokens is kept.
         tokens: the tokens.
 
     Returns:
-        The white space after each token; None where it is not known.
+        The white space after each token; None if it is unknown.
     """
     text = fields.get("text")
     if type(text) is not str or not all(type(token) is str and token for token in tokens):
@@ -101,14 +101,14 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
 
     Args:
         tags: a tag per token.
-        scheme: the canonical name of their scheme.
+        scheme: the canonical name of the tag scheme.
         reading: how to read.
 
     Returns:
         The mentions.
 
     Raises:
-        InputError: a tag is not a string, or breaks the scheme.
+        InputError: a tag is not a string, or invalid in the scheme.
     """
     if not set(map(type, tags)) <= {str}:
         raise InputError("a tag that is no string", remedy="correct it")
@@ -119,7 +119,7 @@ def decode_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tuple[Men
 
 
 def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> dict[Mention, T]:
-    """Sort mentions, and drop those that are repeated.
+    """Sort mentions, and drop duplicates.
 
     Args:
         mentions: the mentions of a sentence, each with a value, for example its further fields.
@@ -146,7 +146,7 @@ def unique_mentions(mentions: Iterable[tuple[Mention, T]], reading: Reading) -> 
 
 
 def add_entity_fields(meta: dict[str, Any], fields: Iterable[Mapping[str, Any]]) -> None:
-    """Add what a file says of each mention to the fields of a sentence.
+    """Add the further fields of mentions to the fields of a sentence.
 
     Args:
         meta: the fields of the sentence.
@@ -161,13 +161,13 @@ def add_entity_fields(meta: dict[str, Any], fields: Iterable[Mapping[str, Any]])
 
 
 def entity_fields(sentence: Sentence) -> Sequence[Mapping[str, Any]]:
-    """Return what a file said of each mention besides label and position.
+    """Return the further fields of each mention.
 
     Args:
         sentence: the sentence.
 
     Returns:
-        The further fields of each mention, in the order of the mentions; empty where nothing is known, or where the
+        The further fields of each mention, in the order of the mentions; empty if there are none, or if the
         field of that name holds anything else.
     """
     fields = sentence.fields.get(ENTITY_FIELDS)

@@ -43,8 +43,8 @@ class Quality:
     Args:
         name: name of the method, or ``"gold"``.
         sentences: number of measured sentences.
-        values: the value of each measure; None where it is undefined, with the reason in a note.
-        by_sentence: for measures of single sentences, their values in the order of the sentences; None where undefined.
+        values: the value of each measure; None if it is undefined, with the reason in a note.
+        by_sentence: for measures of single sentences, their values in the order of the sentences; None if undefined.
         notes: remarks for the reader.
 
     Example:

@@ -199,7 +199,7 @@ class MeasureInputs:
 
     Args:
         sentences: the augmented sentences.
-        sources: the source of each; None where it is unknown.
+        sources: the source of each; None if it is unknown.
         gold: all gold sentences; empty where there is nothing to compare with.
         models: models and their scores.
     """
@@ -213,7 +213,7 @@ class MeasureInputs:
         """The mean of a comparison of each sentence with its source.
 
         Args:
-            compare: computes a value from a sentence and its source; None where it is undefined.
+            compare: computes a value from a sentence and its source; None if it is undefined.
 
         Raises:
             UndefinedError: no source is known, or no sentence has a value.
@@ -239,7 +239,7 @@ def mean_over_sentences(values: Sequence[float | None], why_undefined: str = "th
     """The mean over the sentences that have a value.
 
     Args:
-        values: the value of each sentence; None where it is undefined.
+        values: the value of each sentence; None if it is undefined.
         why_undefined: the reason in the error where no sentence has a value.
 
     Raises:

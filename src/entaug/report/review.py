@@ -104,7 +104,7 @@ def read_review(path: str | Path, method: str | None = None) -> Review:
 
 
 def _problem(decision: Any) -> str | None:
-    """What is wrong with a decision; None where nothing is."""
+    """What is wrong with a decision; None if nothing is."""
     if not isinstance(decision, dict):
         return "is not an object"
     if not re.fullmatch("[0-9a-fA-F]{16}", str(decision.get("fingerprint"))):

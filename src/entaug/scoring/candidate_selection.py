@@ -38,7 +38,7 @@ class CandidateSet(NamedTuple):
         texts: running texts.
         words: for each candidate the number by which its sum of log-probabilities is divided.
         preferences: for each candidate its preference among the best; None to select the best itself.
-        expected: for each candidate the expected log-probability of each of its sub-words; None where unknown.
+        expected: for each candidate the expected log-probability of each of its sub-words; None if unknown.
         spread: for each candidate the standard deviation of each of its sub-words from the expected value.
     """
 

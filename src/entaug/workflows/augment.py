@@ -1,7 +1,7 @@
-"""The workflow behind ``entaug augment``: gold sentences and augmented ones, written to a file.
+"""The workflow behind ``entaug augment``: write gold and augmented sentences to a file.
 
-The output appears only when it is complete. An interrupted run leaves a partial file beside it, and the same call
-resumes from there, to the same bytes.
+The output is moved into place only when it is complete. An interrupted run leaves a partial file beside it; the same
+call resumes from there and gives the same bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["AugmentSummary", "augment_file", "run_key"]
 
-_BATCH = 64  # sources between two writes
+_BATCH = 64  # source sentences between two checkpoints
 _EXAMPLES = 3
 
 
@@ -53,20 +53,20 @@ class AugmentSummary:
 
     Args:
         method: the name of the method.
-        signature: method, parameters and version, as provenance holds them.
+        signature: method, parameters and version, as in provenance.
         input: the file that was read.
         output: the file that was written.
-        from_format: format and layout of the input in words.
-        to_format: format and layout of the output in words.
+        from_format: description of the input's format and layout.
+        to_format: description of the output's format and layout.
         before: counts of the input.
         after: counts of the output.
         statistics: counts of the run.
-        lost: what the output cannot carry, with the number of gold sentences.
+        lost: content that the output cannot store, with the number of gold sentences.
         repaired: counts of repairs by kind.
-        notes: remarks for the user.
+        notes: notes for the user.
         examples: the first augmented sentences, each with its source.
-        resumed_at: the number of sources that an interrupted run had finished.
-        seconds: the duration.
+        resumed_at: the number of source sentences that an interrupted run had finished.
+        seconds: the duration in seconds.
     """
 
     method: str
@@ -86,7 +86,7 @@ class AugmentSummary:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the examples, for JSON."""
+        """Return everything but the examples as plain values, for JSON."""
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
@@ -113,21 +113,21 @@ def augment_file(
         output: the file for gold and augmented sentences, or ``"-"`` for standard output.
         augmenter: the method, or several; fitted on the input.
         only_new: write the augmented sentences alone.
-        force: replace an output that exists, and drop what another interrupted run left.
-        repair: repair broken tag sequences of the input.
+        force: replace an output that exists, and discard the partial file of another interrupted run.
+        repair: repair invalid tag sequences of the input.
         from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for that of its extension, else that of the input.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
         read_options: options of the input's format.
         write_options: options of the output's format.
-        rejected: a file for the drafts that filters rejected, as JSON lines with the reason.
-        review: decisions exported from a report, see `entaug.report.review`: what was rejected there is left out.
-        progress: called now and then.
+        rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
+        review: decisions exported from a report, see `entaug.report.review`; sentences rejected there are left out.
+        progress: the progress callback.
 
     Returns:
-        Counts of what was made.
+        A summary with counts.
 
     Raises:
-        InputError: the input is faulty. Nothing is written then.
+        InputError: the input is invalid; then nothing is written.
         OutputError: the output exists or cannot be written.
 
     Example:
@@ -188,13 +188,13 @@ def augment_file(
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
-    """The key of a run: equal where an interrupted run can be resumed.
+    """Return the key of a run; an interrupted run is resumed only by a run with the same key.
 
     Args:
         augmenter: the method.
-        source: the input; its content counts.
-        to: the output; its format and layout count.
-        settings: whatever else changes the output.
+        source: the input, of which the content matters.
+        to: the output, of which the format and layout matter.
+        settings: all other settings that change the output.
     """
     content = ""
     for file in source.source_files():
@@ -216,24 +216,26 @@ class _Job:
     summary: AugmentSummary
     repair: bool
     progress: Progress
-    gold_end: int = 0  # bytes of the output that are gold sentences
+    gold_end: int = 0  # number of bytes of the gold sentences in the output
 
     # ------------------------------------------------------------------------------------------------------------- fit
 
     def fit(self, *, copy_gold: bool) -> None:
-        """Fit the method on the input, which is validated, counted and copied to the output on the way."""
+        """Fit the method on the input; validate, count and copy the sentences to the output in the same pass."""
         summary, augmenter, progress = self.summary, self.augmenter, self.progress
         reading = Reading(repair=self.repair)
         copy_gold = copy_gold and self.writer.state is None
         sentences = read_sentences(self.source, reading, progress=progress)
         if copy_gold and self.writer.is_resumable:
             sentences = self._copied(sentences, reading)
-        augmenter.progress = lambda done, total, loss: progress(f"learning, loss {loss:.2f}", done, total)
+        augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
         augmenter.fit(_NamedCorpus(self._counted(sentences), str(self.source.path)))
         summary.repaired = reading.repaired
         summary.notes += [*augmenter.notes(), *_notes_on_other_tags(self.source)]
         summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
-        if copy_gold and not self.writer.is_resumable:  # only now is the input known to be valid
+        if (
+            copy_gold and not self.writer.is_resumable
+        ):  # the input is known to be valid only after it was read to its end
             reading = Reading(repair=self.repair)
             for _ in self._copied(self.source.sentences(reading), reading):
                 pass
@@ -246,7 +248,7 @@ class _Job:
             yield sentence
 
     def _copied(self, sentences: Iterable[Sentence], reading: Reading) -> Iterator[Sentence]:
-        """The sentences, each written to the output first."""
+        """Write each sentence to the output, then yield it."""
         texts: list[str] = []
         for sentence in sentences:
             with locate_losses(self.source, reading):
@@ -260,7 +262,7 @@ class _Job:
     # ------------------------------------------------------------------------------------------------------------- run
 
     def run(self, review: Review, *, with_gold: bool, with_rejected: bool) -> None:
-        """Write the augmented sentences, from where an interrupted run has stopped."""
+        """Write the augmented sentences, starting where an interrupted run stopped."""
         summary, writer = self.summary, self.writer
         excluded = review.rejects if review.decisions else None
         run = self.augmenter.run(target=self.to, excluded=excluded)
@@ -301,10 +303,10 @@ class _Job:
         summary.notes += self.augmenter.advice(run.statistics)
         if filled:
             columns = ", ".join(sorted(filled))
-            summary.notes.append(f"new words have {PLACEHOLDER!r} in other columns ({columns})")
+            summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({columns})")
 
     def _state(self, done: int) -> dict[str, Any]:
-        """What a resumed run needs to know."""
+        """Return the state that a resumed run needs."""
         return {
             "sources": done,
             "gold_end": self.gold_end,
@@ -337,7 +339,7 @@ class _Job:
             )
 
     def _is_varied(self, accepted: Accepted) -> bool:
-        """Whether a sentence has another source than the examples so far, and its method fewer than its share."""
+        """Whether an example is from a new source and its method has fewer examples than its share."""
         examples = self.summary.examples
         methods = [_method_of(example.sentence) for example in examples]
         share = ceil(_EXAMPLES / len(self.augmenter.name.split("+")))
@@ -346,7 +348,7 @@ class _Job:
 
 
 class _NamedCorpus(Iterable[Sentence]):
-    """Sentences with the name of their file."""
+    """An iterable of sentences with the name of their file."""
 
     def __init__(self, sentences: Iterator[Sentence], source: str) -> None:
         self._sentences = sentences
@@ -357,10 +359,10 @@ class _NamedCorpus(Iterable[Sentence]):
 
 
 def _notes_on_other_tags(source: OpenedFile) -> list[str]:
-    """A note for each column that looks like tags and is not the tag column."""
+    """Return a note for each column, besides the tag column, that looks like tags."""
     return [
-        f"column {column} looks like tags too: its values go with their words and may be no valid tags in new "
-        "sentences; only the tag column is kept right (another one: --tag-column)"
+        f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
+        "tags in augmented sentences (to select another tag column: --tag-column)"
         for column in getattr(source.dialect, "other_tag_columns", ())
     ]
 
@@ -368,12 +370,12 @@ def _notes_on_other_tags(source: OpenedFile) -> list[str]:
 def _notes_on_review(review: Review, summary: AugmentSummary) -> list[str]:
     notes = []
     if review.others and not review.decisions:
-        notes.append(f"the review decides about other methods only; all sentences of {summary.method} are kept")
+        notes.append(f"the review covers other methods only; all sentences of {summary.method} are kept")
     unknown = len(review.rejected) - summary.statistics.missing[REVIEWED.reason]
     if unknown > 0:
         notes.append(
-            f"{unknown:,} of {len(review.rejected):,} sentences that the review rejects were not made here: "
-            "run it with the same file, options, seed and version"
+            f"{unknown:,} of {len(review.rejected):,} sentences that the review rejects were not generated in this "
+            "run; use the same file, options, seed and version as before"
         )
     return notes
 

@@ -24,18 +24,18 @@ class CheckSummary:
 
     Args:
         input: the file.
-        format: its format and layout in words.
+        format: description of its format and layout.
         counts: counts of the valid sentences.
-        faults: the message of each fault.
+        errors: the message of each error.
         repaired: counts of repairs by kind.
-        notes: counts of remarks on the input.
-        repeated: the number of sentences that are equal to an earlier one.
+        notes: counts of notes on the input.
+        repeated: the number of sentences that duplicate an earlier sentence.
     """
 
     input: str
     format: str = ""
     counts: CorpusStatistics = field(default_factory=CorpusStatistics)
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
@@ -47,21 +47,21 @@ def check_file(
     repair: bool = False,
     from_format: str | None = None,
     read_options: Options = None,
-    on_fault: Callable[[str], object] | None = None,
+    on_error: Callable[[str], object] | None = None,
     progress: Progress = no_progress,
 ) -> CheckSummary:
-    r"""Read a file and report every fault.
+    r"""Read a file and report every error in it.
 
     Args:
         input: the file, or ``"-"``.
-        repair: count what ``--repair`` would repair instead of reporting it as a fault.
+        repair: count what ``--repair`` would repair instead of reporting it as an error.
         from_format: its format; None to detect it.
         read_options: options of its format.
-        on_fault: called with the message of each fault as soon as it is known.
-        progress: called now and then.
+        on_error: called with the message of each error immediately.
+        progress: the progress callback.
 
     Returns:
-        Counts and faults. A fault inside the file is never raised.
+        Counts and errors. Errors inside the file are not raised.
 
     Raises:
         InputError: the file cannot be read at all.
@@ -71,19 +71,19 @@ def check_file(
         >>> file = pathlib.Path(tempfile.mkdtemp(), "train.conll")
         >>> _ = file.write_text("Ada B-PER\nsings O\n\nBo I-PER\n")
         >>> summary = check_file(file)
-        >>> summary.counts.sentences, len(summary.faults)
+        >>> summary.counts.sentences, len(summary.errors)
         (1, 1)
     """
     summary = CheckSummary(str(input))
     with rereadable_path(input) as path:
 
-        def add_fault(error: InputError) -> None:
+        def add_error(error: InputError) -> None:
             name_original(error, path, input)
-            summary.faults.append(str(error))
-            if on_fault:
-                on_fault(str(error))
+            summary.errors.append(str(error))
+            if on_error:
+                on_error(str(error))
 
-        reading = Reading(repair=repair, on_fault=add_fault)
+        reading = Reading(repair=repair, on_fault=add_error)
         contents: set[int] = set()
         try:
             source = open_file(path, from_format, **(read_options or {}))
@@ -94,7 +94,7 @@ def check_file(
         except InputError as error:
             if error.line is None:
                 raise
-            add_fault(error)
+            add_error(error)
         summary.repaired, summary.notes = reading.repaired, reading.notes
         summary.repeated = summary.counts.sentences - len(contents)
     return summary

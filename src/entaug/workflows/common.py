@@ -1,4 +1,4 @@
-"""What all workflows on files share: checks before any work, opening of input and output, reports of losses."""
+"""Shared functions of the workflows: early checks, opening of input and output, reports of losses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Options = Mapping[str, Any] | None
 """Options of a format by name, as the fields of its dialect."""
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees")
-"""Kinds of content that a format may not be able to carry."""
+"""Kinds of content that some formats cannot store."""
 _SAME_KIND = {"ids": "id", "fields": "field", "provenance": "field", "columns": "column"}
 
 
@@ -62,7 +62,7 @@ def open_corpora(
         output: the new file, or ``"-"``.
         force: whether an output that exists may be replaced.
         from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for that of its extension, else that of the input.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
         read_options: options of the input's format.
         write_options: options of the output's format.
 
@@ -85,8 +85,8 @@ def open_target(
 
     Args:
         output: the new file, or ``"-"``.
-        to_format: its format; None for that of its extension, else that of `source`.
-        source: the file that its layout is taken from where the formats agree.
+        to_format: its format; None for the format of its extension, or else of `source`.
+        source: the file whose layout is used if both have the same format.
         options: options of its format.
         force: whether an output that exists may be replaced.
 
@@ -94,11 +94,11 @@ def open_target(
         The output.
 
     Raises:
-        OutputError: the output is of another kind than the format writes.
+        OutputError: the output is a folder and the format writes a file, or the reverse.
     """
     to = target(output, to_format, source, **(options or {}))
     if str(output).endswith("/") and not to.is_folder and not to.path.is_dir():
-        message = f"is the name of a folder, and {to.format.title} is written as a file"
+        message = f"is the name of a folder, but {to.format.title} is written as a file"
         raise OutputError(message, path=str(output), remedy="name a file, or make the folder and name a file in it")
     to.check_target(force=force)
     return to
@@ -129,11 +129,11 @@ def read_sentences(
 
 @contextlib.contextmanager
 def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
-    """Let a `LossError` of the block name the line of the sentence that was read last.
+    """Add the line of the sentence that was read last to a `LossError` of the block.
 
     Args:
         source: the file that is read.
-        reading: the state of reading, which knows the line.
+        reading: the state of reading, with the line.
 
     Yields:
         Nothing.
@@ -146,7 +146,7 @@ def locate_losses(source: OpenedFile, reading: Reading) -> Iterator[None]:
 
 
 def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
-    """Write a text file, which appears only when it is complete.
+    """Write a text file atomically.
 
     Args:
         text: the text.
@@ -181,22 +181,24 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
         return
     try:
         if path.is_dir() and (path.name in ("", "..") or (any(path.iterdir()) and not (force and folders))):
-            remedy = "name a file in it, or for a format of folders a new or empty one"
+            remedy = "name a file in it, or for a format of folders a new or empty folder"
             if folders and not force:
-                remedy += ", or pass --force to replace what such a format wrote"
+                remedy += ", or pass --force to replace a corpus in such a format"
             raise OutputError("is a directory", path=str(path), remedy=remedy)
         for written in (path, *partial_paths(path)):
             if str(input) != STDIN and written.exists() and Path(input).exists() and written.samefile(input):
-                message = "is the input, which is never changed"
+                message = "is the input; inputs are never overwritten"
                 raise OutputError(message, path=str(written), remedy="name another output")
         if is_special(path):
             return
         if Path(input).is_dir() and path.resolve().is_relative_to(Path(input).resolve()):
             raise OutputError("is inside the input", path=str(path), remedy="name an output outside of it")
         if path.is_dir() and str(input) != STDIN and Path(input).resolve().is_relative_to(path.resolve()):
-            raise OutputError("holds the input, which is never changed", path=str(path), remedy="name another output")
+            raise OutputError(
+                "contains the input; inputs are never overwritten", path=str(path), remedy="name another output"
+            )
         if path.exists() and not force and not path.is_dir():
-            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another")
+            raise OutputError("exists", path=str(path), remedy="pass --force to replace it, or name another output")
         with tempfile.TemporaryFile(dir=follow_link(path).parent):
             pass
     except OSError as error:
@@ -207,18 +209,18 @@ def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Pat
     """Check, before any work, that no output would replace a further input.
 
     Args:
-        outputs: files or folders that will be written; None is left out.
-        inputs: files or folders that are read besides the main input, which `check_output` checks.
+        outputs: files or folders that will be written; None is ignored.
+        inputs: files or folders that are read in addition to the main input, which `check_output` checks.
 
     Raises:
-        OutputError: an output is an input, or lies in one that is a folder.
+        OutputError: an output is an input, or is inside an input folder.
     """
     for read in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
         for written in (Path(given) for given in outputs if given is not None and not is_stdout(given)):
             for path in (written, *partial_paths(written)):
                 same = path.exists() and read.exists() and path.samefile(read)
                 if same or (read.is_dir() and path.resolve().is_relative_to(read.resolve())):
-                    message = "is an input too, and inputs are never changed"
+                    message = "is also an input; inputs are never overwritten"
                     raise OutputError(message, path=str(path), remedy="name another output")
 
 
@@ -266,20 +268,20 @@ def check_loss_kinds(kinds: Collection[str]) -> None:
     """
     for kind in kinds:
         if kind not in (*LOSS_KINDS, "all"):
-            remedy = f"there are: {', '.join(LOSS_KINDS)}; or all"
-            raise ParameterError(f"no content is of the kind {kind!r}", remedy=remedy)
+            remedy = f"choose from {', '.join(LOSS_KINDS)}, or all"
+            raise ParameterError(f"unknown kind of content: {kind!r}", remedy=remedy)
 
 
 def reject_losses(lost: Counter[str], kinds: Collection[str], to: OpenedFile) -> None:
-    """Check that nothing is lost but what may be dropped.
+    """Raise an error for content that would be lost without permission.
 
     Args:
-        lost: what the output cannot carry, with the number of sentences.
+        lost: content that the output cannot store, with the number of sentences.
         kinds: the kinds of content that may be dropped.
         to: the output.
 
     Raises:
-        LossError: something of another kind is lost.
+        LossError: content of another kind would be lost.
     """
     kind_of = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
     rejected = [name for name in lost if "all" not in kinds and kind_of[name] not in kinds]

@@ -30,12 +30,12 @@ class ConvertSummary:
     Args:
         input: the file that was read.
         output: the file that was written.
-        from_format: format and layout of the input in words.
-        to_format: format and layout of the output in words.
+        from_format: description of the input's format and layout.
+        to_format: description of the output's format and layout.
         counts: counts of the sentences.
-        lost: what the output cannot carry, with the number of sentences.
+        lost: content that the output cannot store, with the number of sentences.
         repaired: counts of repairs by kind.
-        notes: counts of remarks on the input.
+        notes: counts of notes on the input.
     """
 
     input: str
@@ -67,21 +67,21 @@ def convert_file(
         input: the file, or ``"-"``.
         output: the new file, or ``"-"``.
         force: replace an output that exists.
-        repair: repair broken tag sequences.
+        repair: repair invalid tag sequences.
         from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for that of its extension.
+        to_format: the format of the output; None for the format of its extension.
         read_options: options of the input's format.
         write_options: options of the output's format.
-        lose: kinds of content to drop where the new format cannot store it: ``"id"``, ``"text"`` (the spaces between
+        lose: kinds of content to drop if the new format cannot store them: ``"id"``, ``"text"`` (the spaces between
             tokens), ``"column"``, ``"field"`` ..., as `LossError` names them, or ``"all"``.
-        progress: called now and then.
+        progress: the progress callback.
 
     Returns:
-        Counts of what was converted.
+        A summary with counts.
 
     Raises:
-        InputError: the input is faulty.
-        LossError: the new format cannot carry what the input holds, and `lose` does not allow to drop it.
+        InputError: the input is invalid.
+        LossError: the new format cannot store some content of the input, and `lose` does not include its kind.
         OutputError: the output exists or cannot be written.
 
     Example:

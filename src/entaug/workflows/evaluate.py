@@ -21,13 +21,13 @@ def evaluate_files(
     from_format: str | None = None,
     read_options: Options = None,
 ) -> Scores:
-    """Score the mentions of a file, or those that a tagger predicts, against gold mentions.
+    """Score the predicted mentions of a file or of a tagger against gold mentions.
 
     Args:
-        gold: the annotated file.
+        gold: the file with gold mentions.
         predicted: the same sentences with predicted mentions, in any format and layout; or the folder of a saved
             tagger.
-        repair: repair broken tag sequences.
+        repair: repair invalid tag sequences.
         from_format: the format of both files; None to detect it.
         read_options: options of the format of both.
 
@@ -35,7 +35,7 @@ def evaluate_files(
         The scores; see `entaug.scoring.span_f1.score`.
 
     Raises:
-        InputError: a file is faulty, or they do not hold the same sentences.
+        InputError: a file is invalid, or the files do not hold the same sentences.
 
     Example:
         >>> import entaug, pathlib, tempfile

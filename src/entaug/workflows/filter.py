@@ -1,4 +1,4 @@
-"""The workflow behind ``entaug filter``: leave out augmented sentences that filters or a review reject."""
+"""The workflow behind ``entaug filter``: remove augmented sentences that filters or a review reject."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["FilterSummary", "filter_file"]
 
-_WINDOW = 256  # sentences filtered at a time; the result does not depend on it
+_WINDOW = 256  # sentences per batch; the result does not depend on it
 
 
 @dataclass
@@ -43,17 +43,17 @@ class FilterSummary:
     Args:
         input: the file that was read.
         output: the file that was written.
-        from_format: format and layout of the input in words.
-        to_format: format and layout of the output in words.
+        from_format: description of the input's format and layout.
+        to_format: description of the output's format and layout.
         filters: the filters with their parameters, in order.
         gold: the number of gold sentences, which are always kept.
         filtered: the number of augmented sentences.
         kept: the number of these that were kept.
-        rejected: the number of the others by filter and reason, as ``"FILTER: REASON"``.
+        rejected: the number of rejected sentences by ``"FILTER: REASON"``.
         after: counts of the output.
         repaired: counts of repairs by kind.
-        notes: counts of remarks on the input.
-        seconds: the duration.
+        notes: counts of notes on the input.
+        seconds: the duration in seconds.
     """
 
     input: str
@@ -88,32 +88,32 @@ def filter_file(
     write_options: Options = None,
     progress: Progress = no_progress,
 ) -> FilterSummary:
-    """Filter the augmented sentences of a file; gold sentences and those that are kept are written in their order.
+    """Filter the augmented sentences of a file; gold and kept sentences are written in the order of the input.
 
     Args:
         input: augmented sentences, with or without the gold ones; or ``"-"``.
-        output: the file for what is kept, or ``"-"``.
-        filters: filters, or what `entaug.filters.create_filters` accepts.
-        gold: the file that was augmented; needed where the input holds augmented sentences only, or no provenance.
-        rejected: a file for the rejected sentences, as JSON lines with the reason in ``entaug.rejected``.
-        review: decisions exported from a report, see `entaug.report.review`: what was rejected there is left out.
-        lose: kinds of content to drop where another format cannot store it; see `entaug.convert_file`.
+        output: the file for the kept sentences, or ``"-"``.
+        filters: filters, in any form that `entaug.filters.create_filters` accepts.
+        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
+        review: decisions exported from a report, see `entaug.report.review`: sentences rejected there are left out.
+        lose: kinds of content to drop if another format cannot store them; see `entaug.convert_file`.
         force: replace files that exist.
-        repair: repair broken tag sequences.
+        repair: repair invalid tag sequences.
         from_format: the format of the input; None to detect it.
-        to_format: the format of the output; None for that of its extension, else that of the input.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
         read_options: options of the format of the input and the gold file.
         write_options: options of the output's format.
-        progress: called now and then.
+        progress: the progress callback.
 
     Returns:
-        Counts of what was kept and rejected.
+        A summary with counts.
 
     Raises:
         ParameterError: neither a filter nor a review is given.
-        InputError: the input is faulty, holds no augmented sentence, or a filter needs a source that is unknown.
-        LossError: the output's format cannot carry what the input holds.
-        OutputError: an output exists or cannot be written; then none appears.
+        InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
+        LossError: the output's format cannot store some content of the input.
+        OutputError: an output exists or cannot be written; then none is written.
 
     Example:
         >>> import entaug, pathlib, tempfile
@@ -122,12 +122,12 @@ def filter_file(
         >>> _ = entaug.write([*gold, *entaug.create_augmenter("sis").augment(gold)], folder / "all.jsonl")
         >>> summary = filter_file(folder / "all.jsonl", folder / "good.jsonl", "similarity:min_similarity=0.55")
         >>> summary.gold, summary.kept, dict(summary.rejected)
-        (2, 1, {'similarity: too unlike its source': 1})
+        (2, 1, {'similarity: too different from its source': 1})
     """
     begun = time.monotonic()
     filters = create_filters(filters)
     if not filters and review is None:
-        raise ParameterError("no filter is given", remedy="name one or more with --filter: see entaug filters")
+        raise ParameterError("no filter is given", remedy="name a filter with --filter: see entaug filters")
     decisions = read_review(review) if review is not None else Review()
     check_loss_kinds(lose)
     check_apart([output, rejected], [gold, review])
@@ -152,7 +152,7 @@ def filter_file(
             options = read_options or {}
             gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
         if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
-            # A CoNLL file whose comments hold provenance keeps them.
+            # Keep the provenance comments of a CoNLL file.
             to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
         pairs = pair_with_sources(sentences, gold_sentences)
         if not any(pairs):
@@ -173,7 +173,7 @@ def filter_file(
     summary.repaired, summary.notes = reading.repaired, reading.notes
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
-        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not here"
+        note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"
         summary.notes[note] += 1
     summary.gold = pairs.count(None)
     summary.filtered = len(pairs) - summary.gold
@@ -185,19 +185,19 @@ def filter_file(
 
 
 def _source(pair: AugmentedPair) -> Sentence | None:
-    """The source of a sentence; None for one that was generated without conditioning on it."""
+    """Return the source of a sentence; None if it was generated without conditioning on it."""
     return None if pair.provenance.details.get("unconditioned") else pair.source
 
 
 def _check_sources(
     pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], path: str, gold: str | Path | None
 ) -> None:
-    """Check, before any work, that no filter needs a source that is unknown."""
+    """Check, before any work, that the source is known wherever a filter needs it."""
     without_source = [pair for pair in pairs if pair is not None and _source(pair) is None]
     for filter_ in filters:
         if without_source and filter_.needs_source:
             count = len(without_source)
-            message = f"{count:,} augmented sentences have no known source, and {filter_.name} compares with it"
+            message = f"{count:,} augmented sentences have no known source, which the filter {filter_.name} needs"
             if gold is None and any(pair.source is None for pair in without_source):
                 raise InputError(message, path=path, remedy="name the file that was augmented with --gold")
             raise InputError(message, path=path, remedy=filter_.without_source)
@@ -206,8 +206,8 @@ def _check_sources(
 def _rejections(
     pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
 ) -> list[str | None]:
-    """Why each sentence is rejected; None for gold sentences and those that are kept."""
-    reasons = [None if pair is None else pair.rejection for pair in pairs]  # an earlier rejection stays
+    """Yield the reason for rejecting each sentence; None for gold and kept sentences."""
+    reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
     for i, pair in enumerate(pairs):
         rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
         if review.decisions and rejects:
@@ -231,7 +231,7 @@ def _write(
     *,
     force: bool,
 ) -> None:
-    """Write what is kept and what is rejected; both files appear together."""
+    """Write the kept and the rejected sentences; both files are moved into place together."""
     kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
     reject_losses(Counter(name for sentence in kept for name in to.lost(sentence)), lose, to)
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The function behind ``entaug quality``: measure augmented files and write the result. Nothing here prints."""
+"""The function behind ``entaug quality``: measure augmented files and write the result. It prints nothing."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def measure_files(
         inputs: augmented files in any format.
         output: the file for the table, or ``"-"`` for standard output. The extension ``.md`` gives Markdown with the
             definitions of the measures, ``.json`` gives JSON.
-        gold: the file that was augmented; required where the inputs hold augmented sentences only.
+        gold: the file that was augmented; required if the inputs hold augmented sentences only.
         measures: names of the measures; None for all whose models are available.
         models: a model, its name or None for ``"causal_lm"``, ``"masked_lm"`` and ``"encoder"``; see
             `entaug.measure_quality`.
         as_json: write JSON whatever the extension of `output`.
         force: replace an existing file.
         progress: called with the stage, the number of finished texts and their total.
-        options: how files are read; see `entaug.read_augmented`.
+        options: options for reading; see `entaug.read_augmented`.
 
     Returns:
         The quality of the gold sentences and of each method.
 
     Raises:
-        InputError: a file is faulty.
+        InputError: a file is invalid.
         MissingModelError: a model that is not a default one is not on this machine.
         OutputError: the output exists, is an input, or cannot be written.
     """
     inputs = list(inputs)
-    check_output(output, STDIN, force=force)  # before the computation
+    check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])
     corpus = read_augmented(inputs, gold, **options)
     qualities = measure_corpus(corpus, measures=measures, progress=progress, **models)

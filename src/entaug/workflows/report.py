@@ -1,4 +1,4 @@
-"""The functions behind ``entaug report``. Nothing here prints."""
+"""The functions behind ``entaug report``. They print nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReportInputs:
     Args:
         runs: folders of experiments and files of run records.
         augmented: files of sentences.
-        notes: remarks on inputs without content.
+        notes: notes on inputs without content.
     """
 
     runs: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class ReportInputs:
 
 @dataclass
 class ReportSummary:
-    """What `write_html_report` wrote.
+    """Result of `write_html_report`.
 
     Args:
         output: the file.
@@ -57,7 +57,7 @@ class ReportSummary:
 
 
 def classify_inputs(inputs: Iterable[str | Path]) -> ReportInputs:
-    """Tell results of experiments from files of sentences by their content.
+    """Separate results of experiments from files of sentences by their content.
 
     Args:
         inputs: files and folders.
@@ -114,7 +114,7 @@ def write_markdown_report(
         force: replace an existing file.
 
     Raises:
-        InputError: an input is missing or faulty.
+        InputError: an input is missing or invalid.
         OutputError: the output exists, is an input, or cannot be written.
     """
     inputs = list(inputs)
@@ -138,21 +138,21 @@ def write_html_report(
 
     Args:
         inputs: augmented files in any format, also those of rejected sentences; folders of experiments or their
-            ``runs.jsonl``. The content tells which is which.
+            ``runs.jsonl``. Their kind is detected from the content.
         output: the file to write.
-        gold: the file that was augmented; required where the inputs hold augmented sentences only.
-        models: whether to measure with language models and encoders too (perplexity, similarity ...).
+        gold: the file that was augmented; required if the inputs hold augmented sentences only.
+        models: whether to include measures that need language models and encoders (perplexity, similarity ...).
         title: title of the page.
         by_type: whether to add tables of F1 by entity type.
         force: replace an existing file.
         progress: called with the stage, the number of finished texts and their total.
-        options: how augmented files are read; see `entaug.read_augmented`.
+        options: options for reading augmented files; see `entaug.read_augmented`.
 
     Returns:
-        What was written.
+        A summary.
 
     Raises:
-        InputError: an input is missing or faulty.
+        InputError: an input is missing or invalid.
         MissingExtraError: a library that the report needs is not installed.
         OutputError: the output exists, is an input, or cannot be written.
         ParameterError: an input is not a path.
@@ -167,9 +167,11 @@ def write_html_report(
     """
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not all(isinstance(path, str | Path) for path in paths):
-        raise ParameterError("a report is made from files", remedy="write the sentences to one first: entaug.write")
+        raise ParameterError(
+            "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
+        )
     classified = classify_inputs(paths)
-    # Before minutes of measuring. A report may be in the folder of its experiment, but not in one of a corpus.
+    # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
     check_output(output, STDIN, force=force)
     for path in (*classified.augmented, *(p for p in classified.runs if Path(p).is_file()), *([gold] if gold else [])):
         check_output(output, path, force=force)

@@ -59,12 +59,12 @@ class CorpusStatistics:
             self.nested += sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts as plain values, for JSON."""
+        """Return the counts as plain values, for JSON."""
         return {**vars(self), "mentions": dict(self.mentions)}
 
     @classmethod
     def from_dict(cls, counts: Mapping[str, Any]) -> Self:
-        """Restore counts.
+        """Create counts from plain values.
 
         Args:
             counts: as returned by `to_dict`.

@@ -42,14 +42,14 @@ class SubsetSummary:
 
     Args:
         input: the file that was read.
-        format: its format and layout in words.
-        how: how the subsets were drawn.
-        seed: the seed of the drawing.
+        format: description of its format and layout.
+        how: the sampling strategy.
+        seed: the random seed.
         counts: counts of the input.
         files: the files that were written.
-        lost: what their format cannot carry, with the number of sentences.
+        lost: content that their format cannot store, with the number of sentences.
         repaired: counts of repairs by kind.
-        notes: counts of remarks on the input.
+        notes: counts of notes on the input.
     """
 
     input: str
@@ -77,27 +77,27 @@ def subset_file(
     read_options: Options = None,
     progress: Progress = no_progress,
 ) -> SubsetSummary:
-    r"""Write subsets of a file in its own layout: ``FOLDER/train.100.conll`` of ``train.conll``.
+    r"""Write subsets of a file in its format and layout: ``FOLDER/train.100.conll`` of ``train.conll``.
 
     Args:
         input: the file, or ``"-"``.
         folder: the folder for the subsets; created where it does not exist.
         sizes: the number of sentences of each; see `entaug.experiment.subsets.draw`.
-        how: how they are drawn: a key of `entaug.experiment.subsets.STRATEGIES`.
-        seed: the seed of the drawing.
-        with_rest: write the sentences that are in no subset too, as ``FOLDER/train.rest.conll``.
+        how: the sampling strategy: a key of `entaug.experiment.subsets.STRATEGIES`.
+        seed: the random seed.
+        with_rest: also write the sentences that are in no subset, as ``FOLDER/train.rest.conll``.
         force: replace files that exist.
-        repair: repair broken tag sequences.
+        repair: repair invalid tag sequences.
         from_format: the format of the input; None to detect it.
         read_options: options of the input's format.
-        progress: called now and then.
+        progress: the progress callback.
 
     Returns:
-        Counts of what was written.
+        A summary with counts.
 
     Raises:
-        InputError: the input is faulty, or smaller than a subset.
-        OutputError: a file exists or cannot be written; then no subset appears.
+        InputError: the input is invalid, or smaller than a subset.
+        OutputError: a file exists or cannot be written; then no subset is written.
 
     Example:
         >>> import pathlib, tempfile
@@ -120,14 +120,14 @@ def subset_file(
             summary.lost.update(source.lost(sentence))
         name = path.name.removesuffix(".gz")
         suffix = Path(name).suffix + path.name[len(name) :]
-        if str(input) == STDIN:  # which has no extension, and its subsets need one
+        if str(input) == STDIN:  # standard input has no extension, but the subsets need one
             suffix = source.format.extensions[0]
         _create(Path(folder))
         targets = {part: replace(source, path=Path(folder, f"{Path(name).stem}.{part}{suffix}")) for part in parts}
         for to in targets.values():
             check_output(to.path, input, force=force, folders=True)
             to.check_target(force=force)
-        with contextlib.ExitStack() as stack:  # so that all files appear together
+        with contextlib.ExitStack() as stack:  # move all files into place together
             for part, sentences in parts.items():
                 writer = stack.enter_context(targets[part].writer(force=force))
                 for sentence in sentences:

@@ -27,10 +27,10 @@ class TrainSummary:
         input: the training file.
         output: the folder of the tagger.
         sentences: the number of training sentences.
-        labels: the labels that the tagger knows.
-        history: steps, losses and the epoch that was kept.
-        dev: scores on the dev sentences, where there are any.
-        seconds: the duration.
+        labels: the labels of the tagger.
+        history: steps, losses and the selected epoch.
+        dev: scores on the dev sentences, if given.
+        seconds: the duration in seconds.
     """
 
     input: str
@@ -42,7 +42,7 @@ class TrainSummary:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values, for JSON."""
+        """Return the result as plain values, for JSON."""
         return {
             "input": self.input,
             "output": self.output,
@@ -75,23 +75,23 @@ def train_file(
         input: the training sentences.
         output: the folder for the tagger; new or empty.
         tagger: a new tagger.
-        dev: sentences to choose the best epoch by, and to compute scores on.
+        dev: sentences for selecting the best epoch and for scores.
         config: the hyperparameters.
-        repair: repair broken tag sequences.
+        repair: repair invalid tag sequences.
         from_format: the format of both files; None to detect it.
         read_options: options of the format of both.
         progress: called after each step.
 
     Returns:
-        What the training came to.
+        A summary of the training.
 
     Raises:
-        InputError: a file is faulty, or there is nothing to learn in it.
+        InputError: a file is invalid, or holds no mentions to learn.
         OutputError: the output exists already, or cannot be written.
     """
     begun = time.monotonic()
     output = Path(output)
-    _check_output_folder(output)  # before an hour's training, not after it
+    _check_output_folder(output)  # check before the training, which may take an hour
     options = read_options or {}
     gold = read(input, from_format, repair=repair, **options)
     dev_gold = None if dev is None else read(dev, from_format, repair=repair, **options)

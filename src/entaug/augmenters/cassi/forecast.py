@@ -1,10 +1,10 @@
-"""Forecast of the scores of candidates, so that most need not be scored by the masked language model.
+"""Estimation of the scores of candidates, so that most of them need not be scored by the masked language model.
 
 The score of a sub-word of a candidate is expected to be near its score in the sentence that it comes from. The
-constants were read off 40 pairs of WNUT-17 under MPNet: at a joint the score falls by 2 on average, and by a third of
-that one token further; its standard deviation is 2.6 at a joint, half of that one token further, and up to 0.45
-elsewhere, less for sub-words that are predicted with certainty. A word that occurs a second time becomes much more
-likely, the remaining one of two less.
+constants were estimated on 40 pairs of WNUT-17 with MPNet. At the boundary of an exchange the score falls by 2 on
+average, and by a third of that one token further. Its standard deviation is 2.6 at the boundary, half of that one token
+further, and up to 0.45 elsewhere, less for sub-words that are predicted with certainty. A word that occurs a second
+time becomes much more likely; if one of two occurrences is removed, the other becomes less likely.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from entaug.scoring.candidate_selection import CandidateSet
 
 __all__ = ["ScoreForecaster"]
 
-_DEFAULT_SCORE = -3.0  # of sub-words that the source does not have
+_DEFAULT_SCORE = -3.0  # for sub-words that the source does not have
 _DROP, _DROP_DECAY = 2.0, 0.35
 _JOINT_DEVIATION, _JOINT_DECAY = 2.6, 0.5
 _MAX_DEVIATION = 0.45
@@ -45,10 +45,10 @@ class ScoreForecaster:
         """Forecast the scores of candidates.
 
         Args:
-            pairs: the two sources of each pair, the exchanges of them, and the same as candidates of a selection.
+            pairs: for each pair its two sources, their exchanges, and the same exchanges as candidates for selection.
 
         Yields:
-            For each pair the candidates with expected scores; without where the tokenizer gives no offsets.
+            For each pair the candidates with expected scores, or without them if the tokenizer gives no offsets.
         """
         self._score_sources(source for sources, _, _ in pairs for source in sources)
         pieces = iter(
@@ -64,7 +64,7 @@ class ScoreForecaster:
             yield candidate_set._replace(expected=expected, spread=spread)
 
     def _score_sources(self, sentences: Iterable[Sentence]) -> None:
-        """Score the sub-words of sentences as they are."""
+        """Score the sub-words of unchanged sentences."""
         new = {key: s for s in sentences if (key := s.fingerprint()) not in self.scores}
         sources = [new[key] for key in sorted(new)]
         texts = [detokenize(s.tokens, s.spaces) for s in sources]
@@ -79,7 +79,7 @@ class ScoreForecaster:
     def _forecast_one(
         self, candidate: Candidate, offsets: Sequence[tuple[int, int]], sources: Sequence[Sentence]
     ) -> tuple[list[float], list[float]]:
-        """The expected score of each sub-word of a candidate, and its standard deviation."""
+        """Return the expected score of each sub-word of a candidate, and its standard deviation."""
         sentence, joints, origins = candidate.sentence, candidate.new_span, candidate.origins()
         counts = Counter(map(str.lower, sentence.tokens))
         source_counts = [Counter(map(str.lower, source.tokens)) for source in sources]

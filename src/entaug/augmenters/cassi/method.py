@@ -34,59 +34,61 @@ from entaug.scoring.texts import count_words
 __all__ = ["CASSI"]
 
 _TOO_SHORT = Rejection("shorter than the minimum", final=True)
-_NO_PARTNER = Rejection("no partner left to exchange with", final=True)
+_NO_PARTNER = Rejection("no partner is left for an exchange", final=True)
 _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can be replaced", final=True)
 _ONLY_OUTCOME = DUPLICATE._replace(final=True)
 
 _MAX_CANDIDATES = 4096  # candidates scored together
-_CONFIDENCE = 4.0  # standard deviations between the intervals of two candidates of which one is taken to be better
+_CONFIDENCE = (
+    4.0  # two candidates are taken to differ if their intervals of this many standard deviations do not overlap
+)
 
 
 @dataclass(kw_only=True, eq=False)
 class CASSI(Augmenter):
-    """Exchange subject or object subtrees between similar sentences, and keep the exchange that reads best.
+    """Exchange subject or object subtrees between similar sentences, and select the most fluent exchange.
 
     Each sentence is paired with the training sentences most similar to it by BERTScore, one per copy, and no two
-    sentences are paired twice. Every subject subtree of one is exchanged for every one of the other, in both
-    directions, objects and complements likewise. Of these candidates the `top_k` with the highest pseudo-log-likelihood
-    per word are kept, and of those the one whose words agree most with both sources (J-score) is selected. In a
-    sentence without any such subtree all mentions are replaced instead. Mentions move with their subtree; exchanges
-    that would cut a nested or discontinuous mention are left out, as are those that would cut any, unless
-    `split_mentions` is set.
+    sentences are paired twice. Every subject subtree of one sentence is exchanged for every subject subtree of the
+    other, in both directions; objects and complements likewise. The `top_k` candidates with the highest
+    pseudo-log-likelihood per word are kept. Of these, the candidate whose words agree most with both sources (J-score)
+    is selected. If a sentence has no such subtree, all its mentions are replaced instead. Mentions move with their
+    subtree. Exchanges that would cut a mention are left out; with `split_mentions` contiguous mentions of flat
+    sentences may be cut.
 
-    Partners are assigned in rounds, all first partners before all second ones, in an order that does not depend on that
+    Partners are assigned in rounds: all first partners before all second ones. The order does not depend on the order
     of the corpus. Sentences between which no exchange is possible are not paired.
 
     Args:
-        top_k: the number of likeliest candidates from which one is selected.
-        pairing: ``"bertscore"``; ``"embedding"``, by the cosine of sentence vectors; ``"random"``; or ``"off-by-one"``,
-            the faulty ranking of the published code, so that its effect can be measured.
-        scorer: ``"masked"``, the paper's; or ``"causal"``, a left-to-right model: one pass per candidate instead of one
-            per sub-word.
-        selection: among the `top_k`: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
-        exact: whether the selection must be proved; else candidates are given up when they are clearly worse by what
-            their words score in their sources, which needs less than half as many model rows and hardly ever changes
-            the selection. Only for the masked scorer.
-        preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English:
-            name another `dependency_parser` for other languages); ``"authors"``, what their published code adds. It
-            sets every parameter below that is not given.
+        top_k: the number of most likely candidates among which one is selected.
+        pairing: how partners are ranked: ``"bertscore"``; ``"embedding"``, by the cosine of sentence vectors;
+            ``"random"``; or ``"off-by-one"``, which reproduces an indexing error of the published code.
+        scorer: ``"masked"``, as in the paper; or ``"causal"``, a left-to-right model with one pass per candidate
+            instead of one per sub-word.
+        selection: how one of the `top_k` is selected: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
+        exact: score every candidate that could be selected. By default candidates whose estimated score is clearly
+            worse are discarded without scoring, which more than halves the cost and hardly ever changes the selection.
+            Only for the masked scorer.
+        preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English;
+            for other languages set `dependency_parser`); ``"authors"``, the paper with the additions of the published
+            code. The preset sets every parameter below that is not given.
         min_tokens: the minimum number of tokens of sentences and candidates; 1 (starter, paper), 6 (authors).
-        shortlist_size: the number of nearest sentences by sentence vector that are compared by BERTScore; 0 for all. By
-            default all in a corpus of up to 5,000 sentences, and 100 in larger ones.
+        shortlist_size: the number of nearest sentences by sentence vector that are compared by BERTScore; 0 for all.
+            The default is all in a corpus of up to 5,000 sentences, and 100 in larger ones.
         encoder_layer: the layer of the encoder that BERTScore uses; none for the last.
-        include_punctuation: whether pairing by BERTScore sees punctuation (starter and paper: yes).
-        split_mentions: whether an exchange may cut a mention of a flat sentence, each part keeping the label, as in the
-            paper (starter: no; "the Great Fire of children" is no event).
-        same_phrase_type: whether subtrees are exchanged only for those of their phrase type: noun phrases, finite
+        include_punctuation: whether BERTScore includes punctuation in pairing (starter and paper: yes).
+        split_mentions: whether an exchange may cut a mention of a flat sentence; each part then keeps the label, as in
+            the paper (starter: no, because the parts are rarely mentions: "the Great Fire of children").
+        same_phrase_type: whether subtrees are exchanged only for subtrees of the same phrase type: noun phrases, finite
             clauses, infinitives, clauses after prepositions, adjectives (starter: yes; the paper also replaces nouns by
             clauses: "I'm going home to there's a lot of people").
-        normalize_boundaries: whether full stops and commas at the ends of a subtree stay where they are, and the case
-            of a word that comes to the beginning of a sentence, or leaves it, is adjusted (starter: yes).
-        encoder: an `Encoder`, or the name of one, for pairing (starter: minilm).
-        masked_lm: a `MaskedLM`, or the name of one (starter: mpnet-mlm).
-        causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
-        dependency_parser: a `DependencyParser`, or the name of one (starter: en_core_web_sm): a spaCy pipeline, or a
-            file in CoNLL-U format, ending in ``.conllu``, with the trees.
+        normalize_boundaries: whether full stops and commas at the ends of a subtree are not exchanged, and words that
+            move to or from the beginning of a sentence are recased (starter: yes).
+        encoder: an `Encoder` or its name, for pairing (starter: minilm).
+        masked_lm: a `MaskedLM` or its name (starter: mpnet-mlm).
+        causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline (starter: en_core_web_sm), or a CoNLL-U
+            file with the trees, ending in ``.conllu``.
 
     Example:
         >>> from entaug import Mention
@@ -133,7 +135,7 @@ class CASSI(Augmenter):
         needs_fit=True,
         needs=("encoder", "masked_lm", "dependency_parser"),
         may_need=("causal_lm",),
-        cost="a few hundred rows of a masked language model per sentence, or some tens of a causal one",
+        cost="a few hundred inputs of a masked language model per sentence, or a few dozen of a causal one",
     )
 
     presets: ClassVar[dict[str, dict[str, object]]] = {
@@ -183,7 +185,7 @@ class CASSI(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # Neither the order of the corpus nor that of equal sentences in it may matter.
+        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
         in_order = sorted(corpus, key=lambda s: (s.fingerprint(), s.id or "", s.spaces or ()), reverse=True)
         gold = list({s.fingerprint(): s for s in in_order}.values())[::-1]
         long = [sentence for sentence in gold if len(sentence) >= self._min_length]
@@ -199,7 +201,7 @@ class CASSI(Augmenter):
         self._fallback: MentionReplacement | None = MentionReplacement(p=1.0)
         try:
             self._fallback._fit(gold)  # noqa: SLF001
-        except InputError:  # no label has two mentions
+        except InputError:  # no label has two different mentions
             self._fallback = None
 
     @property
@@ -223,7 +225,7 @@ class CASSI(Augmenter):
         )
 
     def _can_exchange(self, one: int, other: int) -> bool:
-        """Whether an exchange of two sentences gives anything new."""
+        """Whether an exchange between two sentences gives a new sentence."""
         return next(self._candidates(one, other), None) is not None
 
     def notes(self) -> list[str]:
@@ -232,9 +234,9 @@ class CASSI(Augmenter):
         short = len(self._without_subtree) - without
         notes = []
         if without:
-            notes.append(f"{without} sentences have no subject or object subtree: any mentions are replaced instead")
+            notes.append(f"{without} sentences have no subject or object subtree; their mentions are replaced instead")
         if short:
-            notes.append(f"{short} sentences are shorter than {self.min_tokens} tokens and left out")
+            notes.append(f"{short} sentences are shorter than {self.min_tokens} tokens and are left out")
         return notes
 
     # ------------------------------------------------------------------------------------------------------- augmenting
@@ -250,7 +252,7 @@ class CASSI(Augmenter):
         return [selected[i] if i in selected else next(others) for i in range(len(requests))]
 
     def _prepare(self, request: Request) -> Sentence | Rejection | _Pair:
-        """A pair with its candidates, or the result where there is none."""
+        """Return a pair with its candidates, or the result if there is no pair."""
         key = request.sentence.fingerprint()
         index = self._index.get(key)
         if index is None:
@@ -281,7 +283,7 @@ class CASSI(Augmenter):
         return result.with_(provenance=Provenance(details={"fallback": MentionReplacement.name}))
 
     def _candidates(self, one: int, other: int) -> Iterator[Candidate]:
-        """The distinct exchanges that differ from both sources in more than case."""
+        """Yield the distinct exchanges that differ from both sources in more than case."""
         a, b = self.pool_[one], self.pool_[other]
         seen = {_content(a.sentence), _content(b.sentence)}
         tokens = self._case.tokens if self.normalize_boundaries else None
@@ -294,12 +296,12 @@ class CASSI(Augmenter):
                 yield candidate
 
     def _is_name(self, sentence: Sentence, position: int) -> bool:
-        """Whether a word keeps its capital everywhere, by its part of speech."""
+        """Whether a word is always capitalised, by its part of speech."""
         tag = self.pool_[self._index[sentence.fingerprint()]].tags[position]
         return tag == "PROPN" or (tag == "PRON" and len(sentence.tokens[position]) == 1)
 
     def _select(self, pairs: Sequence[_Pair]) -> list[Sentence]:
-        """The selected candidate of each pair."""
+        """Return the selected candidate of each pair."""
         n_best = 1 if self.selection == "best" else self.top_k
         sets = [self._candidate_set(pair) for pair in pairs]
         if self.scorer == "causal":
@@ -330,7 +332,7 @@ class _ParsedSentence(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two sentences and the candidates of their exchange."""
+    """Two sentences and the candidates from their exchanges."""
 
     sources: tuple[Sentence, Sentence]
     request: Request
@@ -338,12 +340,12 @@ class _Pair(NamedTuple):
 
 
 def _content(sentence: Sentence) -> object:
-    """What distinguishes sentences; case does not."""
+    """Return a key that identifies the content of a sentence, ignoring case."""
     return tuple(map(str.lower, sentence.tokens)), sentence.mentions
 
 
 def _selected(pair: _Pair, selection: Selection) -> Sentence:
-    """The selected sentence, with what was exchanged and how it scored."""
+    """Return the selected sentence, with the exchange and its scores in the provenance."""
     candidate = pair.candidates[selection.chosen]
     one, other = pair.sources
     details = {

@@ -21,7 +21,7 @@ __all__ = ["Pairing", "PairingOptions", "argsort_descending", "assign_partners",
 
 Pairing = Literal["bertscore", "embedding", "random", "off-by-one"]
 
-_FIRST_SORTED = 64  # positions that are sorted at first; more are rarely read
+_FIRST_SORTED = 64  # number of positions sorted at first; more are rarely needed
 _LARGE_CORPUS, _DEFAULT_SHORTLIST = 5000, 100
 
 
@@ -33,7 +33,7 @@ class PairingOptions(NamedTuple):
         layer: the layer of the encoder that BERTScore uses; None for the last.
         shortlist_size: the number of nearest sentences by sentence vector that are ranked; 0 for all; None for all in a
             corpus of up to 5,000 sentences and 100 in larger ones.
-        include_punctuation: whether BERTScore sees punctuation.
+        include_punctuation: whether BERTScore includes punctuation.
         stream: returns the random stream of a sentence.
     """
 
@@ -45,17 +45,17 @@ class PairingOptions(NamedTuple):
 
 
 def rank_partners(sentences: Sequence[Sentence], pairing: Pairing, options: PairingOptions) -> list[Iterator[int]]:
-    """Rank for each sentence the others by similarity.
+    """Rank the other sentences by similarity, for each sentence.
 
     Args:
         sentences: all sentences.
-        pairing: the measure: BERTScore F1; the cosine of sentence vectors; none (random order); or the published code's
-            faulty BERTScore ranking, in which the sentence itself is removed from the scores and the positions behind
-            it are not corrected.
+        pairing: the measure: BERTScore F1; the cosine of sentence vectors; none (random order); or the incorrect
+            BERTScore ranking of the published code, which removes the sentence itself from the scores without
+            correcting the positions after it.
         options: further options.
 
     Returns:
-        For each sentence the positions of others, the most similar first, computed as they are read.
+        For each sentence the positions of the others, the most similar first, computed lazily.
     """
     n = len(sentences)
     if pairing == "random":
@@ -93,7 +93,7 @@ def _shifted(own: int, ranking: Iterable[int]) -> Iterator[int]:
 
 
 def _shuffle(n: int, rng: Random) -> Iterator[int]:
-    """All numbers below n in random order, drawn as they are read."""
+    """Yield all numbers below n in random order, drawn lazily."""
     moved: dict[int, int] = {}
     for last in range(n - 1, -1, -1):
         at = rng.randrange(last + 1)
@@ -107,15 +107,15 @@ def assign_partners(
     """Assign partners to each sentence, each pair once.
 
     Partners are assigned in rounds: in each round every sentence in turn takes the first sentence of its ranking that
-    is suitable and not paired with it yet. So the first partners do not depend on the number of rounds.
+    is suitable and not paired with it yet. The first partners therefore do not depend on the number of rounds.
 
     Args:
-        rankings: for each sentence the numbers of others, the best first; read as far as necessary.
+        rankings: for each sentence the numbers of the others, the best first; read lazily.
         count: the number of rounds.
         is_suitable: returns whether the first sentence may have the second as partner.
 
     Returns:
-        The partners of each sentence, fewer than `count` where its ranking ends.
+        The partners of each sentence; fewer than `count` if its ranking ends early.
 
     Example:
         >>> rankings = [iter([1, 2]), iter([0, 2]), iter([1, 0])]
@@ -136,7 +136,7 @@ def assign_partners(
 
 
 def argsort_descending(scores: NDArray[float32]) -> Iterator[int]:
-    """Yield the positions of scores, the highest first, equal ones in order; sorted only as far as they are read.
+    """Yield the positions of scores, the highest first, equal ones in order; sorted lazily.
 
     Args:
         scores: one score for each position.

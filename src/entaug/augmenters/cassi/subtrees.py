@@ -39,7 +39,7 @@ class Subtrees(NamedTuple):
     Args:
         subjects: ranges of subjects.
         objects: ranges of objects and complements.
-        types: the phrase type of each range, where only phrases of one type are exchanged; see `phrase_types`.
+        types: the phrase type of each range, if only phrases of the same type are exchanged; see `phrase_types`.
     """
 
     subjects: tuple[Span, ...]
@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
     Args:
         sentence: the new sentence, with id, meta and columns of the frame.
-        frame: 0 where the first of the two sentences is the frame, 1 where the second is.
+        frame: 0 if the first of the two sentences is the frame, 1 if the second is.
         role: ``"subject"`` or ``"object"``.
         removed: the range of the frame that was removed.
         inserted: the range of the donor that was inserted.
@@ -70,10 +70,10 @@ class Candidate(NamedTuple):
         return self.removed[0], self.removed[0] + self.inserted[1] - self.inserted[0]
 
     def origins(self) -> list[tuple[int, int]]:
-        """Return where each token comes from.
+        """Return the origin of each token.
 
         Returns:
-            For each token which of the two sentences it comes from (0 or 1), and its position there.
+            For each token the index of its source sentence (0 or 1), and its position there.
         """
         frame, start = self.frame, self.removed[0]
         num_after = len(self.sentence) - self.new_span[1]
@@ -119,9 +119,9 @@ def find_subtrees(parse: Parse) -> Subtrees:
 def phrase_types(parse: Parse) -> dict[Span, str]:
     """Return the phrase type of each subtree: ``"nominal"``, or the relation of a clause or an adjective to its head.
 
-    A clause in place of a noun ("I go home to he saw her") is rarely English. The relation distinguishes finite clauses
-    (``ccomp``) from infinitives (``xcomp``) and clauses after prepositions (``pcomp``), which do not fit each other's
-    places either.
+    Replacing a noun by a clause ("I go home to he saw her") is rarely grammatical. The relation distinguishes finite
+    clauses (``ccomp``) from infinitives (``xcomp``) and clauses after prepositions (``pcomp``), which cannot replace
+    each other either.
 
     Args:
         parse: the dependency tree of a sentence.
@@ -144,7 +144,7 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
 
 
 def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
-    """Remove full stops, commas and the like at the ends of subtrees: these belong to the sentence around them.
+    """Remove full stops, commas and similar punctuation at the ends of subtrees, which belong to the sentence.
 
     Args:
         subtrees: the subtrees of a sentence.
@@ -164,7 +164,7 @@ def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:
     def strip_all(spans: Sequence[Span]) -> tuple[Span, ...]:
         return tuple(sorted({(start, end) for start, end in map(strip, spans) if start < end}))
 
-    # Where two ranges become one, the type is that of the larger.
+    # If two ranges become equal, the type of the larger one is used.
     by_length = sorted(subtrees.types, key=lambda span: span[1] - span[0])
     types = {strip(span): subtrees.types[span] for span in by_length}
     return Subtrees(strip_all(subtrees.subjects), strip_all(subtrees.objects), types)
@@ -183,8 +183,8 @@ def exchange_candidates(
 
     Subtrees of different phrase types are not exchanged. Each exchange gives two sentences, one in each frame. Mentions
     move with their subtree. A contiguous mention of a flat sentence that a subtree cuts becomes parts that keep its
-    label (the paper's repair, at the joints alone); exchanges that would cut a nested or discontinuous mention are left
-    out.
+    label (the repair of the paper, only at the boundaries of the exchange). Exchanges that would cut a nested or
+    discontinuous mention are left out.
 
     Args:
         one: the first sentence.

@@ -41,15 +41,15 @@ from entaug.stopwords import StopWords, stop_words
 __all__ = ["ACLM", "Template", "select_keywords"]
 
 MASK = "<mask>"
-_MIN_RECALL = 0.2  # below this recall on its own training mentions a tagger has learned nothing
+_MIN_RECALL = 0.2  # minimum recall of a useful tagger on its own training mentions
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
-_MENTION_ADDED = Rejection("a mention that the template has not")
+_MENTION_ADDED = Rejection("a mention that is not in the template")
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
 class Template(NamedTuple):
-    """A sentence of which only mentions and keywords are kept.
+    """A sentence with its keywords; a template keeps only mentions and keywords.
 
     Args:
         sentence: the sentence.
@@ -88,35 +88,35 @@ class Template(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class ACLM(GenerativeAugmenter):
-    """Let a generator rewrite a sentence around its mentions and the words that matter most for them.
+    """Regenerate sentences around their mentions and keywords with a fine-tuned generator.
 
-    A tagger is trained on the training sentences; the words that its mentions attend to most are keywords. A template
-    keeps mentions, with label tokens around each of their tokens, and keywords; the rest becomes masks. The generator
-    is trained to restore sentences from templates in which some keywords are masked too, others in each epoch. New
-    sentences are generated from the same templates, again with some keywords masked, and some from two templates joined
-    (mixner). A text is kept only if its label tokens match, its mentions are exactly those of the template, and no
-    known mention occurs in it without labels.
+    A tagger is trained on the training sentences; the words that mentions attend to most are keywords. A template
+    contains mentions, with label tokens around each of their tokens, and keywords; all other tokens are masked. The
+    generator is trained to restore sentences from templates in which some keywords are also masked, in each epoch
+    different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
+    two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
+    those of the template, and no known mention occurs in it without a label.
 
-    Only flat mentions can be written with label tokens. A sentence without mentions has no template.
+    Label tokens can represent only flat mentions. Sentences without mentions have no template.
 
     Args:
-        keywords: ``"attention"``; ``"random"``, the same number at random; ``"none"``, mentions alone.
-        keyword_ratio: the share of the words outside mentions that each mention makes keywords, rounded up.
-        num_attention_layers: the number of last layers of the tagger whose attentions are summed.
-        mask_ratio: the mean share of keywords that are masked too; its standard deviation is one keyword.
+        keywords: how keywords are selected: by ``"attention"``; ``"random"``, the same number; or ``"none"``.
+        keyword_ratio: the share of the words outside mentions that become keywords for each mention, rounded up.
+        num_attention_layers: the number of layers, from the last, whose attentions are summed.
+        mask_ratio: the mean share of keywords that are also masked; the standard deviation is one keyword.
         mixner_probability: the probability that a template is joined with that of a similar sentence. (The paper draws
             from a normal distribution around 0.5 and joins above 0.7, without giving its standard deviation; 0.8, as in
-            its code, gives two of five.)
-        num_neighbors: the similar sentence is one of this number with the nearest sentence vectors.
-        decoding: ``"sample"``, the likeliest of some samples, or ``"beam_search"``.
+            its code, corresponds to 0.4.)
+        num_neighbors: the number of sentences with the nearest sentence vectors from which that sentence is drawn.
+        decoding: ``"sample"``, which returns the most likely of `num_beams` samples, or ``"beam_search"``.
         num_beams: the number of samples or beams (starter: 1, because samples are expensive; paper: 3).
-        top_k: for sampling, the number of likeliest tokens to sample from.
-        stop_words: the code of a language whose stop words are no keywords, or a path to a word list; none for no
-            stop words.
-        tagger: a `Tagger` with attentions, or the name of one; used with ``keywords="attention"``.
-        encoder: an `Encoder`, or the name of one, for mixner.
-        preset: ``"starter"``: SmolLM2, ten epochs at most, batches of eight; ``"paper"``: mBART-50-large, ten epochs,
-            batches of 32 (the paper's tagger has the encoder XLM-R-large: give such a tagger as an instance).
+        top_k: for sampling, the number of most likely tokens to sample from.
+        stop_words: stop words, which cannot be keywords: a language code, or a path to a word list; none for no stop
+            words.
+        tagger: a `Tagger` with attentions, or its name; used with ``keywords="attention"``.
+        encoder: an `Encoder` or its name, for mixner.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs, batch size 8; ``"paper"``: mBART-50-large, 10 epochs, batch
+            size 32 (the tagger of the paper uses XLM-R-large; pass such a tagger as an instance).
 
     Example:
         >>> from entaug import Mention
@@ -160,8 +160,8 @@ class ACLM(GenerativeAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="aclm",
         long_name="attention-map-aware-generation",
-        summary="sentences written anew around their mentions and keywords, some from two sentences",
-        paper="Ghosh et al. 2023, ACLM: A Selective-Denoising based GenerativeAugmenter Data Augmentation Approach for "
+        summary="sentences regenerated around their mentions and keywords by a fine-tuned generator",
+        paper="Ghosh et al. 2023, ACLM: A Selective-Denoising based Generative Data Augmentation Approach for "
         "Low-Resource Complex NER",
         keeps_mentions=False,
         nested=False,
@@ -169,7 +169,7 @@ class ACLM(GenerativeAugmenter):
         needs_fit=True,
         needs_mentions=True,
         needs=("generator", "tagger", "encoder"),
-        cost="fine-tuning a tagger and a generator (minutes for a hundred sentences on a CPU), then seconds a sentence",
+        cost="fine-tuning a tagger and a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     def _uses_backend(self, kind: str) -> bool:
@@ -190,7 +190,8 @@ class ACLM(GenerativeAugmenter):
         known = KnownMentions(gold)
         self.texts_ = GeneratedTexts(gold, [], known)
         self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
-        # Where the generator may not write a label token, it may write the words that this was initialised from.
+        # Where label tokens are not allowed, the generator may write the words from which their embeddings were
+        # initialised.
         words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
         label_words = sorted({word for text in label_texts.values() for word in text.split()} - words)
         self._unwanted = [*sorted(self._markers), *label_words, *known.texts()]
@@ -240,7 +241,7 @@ class ACLM(GenerativeAugmenter):
         ]
 
     def _neighbors(self, usable: list[Sentence]) -> dict[bytes, list[Sentence]]:
-        """For each sentence those with the nearest vectors, the nearest first."""
+        """Return for each sentence those with the nearest vectors, the nearest first."""
         vectors = self.encoder_.sentence_vectors([detokenize(s.tokens, s.spaces) for s in usable])
         neighbors = {}
         for i, sentence in enumerate(usable):
@@ -253,8 +254,8 @@ class ACLM(GenerativeAugmenter):
         """See `Augmenter.notes`."""
         if self.tagger_recall_ is None or self.tagger_recall_ >= _MIN_RECALL:
             return []
-        found = f"the tagger finds only {self.tagger_recall_:.0%} of the mentions it was trained on"
-        return [f'{found}: keywords are hardly better than chance; try another tagger, or keywords="random"']
+        found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
+        return [f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
 
     def _join(self, parts: Sequence[str]) -> str:
         return join_parts(parts, self._markers)
@@ -300,7 +301,7 @@ class ACLM(GenerativeAugmenter):
         return results
 
     def _parse(self, source: Sentence, templates: Sequence[Template], prompt: str, text: str) -> Sentence | Rejection:
-        """The sentence that a text holds, or why it is rejected."""
+        """Parse a generated text; return a sentence or a rejection."""
         parsed = self._tokens_and_mentions(templates, text)
         if isinstance(parsed, Rejection):
             return parsed
@@ -315,9 +316,9 @@ class ACLM(GenerativeAugmenter):
     def _tokens_and_mentions(
         self, templates: Sequence[Template], text: str
     ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
-        """Tokens and mentions of a text; the mentions must be those of its templates."""
+        """Return tokens and mentions of a text; the mentions must be those of its templates."""
         wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
-        printed: set[str] = set()  # tokens of mentions as they are printed
+        printed: set[str] = set()  # tokens of mentions as in running text
         for template in templates:
             for mention in template.sentence.mentions:
                 words = template.sentence.mention_tokens(mention)
@@ -334,7 +335,7 @@ class ACLM(GenerativeAugmenter):
         actual = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
         if actual != expected:
             return _MENTION_LOST if expected - actual else _MENTION_ADDED
-        # The corpus may write what is printed in another form: brackets as in a treebank, or quotes.
+        # The corpus may have another form of brackets or quotes than running text, as in treebanks.
         for m in mentions:
             tokens[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
         return tuple(tokens), mentions
@@ -352,8 +353,8 @@ def select_keywords(
         candidates: the positions that may be keywords.
 
     Returns:
-        The positions of the keywords of all mentions, in order. The rows of the tokens of a mention are summed; of
-        equal sums the first counts.
+        The positions of the keywords of all mentions, in order. The rows of the tokens of a mention are summed; ties
+        are broken by position.
     """
     selected: set[int] = set()
     for mention in sentence.mentions:
@@ -364,7 +365,7 @@ def select_keywords(
 
 
 def _candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
-    """The positions of words outside mentions that are neither punctuation nor stop words."""
+    """Return the positions of words outside mentions that are neither punctuation nor stop words."""
     return [
         i
         for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
@@ -373,7 +374,7 @@ def _candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
 
 
 def _mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
-    """Join templates, with a random share of the keywords masked: normally distributed, one keyword wide."""
+    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword)."""
     keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
     hidden: set[tuple[int, int]] = set()
     if keywords:

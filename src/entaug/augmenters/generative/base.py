@@ -1,4 +1,4 @@
-"""What methods that generate text share: the base class of those with a generator, and the checks of generated text."""
+"""Shared parts of methods that generate text: the base class for generators, and checks of generated text."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ __all__ = [
     "token_similarity",
 ]
 
-TOO_SIMILAR = Rejection("too much like its source")
-COPIED = Rejection("a sentence of the corpus again")
-UNFINISHED = Rejection("no text that came to an end within the limits of the model and of max_new_tokens")
+TOO_SIMILAR = Rejection("too similar to its source")
+COPIED = Rejection("a copy of a training sentence")
+UNFINISHED = Rejection("no text was completed within the limits of the model and of max_new_tokens")
 
-_MANY_COPIES = 0.5  # the share of copies among all texts from which on the user is warned
+_MANY_COPIES = 0.5  # minimum share of copies among all texts for a warning
 
 
 @dataclass(kw_only=True, eq=False)
 class GenerativeAugmenter(TrainableAugmenter):
-    """Base of the methods with a generator.
+    """Base class of methods with a generator.
 
     Args:
-        generator: a `Generator`, or the name of one (starter: smollm2).
-        max_new_tokens: the maximum number of sub-words of a new sentence; never more than about twice those of the
-            longest training sentence.
+        generator: a `Generator` or its name (starter: smollm2).
+        max_new_tokens: the maximum number of sub-words of a new sentence; it is also limited to about twice the length
+            of the longest training sentence.
         temperature: for sampling; higher values give more variety.
-        constrained: whether decoding is constrained: a text may not end before it has all required phrases, nor contain
-            other known mentions (starter: yes). A small generator forgets much and repeats what it was trained on; the
-            papers drop such texts.
-        max_similarity: texts that share this part of their words with their source, or more, are rejected.
+        constrained: whether decoding is constrained: a text must contain all required phrases and no other known
+            mention (starter: yes). Small generators often omit phrases or repeat training sentences; the papers drop
+            such texts.
+        max_similarity: the similarity to the source, as a share of common words, from which on texts are rejected.
     """
 
     generator: Generator | str | None = None
@@ -59,7 +59,7 @@ class GenerativeAugmenter(TrainableAugmenter):
     generator_: Generator = field(init=False, repr=False)
 
     def _decoding(self, strategy: Any, num_beams: int, **options: Any) -> DecodingConfig:
-        """The parameters of decoding."""
+        """Return the parameters of decoding."""
         return DecodingConfig(
             strategy=strategy,
             num_beams=num_beams,
@@ -73,19 +73,18 @@ class GenerativeAugmenter(TrainableAugmenter):
         texts = statistics.accepted + statistics.rejected.total()
         copied = statistics.rejected[COPIED.reason]
         if texts and copied > _MANY_COPIES * texts:
-            found = f"{copied} of {texts} texts were sentences of the corpus again"
+            found = f"{copied} of {texts} texts were copies of training sentences"
             return [f"{found}: the generator has memorised them; try fewer epochs or a lower learning_rate"]
         return []
 
 
 class GeneratedTexts:
-    """Tokenizes generated texts as the corpus is tokenized, and checks them.
+    """Tokenizes generated texts like the corpus, and checks them.
 
     Args:
         gold: the training sentences.
-        mention_tokens: the tokens of mentions; they are tokenized as here where the rules that `CorpusTokenizer` infers
-            would split them otherwise.
-        known: mentions that may not occur without a label; None for no such check.
+        mention_tokens: the tokens of mentions; these override the tokenization rules that `CorpusTokenizer` infers.
+        known: mentions that must not occur without a label; None for no such check.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class GeneratedTexts:
         return tuple(tokens)
 
     def is_copy(self, tokens: Sequence[str]) -> bool:
-        """Return whether a training sentence reads the same.
+        """Return whether a text is equal to a training sentence.
 
         Args:
             tokens: the tokens of a text.
@@ -142,14 +141,14 @@ class GeneratedTexts:
         return detokenize(tokens) in self._contents
 
     def check(self, tokens: Sequence[str], mentions: Sequence[Mention]) -> Rejection | None:
-        """Return why a text is rejected.
+        """Check a text.
 
         Args:
             tokens: its tokens.
             mentions: its mentions.
 
         Returns:
-            A rejection where the text is a copy or contains a known mention without a label; else None.
+            A rejection if the text is a copy or contains a known mention without a label; otherwise None.
         """
         if self.is_copy(tokens):
             return COPIED
@@ -161,7 +160,7 @@ class GeneratedTexts:
 
 
 def token_similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Return the share of tokens that two texts have in the same order.
+    """Return the share of tokens that two texts have in common, in the same order.
 
     Args:
         one: the tokens of a text.
@@ -187,7 +186,7 @@ def replace_tokens(
         tokens: the new tokens.
         mentions: the new mentions.
         sources: the keys of other sentences that the text was generated from.
-        details: what provenance reports of the method.
+        details: method-specific entries of provenance.
 
     Returns:
         The new sentence.
@@ -198,7 +197,7 @@ def replace_tokens(
 
 
 def distinct_sentences(corpus: Iterable[Sentence], group: Callable[[Sentence], str] = lambda _: "") -> list[Sentence]:
-    """Return the sentences of a corpus without repetitions, in an order that does not depend on that of the corpus.
+    """Return the distinct sentences of a corpus, in an order that does not depend on the order of the corpus.
 
     Args:
         corpus: the sentences.

@@ -37,22 +37,24 @@ from entaug.tags import SCHEMES, canonical_scheme
 
 __all__ = ["DAGA", "MulDA"]
 
-_NO_MENTION = Rejection("no mention in it")
-_UNKNOWN_WORD = Rejection("a word that the model does not know")
+_NO_MENTION = Rejection("no mention")
+_UNKNOWN_WORD = Rejection("a word unknown to the model")
 
 UNK, NUM = "<unk>", "<num>"
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
-_MIN_WORDS_OF_SUFFIX = 5  # words seen once that must share their last letters for these to be part of the placeholder
+_MIN_WORDS_OF_SUFFIX = (
+    5  # minimum number of words seen once that share a suffix for the suffix to be part of the placeholder
+)
 
 TagScheme = Annotated[str, Check(lambda name: bool(canonical_scheme(name)), f"one of {', '.join(SCHEMES)}")]
 
 
 @dataclass(kw_only=True, eq=False)
 class _LabelledTextAugmenter(TrainableAugmenter):
-    """Base of the methods that generate labelled text without a source.
+    """Base class of methods that generate labelled text without a source.
 
     Args:
-        unlisted_mentions: ``"drop"`` or ``"keep"`` texts that contain a mention of the corpus without a label.
+        unlisted_mentions: ``"drop"`` or ``"keep"`` texts that contain a known mention of the corpus without a label.
     """
 
     unlisted_mentions: Literal["drop", "keep"] = "drop"
@@ -71,10 +73,12 @@ class _LabelledTextAugmenter(TrainableAugmenter):
         """See `Augmenter.notes`."""
         if not self.num_excluded_:
             return []
-        return [f"{self.num_excluded_} sentences contain what looks like a label token and are not used for training"]
+        return [
+            f"{self.num_excluded_} sentences contain tokens that look like label tokens and are not used for training"
+        ]
 
     def _accept(self, source: Sentence, parsed: tuple[Sequence[str], Sequence[Mention]] | None) -> Sentence | Rejection:
-        """The generated sentence in place of a source, or why it is rejected."""
+        """Return the generated sentence, or a rejection."""
         if parsed is None:
             return Rejection(INVALID_LABELS)
         tokens, mentions = tuple(parsed[0]), parsed[1]
@@ -88,20 +92,20 @@ class _LabelledTextAugmenter(TrainableAugmenter):
 class DAGA(_LabelledTextAugmenter):
     """Train a small language model on the labelled sentences and sample new ones from it, labels included.
 
-    Sentences are linearized: the tag of each token of a mention stands before it. A language model with one LSTM layer
-    is trained on them from scratch; numbers are replaced by one placeholder, and words seen once by a few, according to
-    capitalisation and last letters. A sampled sentence is kept if its labels match, it has a mention, and it is no
-    sentence of the corpus.
+    Sentences are linearized: each token of a mention is preceded by its tag. A language model with one LSTM layer is
+    trained on them from scratch. Numbers are replaced by a placeholder, and words seen once by placeholders that depend
+    on capitalisation and suffix. A sampled sentence is accepted if its labels are consistent, it has a mention, and it
+    is not a sentence of the corpus.
 
-    A new sentence comes from the model alone, not from the sentence whose place in the output it takes.
+    New sentences are not conditioned on a source sentence; the source only determines the position in the output.
 
     Args:
-        unknown_tokens: what is done with placeholders: ``"fill"`` each with a word that it replaced under the same tag;
-            ``"keep"`` them, as the paper does; ``"drop"`` the sentence.
+        unknown_tokens: the treatment of placeholders: ``"fill"`` each with a word that it replaced under the same tag;
+            ``"keep"`` them, as the paper does; or ``"drop"`` the sentence.
         tag_scheme: the tag scheme; see `entaug.tags`.
         temperature: for sampling; higher values give more variety.
         max_new_tokens: the maximum number of tokens of a sentence.
-        token_lm: a `TokenLM`, or the name of one.
+        token_lm: a `TokenLM` or its name.
 
     Example:
         >>> from entaug.backends.fakes import FakeTokenLM
@@ -128,7 +132,7 @@ class DAGA(_LabelledTextAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="daga",
         long_name="data-augmentation-with-a-generation-approach",
-        summary="sentences and labels drawn together from a small language model of the corpus",
+        summary="labelled sentences sampled from a small language model trained on the corpus",
         paper="Ding et al. 2020, DAGA: Data Augmentation with a Generation Approach for Low-resource Tagging Tasks",
         keeps_mentions=False,
         nested=False,
@@ -137,7 +141,7 @@ class DAGA(_LabelledTextAugmenter):
         needs_mentions=True,
         unconditioned=True,
         needs=("token_lm",),
-        cost="learning a small language model (minutes for some hundred sentences), then thousandths of a second",
+        cost="training a small language model (minutes for a few hundred sentences), then milliseconds per sentence",
     )
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -161,7 +165,7 @@ class DAGA(_LabelledTextAugmenter):
         self.trained_: TokenLM | None = self._train(self.token_lm_, rows, rows) if has_mentions else None
 
     def _placeholder(self, token: str) -> str:
-        """What stands for a token in the training data; most tokens stand for themselves."""
+        """Return the placeholder of a token in the training data, or the token itself."""
         if _NUMBER.fullmatch(token):
             return NUM
         if token not in self._rare:
@@ -193,29 +197,29 @@ class DAGA(_LabelledTextAugmenter):
         return self._accept(request.sentence, ([token for token in filled if token], parsed[1]))
 
     def _fill(self, token: str, tag: str, rng: Random) -> str | None:
-        """A word for a placeholder; None where there is none."""
+        """Return a word for a placeholder; None if there is none."""
         if not (token == NUM or token.startswith(UNK)) or self.unknown_tokens == "keep":
             return token
-        # A placeholder with a tag that it never has in the corpus is filled with any word of that tag.
+        # If the placeholder never has this tag in the corpus, it is filled with any word of that tag.
         words = self._fills.get((token, tag)) or [w for (_, t), fills in self._fills.items() if t == tag for w in fills]
         return words[rng.randrange(len(words))] if words and self.unknown_tokens == "fill" else None
 
 
 @dataclass(kw_only=True, eq=False)
 class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
-    """Fine-tune a pretrained language model on the labelled sentences of one or more languages and sample new ones.
+    """Fine-tune a pretrained language model on labelled sentences in one or more languages and sample new ones.
 
-    Sentences are linearized as for DAGA, and the model is trained to write them, each from the name of its language.
-    Where the corpus has sentences of several languages (in the field ``language`` of each, as in JSON lines), it is
-    trained on all of them together. A sampled sentence is kept if its labels match, it has a mention, and it is no
-    sentence of the corpus.
+    Sentences are linearized as for DAGA, and the model is trained to generate them from the name of their language. If
+    the corpus has sentences in several languages (field ``language``, as in JSON Lines), it is trained on all of them
+    together. A sampled sentence is accepted if its labels are consistent, it has a mention, and it is not a sentence of
+    the corpus.
 
-    A new sentence has the language of the sentence whose place in the output it takes, and nothing else of it.
+    New sentences are conditioned only on the language of a source sentence.
 
     Args:
-        language: the language of sentences that do not name theirs.
-        top_k: the number of likeliest sub-words to sample from.
-        preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: mBART-50-large. It sets `generator`, `epochs`,
+        language: the language of sentences without a field ``language``.
+        top_k: the number of most likely sub-words to sample from.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: mBART-50-large. It sets `generator`, `epochs`,
             `batch_size` and `constrained` unless they are given.
 
     Example:
@@ -239,7 +243,7 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mulda",
         long_name="multilingual-data-augmentation",
-        summary="sentences and labels drawn together from a pretrained language model that has learned the corpus",
+        summary="labelled sentences sampled from a pretrained language model fine-tuned on the corpus",
         paper="Liu et al. 2021, MulDA: A Multilingual Data Augmentation Framework for Low-Resource Cross-Lingual NER",
         keeps_mentions=False,
         nested=False,
@@ -248,12 +252,12 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         needs_mentions=True,
         unconditioned=True,
         needs=("generator",),
-        cost="fine-tuning a generator (minutes for a hundred sentences on a CPU), then a second or two a sentence",
+        cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     def _check(self) -> None:
         if self.constrained:
-            raise ParameterError("mulda has no phrases to constrain texts to", remedy="leave constrained out")
+            raise ParameterError("mulda does not support constrained decoding", remedy="remove constrained")
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = self._learn_texts(distinct_sentences(corpus, self._language))

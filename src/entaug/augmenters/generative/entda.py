@@ -26,34 +26,34 @@ from entaug.params import NonNegativeFloat, PositiveInt
 
 __all__ = ["EnTDA", "apply_operation", "format_mention_list"]
 
-_SIMILAR_SIBLING = Rejection("too much like another text from its list")
+_SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
 
 @dataclass(kw_only=True, eq=False)
 class EnTDA(GenerativeAugmenter):
-    """Change the list of a sentence's mentions and let a generator write a new sentence from it.
+    """Change the list of a sentence's mentions and generate a new sentence from it.
 
-    The generator is trained to write each training sentence from the list of its mentions and their types. For new
+    The generator is trained to generate each training sentence from the list of its mentions and their types. For new
     sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
-    kept only if it contains every mention of the list and no other known one, and it is clear which words each is.
-    Overlapping mentions are listed, changed and matched together; so are the parts of a discontinuous one.
+    accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
+    mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
 
-    Nothing is made of a sentence without mentions. The copies of a sentence share a list, as many as there are beams,
-    and each takes one of the texts; rejected ones are generated again from another list.
+    Sentences without mentions are not augmented. Up to `num_beams` copies of a sentence share a list, and each takes
+    one of the texts generated from it; rejected texts are generated again from another list.
 
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"``; ``"all"`` for one of each in turn; or ``"none"``.
-            An operation that would leave no mention, or has nothing to work on, is skipped.
-        decoding: ``"sample"`` (starter: it gives the most diverse texts); ``"diverse_beam_search"``, the paper's beam
-            search with a penalty on ranks; ``"beam_search"``, without that.
+            An operation that cannot be applied, or would leave no mention, is skipped.
+        decoding: ``"sample"`` (starter, with the most diverse texts); ``"diverse_beam_search"``, the beam search of the
+            paper with a penalty on ranks; ``"beam_search"``, without this penalty.
         num_beams: the number of texts generated from a list.
-        diversity_penalty: the penalty of a rank in diverse beam search, the paper's gamma.
-        top_k: for sampling, the number of likeliest tokens to sample from.
-        unlisted_mentions: what is done with a text that contains a known mention that was not listed: ``"drop"``
-            it; ``"label"`` the mention, if the corpus has it with one label only, and drop the text otherwise; or
-            ``"keep"`` the text without looking for such mentions.
-        preset: ``"starter"``: SmolLM2, ten epochs at most; ``"paper"``: T5-base, three epochs, batches of five. It
-            sets `generator`, `epochs`, `batch_size`, `decoding` and `constrained` unless they are given.
+        diversity_penalty: the penalty per rank in diverse beam search, gamma in the paper.
+        top_k: for sampling, the number of most likely tokens to sample from.
+        unlisted_mentions: the treatment of texts with a known mention that is not in the list: ``"drop"`` the text;
+            ``"label"`` the mention if it always has the same label in the corpus, and otherwise drop the text; or
+            ``"keep"`` the text without this check.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: T5-base, 3 epochs, batch size 5. It sets
+            `generator`, `epochs`, `batch_size`, `decoding` and `constrained` unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -89,13 +89,13 @@ class EnTDA(GenerativeAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="entda",
         long_name="entity-to-text",
-        summary="new sentences written from changed lists of mentions",
+        summary="new sentences generated from modified lists of mentions",
         paper="Hu et al. 2023, Entity-to-Text based Data Augmentation for various Named Entity Recognition Tasks",
         keeps_mentions=False,
         needs_fit=True,
         needs_mentions=True,
         needs=("generator",),
-        cost="fine-tuning a generator (minutes for a hundred sentences on a CPU), then a second or two a sentence",
+        cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
     # --------------------------------------------------------------------------------------------------------- fitting
@@ -111,7 +111,7 @@ class EnTDA(GenerativeAugmenter):
         self._unwanted = self._known.texts() if self._known and self.unlisted_mentions == "drop" else []
         fragments = [fragment for of_sentence in groups for group in of_sentence for fragment in group.fragments]
         self.texts_ = GeneratedTexts(gold, fragments)
-        # Sentences are detokenized like the list, because the mentions of the list are searched in them.
+        # Sentences are detokenized like the list, because they must contain the mentions of the list.
         pairs = [(format_mention_list(g), detokenize(s.tokens)) for s, g in zip(gold, groups, strict=True) if g]
         pairs = list(dict.fromkeys(pairs))
         self.trained_: Generator | None = self._train(self.generator_, pairs, pairs) if pairs else None
@@ -149,11 +149,11 @@ class EnTDA(GenerativeAugmenter):
         ]
 
     def _share_lists(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """Batches of requests for copies of one sentence that share a list: as many as there are beams."""
+        """Group the requests for copies of a sentence that share a list: at most `num_beams` per group."""
         batches: list[list[Request]] = []
         for request in requests:
             last = batches[-1][-1] if batches else None
-            # An adjacent repetition of a sentence in the corpus begins with its own first copy.
+            # If the corpus repeats a sentence directly, the repetition starts again with the first copy.
             if (
                 last is not None
                 and last.sentence is request.sentence
@@ -168,7 +168,7 @@ class EnTDA(GenerativeAugmenter):
     def _distribute(
         self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str]
     ) -> list[Sentence | Rejection]:
-        """One result for each request, the accepted ones first."""
+        """Return one result for each request, the accepted ones first."""
         if not groups:
             return [NO_CANDIDATE] * len(batch)
         accepted: list[Sentence] = []
@@ -185,7 +185,7 @@ class EnTDA(GenerativeAugmenter):
         return results[: len(batch)]
 
     def _parse(self, source: Sentence, groups: Sequence[MentionGroup], text: str, beam: int) -> Sentence | Rejection:
-        """The sentence that a text holds, or why it is rejected."""
+        """Parse a generated text; return a sentence or a rejection."""
         tokens = self.texts_.tokenize(text)
         if not tokens:
             return UNFINISHED
@@ -199,7 +199,7 @@ class EnTDA(GenerativeAugmenter):
         return replace_tokens(source, tokens, mentions, list=format_mention_list(groups), beam=beam)
 
     def _change(self, groups: list[MentionGroup], rng: Random) -> list[MentionGroup]:
-        """The list after the operations."""
+        """Apply the operations to a list."""
         for operation in ("add", "delete", "replace", "swap") if self.operation == "all" else (self.operation,):
             groups = apply_operation(operation, groups, self.pools_, rng)
         return groups
@@ -213,7 +213,7 @@ def apply_operation(
     Args:
         operation: ``"add"``, ``"delete"``, ``"replace"``, ``"swap"`` or ``"none"``.
         groups: the list.
-        pools: by label the mentions that may be added.
+        pools: the mentions that may be added, by label.
         rng: the random stream.
 
     Returns:

@@ -1,8 +1,8 @@
 """Linearization: labelled sentences as one line of text with label tokens, and back.
 
-In wrapped text a label token stands before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et
-al. 2023), in tagged text one before it alone (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Both are for flat
-mentions only.
+Wrapped text has a label token before and after each token of a mention (MELM, Zhou et al. 2022; ACLM, Ghosh et al.
+2023). Tagged text has a label token only before it (DAGA, Ding et al. 2020; MulDA, Liu et al. 2021). Both represent
+flat mentions only.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = [
     "wrap_tokens",
 ]
 
-INVALID_LABELS = "labels that do not match"
-_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # with the label, the initial meaning of a label token
+INVALID_LABELS = "inconsistent label tokens"
+_PREFIX_WORDS = {"B": "begin", "I": "inside"}  # words that, with the label, initialise the embedding of a label token
 
 
 def label_token(tag: str) -> str:
@@ -50,7 +50,7 @@ def label_token(tag: str) -> str:
 
 
 def label_tokens(labels: Iterable[str]) -> dict[str, str]:
-    """Return the label tokens of some labels, each with the words that its embedding is initialised from.
+    """Return the label tokens of some labels, each with the words from which its embedding is initialised.
 
     Args:
         labels: the labels of mentions.
@@ -92,7 +92,7 @@ def wrap_tokens(sentence: Sentence) -> list[list[str]]:
 
 
 def wrap_mentions(sentence: Sentence) -> list[list[str]]:
-    """Return the parts of wrapped text for each mention alone.
+    """Return the parts of wrapped text for each mention.
 
     Args:
         sentence: a sentence with flat mentions.
@@ -113,10 +113,10 @@ def join_parts(parts: Sequence[str], markers: Collection[str]) -> str:
 
     Args:
         parts: tokens and markers.
-        markers: the parts that are no words: label tokens, and masks.
+        markers: the parts that are not words: label tokens and masks.
 
     Returns:
-        The text; the tokens between markers are spaced as in print.
+        The text; the tokens between markers are detokenized.
 
     Example:
         >>> join_parts(["<B-X>", "Rome", "<B-X>", ",", "he", "said", "."], ["<B-X>"])
@@ -141,7 +141,7 @@ def split_at_labels(text: str, labels: Collection[str]) -> list[str]:
         labels: the label tokens.
 
     Returns:
-        The label tokens and the stretches of text between them.
+        The label tokens and the text between them.
 
     Example:
         >>> split_at_labels("so <B-X> Rome", ["<B-X>"])
@@ -163,7 +163,7 @@ def parse_wrapped(
         unsplit: tokens of mentions that contain white space.
 
     Returns:
-        Tokens and mentions; None where the label tokens do not match.
+        Tokens and mentions; None if the label tokens are inconsistent.
 
     Example:
         >>> parse_wrapped("<B-X> New <B-X> <I-X> York <I-X> is big", ["X"], str.split)
@@ -220,13 +220,13 @@ def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
 
 
 def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
-    """Return which label tokens may follow which in tagged text.
+    """Return the allowed transitions between label tokens in tagged text.
 
     Args:
         labels: the labels of the corpus.
 
     Returns:
-        For each label token of a word inside a mention those that the word before may have; None for the first word.
+        For each label token the label tokens that the previous word may have; None if it begins a mention.
 
     Example:
         >>> label_transitions(["X"])
@@ -250,7 +250,7 @@ def parse_tagged(
         scheme: the tag scheme.
 
     Returns:
-        Tokens and mentions; None where the label tokens do not match.
+        Tokens and mentions; None if the label tokens are inconsistent.
 
     Example:
         >>> parse_tagged("<B-X> New <I-X> York is big".split(), ["<B-X>", "<I-X>"])

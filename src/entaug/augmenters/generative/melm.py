@@ -1,4 +1,4 @@
-"""MELM: words of mentions replaced by a masked language model that has seen their labels (Zhou et al., ACL 2022)."""
+"""MELM: words of mentions replaced by a masked language model with label tokens (Zhou et al., ACL 2022)."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["MaskedEntityLM"]
 
-_NO_FILL = Rejection("no other word fits")
+_NO_FILL = Rejection("no suitable other word")
 
 
 @dataclass(kw_only=True, eq=False)
 class MaskedEntityLM(TrainableAugmenter):
     """Replace words of mentions by predictions of a masked language model trained on the labelled sentences.
 
-    Sentences are linearized: each word of a mention stands between two label tokens, whose embeddings are initialised
-    from the words of the label. The model is trained to predict masked words of mentions, others in each epoch. Then
-    some words of a sentence's mentions are masked, about half, and each is replaced by one of the likeliest predictions
-    except the first. Words are replaced one by one, and only by whole words of letters, so that mentions keep their
-    number, labels and lengths, and no label token can remain in a sentence. Words with other characters than letters
-    (numbers, codes) stay. Several copies are several rounds of the paper.
+    Sentences are linearized: each word of a mention is surrounded by two label tokens, whose embeddings are initialised
+    from the words of the label. The model is trained to predict masked words of mentions, different ones in each epoch.
+    For augmentation, about half of the words of a sentence's mentions are masked, and each is replaced by one of the
+    most likely predictions except the first. Words are replaced one by one, and only by whole alphabetic words.
+    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. Words with
+    other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
+    paper.
 
-    (The paper masks sub-words; here words are masked, because predicted sub-words rarely form a word.)
+    (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
     Args:
-        mask_ratio: the mean share of the words of a mention that are masked; at least one of a sentence is.
+        mask_ratio: the mean share of the words of a mention that are masked; at least one per sentence.
         mask_std: the standard deviation of their number, in words.
         train_mask_ratio: for training, the probability of masking each word of a mention.
-        min_rank: the rank of the first prediction that is used; the paper skips the likeliest.
+        min_rank: the rank of the first prediction that is used; the paper skips the most likely one.
         max_rank: the rank of the last prediction that is used.
-        stop_words: the code of a language whose stop words only replace stop words, or a path to a word list; none for
+        stop_words: stop words, which can only replace stop words: a language code, or a path to a word list; none for
             no stop words.
-        masked_lm: a `TrainableMaskedLM`, or the name of one.
-        preset: ``"starter"``: the masked language model on MPNet, six epochs at most; ``"paper"``: XLM-R-base, twenty
-            epochs at 1e-5. It sets `masked_lm`, `epochs`, `batch_size` and `learning_rate` unless they are given.
+        masked_lm: a `TrainableMaskedLM` or its name.
+        preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: XLM-R-base, 20 epochs, learning rate 1e-5. It sets
+            `masked_lm`, `epochs`, `batch_size` and `learning_rate` unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -85,12 +86,12 @@ class MaskedEntityLM(TrainableAugmenter):
         needs_fit=True,
         needs_mentions=True,
         needs=("masked_lm",),
-        cost="fine-tuning a masked language model (minutes for a hundred sentences on a CPU), then one pass a sentence",
+        cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then one pass per sentence",
     )
 
     def _check(self) -> None:
         if self.min_rank > self.max_rank:
-            raise ParameterError(f"min_rank must not be above max_rank, as {self.min_rank} is above {self.max_rank}")
+            raise ParameterError(f"min_rank must not be above max_rank, but {self.min_rank} is above {self.max_rank}")
 
     def _load(self) -> None:
         super()._load()
@@ -115,7 +116,7 @@ class MaskedEntityLM(TrainableAugmenter):
         self.trained_: MaskedLM = self._train(model, texts, key, self.markers_) if gold else model
 
     def _training_text(self, sentence: Sentence, rng: Random) -> MaskedExample:
-        """A linearized sentence with some words of mentions marked as masked, at least one."""
+        """Linearize a sentence and mask some words of mentions, at least one."""
         inside = [i for i, outside in enumerate(sentence.outside_mask()) if not outside]
         masked = sorted({i for i in inside if rng.random() < self.train_mask_ratio} or {rng.choice(inside)})
         first, *rest = self._texts_between(sentence, masked)
@@ -125,7 +126,7 @@ class MaskedEntityLM(TrainableAugmenter):
         return parts
 
     def _texts_between(self, sentence: Sentence, positions: Collection[int]) -> list[str]:
-        """The texts of a linearized sentence before, between and after some positions within mentions."""
+        """Return the texts of a linearized sentence before, between and after some positions within mentions."""
         texts: list[str] = []
         parts: list[str] = []
 
@@ -156,7 +157,7 @@ class MaskedEntityLM(TrainableAugmenter):
         texts = []
         for i, positions in masked.items():
             *before, last = self._texts_between(requests[i].sentence, positions)
-            # Label tokens and words are separated by spaces; the rest is spaced as in print.
+            # Label tokens and words are separated by spaces; the rest is detokenized.
             texts.append([*(part for text in before for part in (text + " ", None)), last])
         predictions = self.trained_.fill(texts, self.max_rank + 1)
         for (i, positions), of_sentence in zip(masked.items(), predictions, strict=True):
@@ -164,7 +165,7 @@ class MaskedEntityLM(TrainableAugmenter):
         return results
 
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
-        """The positions that are masked, some of each mention."""
+        """Sample the positions to mask, some of each mention."""
         sampled: list[int] = []
         candidates = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
         for positions in candidates:
@@ -183,7 +184,7 @@ class MaskedEntityLM(TrainableAugmenter):
         tokens = list(sentence.tokens)
         for i, of_position in zip(positions, predictions, strict=False):
             original = sentence.tokens[i]
-            # The original and its neighbours are nothing new, and a word like "of" is rarely a name.
+            # Exclude the original, the neighbouring words, and stop words, which are rarely names.
             excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
             excluded |= set() if original.lower() in stop else stop
             in_ranks = of_position[self.min_rank - 1 : self.max_rank]

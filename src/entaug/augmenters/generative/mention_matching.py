@@ -1,8 +1,8 @@
-"""Matching of mentions in generated text: which words of a text are the mentions that it was generated from.
+"""Matching of mentions in generated text: locating the mentions that a text was generated from.
 
 "EnTDA: Entity-to-Text based Data Augmentation" (Hu et al. 2023), section 4.3: mentions are found by exact match;
-overlapping ones are matched together; the parts of a discontinuous one are matched in order. What the paper leaves open
-is decided so that no label is guessed: tokens are matched, each occurrence is used once, and an ambiguous text is
+overlapping mentions are matched together; the parts of a discontinuous mention are matched in order. In cases that the
+paper does not specify, no label is guessed: tokens are matched, each occurrence is used once, and ambiguous texts are
 rejected.
 """
 
@@ -18,8 +18,8 @@ from entaug.data import Mention, Sentence, Span
 __all__ = ["AMBIGUOUS", "MISSING", "UNLISTED", "KnownMentions", "MentionGroup", "group_mentions", "match_mentions"]
 
 MISSING = "a listed mention is missing"
-AMBIGUOUS = "it is not clear which words a listed mention is"
-UNLISTED = "a known mention that was not listed"
+AMBIGUOUS = "the match of a listed mention is ambiguous"
+UNLISTED = "a known mention that is not in the list"
 
 _SENTENCE_ENDS = frozenset(".!?…")
 
@@ -28,8 +28,8 @@ class MentionGroup(NamedTuple):
     """Mentions that overlap each other, or a single one.
 
     Args:
-        fragments: the runs of tokens that they cover, in order.
-        mentions: for each its label and its token ranges, counted over the concatenated fragments.
+        fragments: the token sequences that they cover, in order.
+        mentions: the label and the token ranges of each mention, as offsets into the concatenated fragments.
     """
 
     fragments: tuple[tuple[str, ...], ...]
@@ -37,7 +37,7 @@ class MentionGroup(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label of the mention that covers most tokens; of equals the first."""
+        """The label of the mention that covers most tokens; the first of several."""
         return max(self.mentions, key=lambda mention: sum(end - start for start, end in mention[1]))[0]
 
     def mention_parts(self, index: int) -> tuple[tuple[str, ...], ...]:
@@ -95,10 +95,10 @@ def _group(sentence: Sentence, covered: list[int], members: list[Mention]) -> Me
 
 
 class KnownMentions:
-    """The mentions of a corpus, which may not occur without a label in a text generated from it.
+    """The mentions of a corpus, which must not occur without a label in generated text.
 
-    Token sequences that occur more often outside mentions than as one are left out. At the beginning of a sentence a
-    word may be capitalised.
+    Token sequences that occur more often outside mentions than as a mention are left out. At the beginning of a
+    sentence a word may be capitalised.
 
     Args:
         corpus: the training sentences.
@@ -130,7 +130,7 @@ class KnownMentions:
             tokens: the tokens of the mention.
 
         Returns:
-            The label, if it is the same throughout the corpus; else None.
+            The label, if it is the same throughout the corpus; otherwise None.
         """
         labels = self._labels.get(tokens) or self._labels.get(_uncapitalised(tokens), set())
         return next(iter(labels)) if len(labels) == 1 else None
@@ -139,7 +139,7 @@ class KnownMentions:
         """Return all mentions as running text.
 
         Returns:
-            The texts, as they are and capitalised, in a fixed order.
+            The texts, unchanged and capitalised, in a fixed order.
         """
         texts = {detokenize(tokens) for sequences in self._by_first.values() for tokens in sequences}
         return sorted(texts | {text[:1].upper() + text[1:] for text in texts})
@@ -189,9 +189,9 @@ def match_mentions(
     Args:
         tokens: the tokens of the text.
         listed: the mentions that it was generated from.
-        known: mentions of the corpus that may not occur besides the listed ones; None to allow them.
-        label: whether such mentions are labelled where the corpus always gives them the same label and they overlap no
-            other; of those that overlap each other the longest.
+        known: mentions of the corpus that must not occur in addition to the listed ones; None to allow them.
+        label: whether such mentions are labelled instead, if they always have the same label in the corpus and overlap
+            no listed mention; if they overlap each other, the longest is labelled.
 
     Returns:
         The mentions; or `MISSING`, `AMBIGUOUS` or `UNLISTED`.
@@ -202,14 +202,14 @@ def match_mentions(
         >>> match_mentions("Rome likes Ana".split(), [ana, rome])
         [Mention(label='PER', spans=((2, 3),)), Mention(label='LOC', spans=((0, 1),))]
         >>> match_mentions("Rome likes Ana 's Rome".split(), [ana, rome])
-        'it is not clear which words a listed mention is'
+        'the match of a listed mention is ambiguous'
     """
     for group in listed:
         if len({other.mentions for other in listed if other.fragments == group.fragments}) > 1:
             return AMBIGUOUS  # the same words with different mentions
     used: set[int] = set()
     matches: list[list[int]] = [[] for _ in listed]
-    # The longest first, so that no part of it is used for another; of equals in the order of the list.
+    # The longest first, so that no part of it is used for another mention; ties in the order of the list.
     for i in sorted(range(len(listed)), key=lambda i: (-sum(map(len, listed[i].fragments)), i)):
         positions = _first_occurrence(tokens, listed[i].fragments, used)
         if positions is None:
@@ -231,7 +231,7 @@ def match_mentions(
 def _label_unlisted(
     tokens: Sequence[str], matches: Sequence[list[int]], used: set[int], known: KnownMentions, *, label: bool
 ) -> list[Mention] | None:
-    """Label known mentions that were not listed, the longest first; None where one cannot or may not be labelled."""
+    """Label known mentions that are not listed, the longest first; return None if one must not be labelled."""
     covered = [set(positions) for positions in matches]
     mentions: list[Mention] = []
     for start, end in sorted(known.find(tokens), key=lambda span: (span[0] - span[1], span[0])):
@@ -248,7 +248,7 @@ def _label_unlisted(
 
 
 def _is_unambiguous(tokens: Sequence[str], listed: Sequence[MentionGroup], matches: Sequence[list[int]]) -> bool:
-    """Whether no listed fragment occurs elsewhere than where it was matched, unless inside a longer match."""
+    """Whether no listed fragment occurs outside its match, except inside a longer match."""
     own: set[tuple[tuple[str, ...], int]] = set()
     ranges: list[range] = []
     for group, positions in zip(listed, matches, strict=True):
@@ -260,7 +260,7 @@ def _is_unambiguous(tokens: Sequence[str], listed: Sequence[MentionGroup], match
             offset += len(fragment)
     fragments = {fragment for group in listed for fragment in group.fragments}
     for fragment in fragments:
-        # Of "pain" in "arm pain" and "leg pain", both discontinuous, nobody can say which is which.
+        # For example "pain" of the discontinuous mentions "arm ... pain" and "leg ... pain" is ambiguous.
         holders = {group.fragments for group in listed if fragment in group.fragments}
         if len(holders) > 1 and any(len(parts) > 1 for parts in holders):
             return False
@@ -274,7 +274,7 @@ def _is_unambiguous(tokens: Sequence[str], listed: Sequence[MentionGroup], match
 
 
 def _first_occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]], used: set[int]) -> list[int] | None:
-    """The positions of the first occurrence of some fragments in order, without used tokens."""
+    """Return the positions of the first occurrence of fragments in order, without used tokens."""
     positions: list[int] = []
     for fragment in fragments:
         minimum = positions[-1] + 1 if positions else 0
@@ -288,7 +288,7 @@ def _first_occurrence(tokens: Sequence[str], fragments: Sequence[tuple[str, ...]
 
 
 def _starts(tokens: Sequence[str], fragment: tuple[str, ...]) -> Iterator[int]:
-    """Where a fragment occurs, at the beginning of a sentence also capitalised."""
+    """Yield the positions of a fragment; at the beginning of a sentence it may be capitalised."""
     capitalised = fragment[0][:1].upper() + fragment[0][1:]
     for start in range(len(tokens) - len(fragment) + 1):
         if tuple(tokens[start + 1 : start + len(fragment)]) == fragment[1:] and (
@@ -299,7 +299,7 @@ def _starts(tokens: Sequence[str], fragment: tuple[str, ...]) -> Iterator[int]:
 
 
 def _merge_adjacent(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Ranges with those merged that have become adjacent."""
+    """Merge adjacent ranges."""
     merged: list[Span] = []
     for start, end in spans:
         if merged and merged[-1][1] == start:

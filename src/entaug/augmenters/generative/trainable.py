@@ -1,4 +1,4 @@
-"""Base of the methods that train a model on the training sentences before they use it."""
+"""Base class of methods that train a model on the training sentences."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ LearningRate = Annotated[float, Interval(gt=0, lt=1)]
 
 @dataclass(kw_only=True, eq=False)
 class TrainableAugmenter(Augmenter):
-    """Base of the methods that train a model.
+    """Base class of methods that train a model.
 
     Args:
-        epochs: the maximum number of passes over the training sentences; training stops early when the loss on held-out
-            ones no longer falls.
-        batch_size: the number of sentences of an optimizer step.
+        epochs: the maximum number of epochs; training stops early when the loss on held-out training sentences no
+            longer decreases.
+        batch_size: the number of sentences per optimizer step.
         learning_rate: the peak learning rate; none for the default of the model.
-        checkpoint_dir: a folder for the trained model. A model trained there on the same sentences is used again, and
-            an interrupted training continues; none to train each time.
+        checkpoint_dir: a folder for the trained model. A model trained on the same sentences is loaded from it, and an
+            interrupted training continues; none to train each time.
     """
 
     epochs: PositiveInt | None = None
@@ -48,9 +48,9 @@ class TrainableAugmenter(Augmenter):
 
         Args:
             model: a backend with `fit`, `save`, `restore` and `name`.
-            data: what it is trained on.
-            key: what the result depends on besides the parameters; a checkpoint of another key is not used.
-            markers: see `Generator.fit`; none for a model that takes none.
+            data: the training data.
+            key: everything but the parameters that the result depends on; a checkpoint with another key is not used.
+            markers: see `Generator.fit`; None for models without markers.
         """
         config = TrainingConfig(
             epochs=self.epochs or 1, batch_size=self.batch_size or 1, learning_rate=self.learning_rate, seed=self.seed
@@ -79,12 +79,12 @@ def _claim(folder: Path, key: str) -> None:
     key_file = folder / _KEY_FILE
     try:
         if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not key_file.exists())):
-            raise OutputError("holds something else", path=str(folder), remedy="name a new folder")
+            raise OutputError("is not a checkpoint folder", path=str(folder), remedy="name a new folder")
         folder.mkdir(parents=True, exist_ok=True)
         is_begun = (folder / "learned").exists() or (folder / "state").exists()
         if is_begun and key_file.exists() and key_file.read_text().strip() != key:
             raise InputError(
-                "holds a model that was trained on other sentences or with other parameters",
+                "contains a model that was trained on other sentences or with other parameters",
                 path=str(folder),
                 remedy="name a new folder",
             )

@@ -28,11 +28,13 @@ __all__ = ["CATEGORIES", "ConstituencyReplacement"]
 
 CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
-_NO_PHRASE = Rejection("no phrase with a mention that another one could stand for", final=True)
+_NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
 _MAX_CANDIDATES = 2048  # candidates scored together
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
 
-_Phrases = dict[Span, tuple[str, ...]]  # the categories of each range of a sentence, those of the outer phrase first
+_Phrases = dict[
+    Span, tuple[str, ...]
+]  # the categories of each range of a sentence; the category of the outer phrase first
 
 
 class _Donor(NamedTuple):
@@ -44,30 +46,30 @@ class _Donor(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class ConstituencyReplacement(Augmenter):
-    """Replace phrases that contain a mention by phrases of their category from other sentences, mentions included.
+    """Replace phrases that contain a mention by phrases of the same category from other sentences, with their mentions.
 
     All sentences are parsed. Phrases of a sentence are drawn from those of the given categories that contain at least
     one mention and cut none; each is replaced by a random phrase of the same category from another sentence. Replaced
     phrases do not overlap, and no phrase is replaced by one with the same words and mentions.
 
-    The paper finds that noun phrases lose coherence and that verb and prepositional phrases do best, and suggests a
-    language model for the selection: see `scorer`.
+    The paper reports that replaced noun phrases reduce coherence and that verb and prepositional phrases work best. It
+    suggests a language model for the selection; see `scorer`.
 
     Args:
-        num_replacements: the number of phrases to replace (the paper's p: 1, 3 or 5); fewer where there are fewer.
-        categories: the categories, joined by ``+``: of NP, VP, PP, ADJP, ADVP.
-        allow_whole_sentence: whether a phrase may be all of the words of its sentence (only punctuation around it), on
-            either side; then a sentence may become another one of the corpus.
-        scorer: ``"causal"`` or ``"masked"``: draw `num_candidates` candidates and keep the one that this kind of
-            language model finds likeliest per word; none to draw a single one, as in the paper.
+        num_replacements: the number of phrases to replace (p in the paper: 1, 3 or 5), if the sentence has enough.
+        categories: the categories, joined by ``+``: one or more of NP, VP, PP, ADJP, ADVP.
+        allow_whole_sentence: whether the replaced or inserted phrase may cover all words of its sentence (all but
+            punctuation); the result may then be another sentence of the corpus.
+        scorer: ``"causal"`` or ``"masked"``: draw `num_candidates` candidates and select the one with the highest
+            log-likelihood per word under this kind of language model; none to draw a single candidate, as in the paper.
         num_candidates: the number of candidates for the scorer.
         require_mention: whether inserted phrases must contain a mention; the paper requires it of replaced ones only.
-        normalize_boundaries: whether the case of a word that comes to the beginning of a sentence, or leaves it, is
-            adjusted; and phrases that begin or end between brackets stay where they are.
-        constituency_parser: a `ConstituencyParser`, or the name of one: ``"projected"``, ``"link-grammar"``,
-            ``"stanza:en"`` (the paper's).
-        causal_lm: a `CausalLM`, or the name of one; used with ``scorer="causal"``.
-        masked_lm: a `MaskedLM`, or the name of one; used with ``scorer="masked"``.
+        normalize_boundaries: whether words that move to or from the beginning of a sentence are recased, and phrases
+            with unbalanced brackets are not exchanged.
+        constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"link-grammar"``, ``"stanza:en"``
+            (as in the paper).
+        causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
+        masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
 
     Example:
         >>> from entaug import Mention
@@ -98,14 +100,14 @@ class ConstituencyReplacement(Augmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",
         long_name="constituency-replacement",
-        summary="phrases replaced by phrases of their category from other sentences",
+        summary="phrases replaced by phrases of the same category from other sentences",
         paper="Sutiono and Hahn-Powell 2022, Syntax-driven Data Augmentation for Named Entity Recognition",
         keeps_mentions=False,
         needs_fit=True,
         needs_mentions=True,
         needs=("constituency_parser",),
         may_need=("causal_lm", "masked_lm"),
-        cost="parsing the corpus once; with a scorer a pass of a language model a candidate",
+        cost="parsing the corpus once; with a scorer one pass of a language model per candidate",
     )
 
     def _uses_backend(self, kind: str) -> bool:
@@ -114,7 +116,7 @@ class ConstituencyReplacement(Augmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        # Neither the order of the corpus nor that of equal sentences in it may matter.
+        # The result must not depend on the order of the corpus, nor on the order of equal sentences.
         distinct = {s.fingerprint(): s for s in sorted(corpus, key=lambda s: (s.id or "", s.spaces or ()))}
         self.gold_ = [distinct[key] for key in sorted(distinct)]
         self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
@@ -127,7 +129,7 @@ class ConstituencyReplacement(Augmenter):
                         self.pool_[category].append(_Donor(index, span))
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
-        """For each sentence the ranges that can be exchanged, with their categories."""
+        """Return the exchangeable ranges of each sentence, with their categories."""
         categories = set(self.categories.split("+"))
         parses = self.constituency_parser_.parse([s.tokens for s in sentences])
         phrase_lists = []
@@ -164,7 +166,7 @@ class ConstituencyReplacement(Augmenter):
         return [of_request[0] if of_request else _NO_PHRASE for of_request in candidates]
 
     def _candidates(self, request: Request, phrases: _Phrases) -> list[Sentence]:
-        """Distinct new versions of a sentence; none where nothing can be exchanged."""
+        """Return distinct new versions of a sentence; empty if nothing can be exchanged."""
         sentence = request.sentence
         own = self._index.get(sentence.fingerprint())
         targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
@@ -201,7 +203,7 @@ class ConstituencyReplacement(Augmenter):
     def _draw_donor(
         self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random
     ) -> _Donor | None:
-        """A random phrase of another sentence with other words or mentions."""
+        """Draw a random phrase of another sentence with other words or mentions."""
         pool = self.pool_.get(category, [])
         content = _content(sentence, target)
 
@@ -216,7 +218,7 @@ class ConstituencyReplacement(Augmenter):
         return suitable[rng.randrange(len(suitable))] if suitable else None
 
     def _select(self, candidates: list[list[Sentence]]) -> list[Sentence | Rejection]:
-        """The likeliest candidate per word for each request."""
+        """Select the candidate with the highest log-likelihood per word for each request."""
         results: list[Sentence | Rejection] = [_NO_PHRASE] * len(candidates)
         for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
             sets = [
@@ -239,7 +241,7 @@ class ConstituencyReplacement(Augmenter):
 
 
 def _content(sentence: Sentence, span: Span) -> object:
-    """The words of a range without case, and the mentions in it."""
+    """Return the lower-cased words of a range, and its mentions."""
     start, end = span
     mentions = [m.shift(-start) for m in sentence.mentions if start <= m.start and m.end <= end]
     return [word.lower() for word in sentence.tokens[start:end]], [(m.label, m.spans) for m in mentions]
@@ -251,6 +253,6 @@ def _has_mention(sentence: Sentence, span: Span) -> bool:
 
 
 def _is_whole_sentence(sentence: Sentence, span: Span) -> bool:
-    """Whether only punctuation stands outside a range."""
+    """Whether there is only punctuation outside a range."""
     outside = (*sentence.tokens[: span[0]], *sentence.tokens[span[1] :])
     return not any(c.isalnum() for word in outside for c in word)

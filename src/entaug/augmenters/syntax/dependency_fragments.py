@@ -27,24 +27,26 @@ from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
 
-# Relations of what belongs to its verb and moves with it. Universal Dependencies has the predicate at the root and the
-# copula as its child; other schemes have "is" at the root, which means nothing without its predicate.
+# Relations of words that belong to their verb and move with it. In Universal Dependencies the predicate is the root and
+# the copula its child; in other schemes "is" is the root, which is incomplete without its predicate.
 _PREDICATES = frozenset({"attr", "acomp", "oprd", "pd"})
 _VERB_PARTS = _PREDICATES | {"aux", "auxpass", "cop", "neg", "prt", "compound", "expl", "svp", "mark"}
 _ROLES = (SUBJECTS | OBJECTS | {"dative", "da"}) - _PREDICATES
 _MOVABLE = _ROLES | {"obl", "prep", "agent", "advmod", "npadvmod", "advcl", "mo"}
 _PUNCTUATION = frozenset(".,:;!?…-–—")  # noqa: RUF001
-_MAX_PERMUTED = 5  # of more parts only a sample of the permutations or combinations is used
+_MAX_PERMUTED = (
+    5  # maximum number of parts for which all permutations or combinations are enumerated; otherwise they are sampled
+)
 
-_NO_ROOT_VERB = Rejection("no verb at its root with subjects or objects", final=True)
-_NO_VARIANT = Rejection("every way to do it was used, or would cut a mention", final=True)
+_NO_ROOT_VERB = Rejection("the root is not a verb with subjects or objects", final=True)
+_NO_VARIANT = Rejection("no other variant that keeps all mentions whole", final=True)
 
 
 class _Clause(NamedTuple):
-    """A sentence as its root verb and the subtrees of the verb.
+    """The root verb of a sentence and its subtrees.
 
     Args:
-        core: positions of the verb and what belongs to it.
+        core: positions of the verb and the words that belong to it.
         roles: ranges of its subjects, objects and complements, in order.
         movable: ranges of all subtrees that can be reordered, in order.
     """
@@ -55,7 +57,7 @@ class _Clause(NamedTuple):
 
 
 def _parse_clause(sentence: Sentence, parse: Parse) -> _Clause | None:
-    """The parts of a sentence; None unless its only root is a verb."""
+    """Return the parts of a sentence; None unless its only root is a verb."""
     roots = [i for i, head in enumerate(parse.heads) if head == i and not _PUNCTUATION.issuperset(sentence.tokens[i])]
     if len(roots) != 1 or roots[0] not in predicate_words(parse):
         return None
@@ -80,7 +82,7 @@ def _parse_clause(sentence: Sentence, parse: Parse) -> _Clause | None:
 
 @dataclass(kw_only=True, eq=False)
 class _VariantAugmenter(Augmenter):
-    """Base of methods with a finite number of variants per sentence: each copy takes the next in a random order."""
+    """Base class of methods with finitely many variants per sentence: each copy takes the next in a random order."""
 
     dependency_parser: DependencyParser | str = "en_core_web_sm"
     dependency_parser_: DependencyParser = field(init=False, repr=False)
@@ -89,7 +91,7 @@ class _VariantAugmenter(Augmenter):
         raise NotImplementedError
 
     def _stream(self, sentence: Sentence, number: int) -> Random:
-        """A random stream of a sentence, the same for all its copies."""
+        """Return a random stream of a sentence, the same for all its copies."""
         return Streams(self.seed, f"{self.name} ways").stream(sentence.key, number)
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
@@ -110,13 +112,13 @@ class _VariantAugmenter(Augmenter):
 class Crop(_VariantAugmenter):
     """Shorten a sentence to its verb and some of its subjects and objects.
 
-    The root verb stays with its auxiliaries, negation and particles, and with one or more of its subject, object and
-    complement subtrees, but not all that the sentence has: every such combination is one variant. The final punctuation
-    stays. A mention is kept or dropped as a whole; combinations that would cut one are left out.
+    The root verb is kept with its auxiliaries, negation and particles, and with one or more, but not all, of its
+    subject, object and complement subtrees. Every such combination is one variant. The final punctuation is kept. A
+    mention is kept or dropped as a whole; combinations that would cut a mention are left out.
 
     Args:
         min_roles: the minimum number of subjects, objects and complements to keep.
-        dependency_parser: a `DependencyParser`, or the name of one: a spaCy pipeline, or a file in CoNLL-U format.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
 
     Example:
         >>> from entaug import Mention
@@ -132,12 +134,12 @@ class Crop(_VariantAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
         long_name="dependency-cropping",
-        summary="sentences cut down to the verb and some of its subjects and objects",
+        summary="sentences shortened to the verb and some of its subjects and objects",
         paper="Şahin and Steedman 2018, Data Augmentation via Dependency Tree Morphing for Low-Resource Languages",
         keeps_order=True,
         keeps_mentions=False,
         needs=("dependency_parser",),
-        cost="parsing: hundreds of sentences a second",
+        cost="parsing: hundreds of sentences per second",
     )
 
     def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
@@ -164,12 +166,12 @@ class Crop(_VariantAugmenter):
 class Rotate(_VariantAugmenter):
     """Reorder the subtrees of the verb: subjects, objects, prepositional phrases, adverbs.
 
-    Every order of these subtrees around the root verb is one variant; all other tokens stay where they are. Mentions
-    move with their subtree; orders that would tear one apart, or change the order of its words, are left out. Languages
-    with free word order benefit most.
+    Every order of these subtrees around the root verb is one variant; all other tokens keep their positions. Mentions
+    move with their subtree; orders that would split a mention, or change the order of its words, are left out.
+    Languages with free word order benefit most.
 
     Args:
-        dependency_parser: a `DependencyParser`, or the name of one: a spaCy pipeline, or a file in CoNLL-U format.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
 
     Example:
         >>> from entaug import Mention
@@ -182,13 +184,13 @@ class Rotate(_VariantAugmenter):
     info: ClassVar[MethodInfo] = MethodInfo(
         name="rotate",
         long_name="dependency-rotation",
-        summary="subjects, objects and other parts of a sentence in another order around the verb",
+        summary="subjects, objects and other parts of a sentence reordered around the verb",
         paper="Şahin and Steedman 2018, Data Augmentation via Dependency Tree Morphing for Low-Resource Languages",
         keeps_length=True,
         keeps_words=True,
         keeps_mention_words=True,
         needs=("dependency_parser",),
-        cost="parsing: hundreds of sentences a second",
+        cost="parsing: hundreds of sentences per second",
     )
 
     def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
@@ -210,17 +212,17 @@ class Rotate(_VariantAugmenter):
             new_position = {old: new for new, old in enumerate(permutation)}
             mentions = ([new_position[i] for i in mention.positions()] for mention in sentence.mentions)
             if any(positions != sorted(positions) for positions in mentions):
-                continue  # its words in another order are another mention
+                continue  # reordered words would be another mention
             try:
                 rotated = sentence.reorder(permutation)
-            except EditError:  # it would tear a mention apart
+            except EditError:  # it would split a mention
                 continue
             if has_balanced_brackets(rotated.tokens, sentence.tokens):
                 yield rotated
 
 
 def _disjoint(spans: Sequence[Span]) -> list[Span]:
-    """Ranges without those that are empty or overlap an earlier one."""
+    """Remove ranges that are empty or overlap an earlier range."""
     disjoint: list[Span] = []
     for start, end in spans:
         if start < end and (not disjoint or start >= disjoint[-1][1]):
@@ -229,7 +231,7 @@ def _disjoint(spans: Sequence[Span]) -> list[Span]:
 
 
 def _keep_tokens(sentence: Sentence, kept: set[int] | frozenset[int]) -> Sentence | None:
-    """A sentence with some of its tokens; None where that would cut a mention."""
+    """Keep some tokens of a sentence; return None if that would cut a mention."""
     mentions = []
     for mention in sentence.mentions:
         num_kept = sum(i in kept for i in mention.positions())

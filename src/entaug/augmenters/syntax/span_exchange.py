@@ -1,4 +1,4 @@
-"""Exchange of token ranges between sentences, mentions included: what CASSI and CR share."""
+"""Exchange of token ranges between sentences with their mentions, shared by CASSI and CR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SENTENCE_ENDS = frozenset(".!?…")
 _OPENING = {")": "(", "]": "[", "}": "{", "”": "“", "»": "«"}
 
 DonorTokens = Callable[[Sentence, Sentence, Span, Span], Sequence[str]]
-"""Given the frame, the donor, the range that is removed and the range that is inserted: the tokens to insert."""
+"""Function of the frame, the donor, the removed and the inserted range; returns the tokens to insert."""
 
 Candidates = TypeVar("Candidates", bound=Sized)
 
@@ -33,7 +33,7 @@ def exchange_edit(
 ) -> Edit:
     """Return the edit that replaces a range of one sentence by a range of another.
 
-    Mentions within the inserted range come along; contiguous ones that it cuts come as what is left of them.
+    Mentions within the inserted range are included; of contiguous mentions that it cuts the part in the range.
 
     Args:
         frame: the sentence that is edited.
@@ -57,13 +57,13 @@ def exchange_edit(
     mentions = [m.shift(-start) for m in donor.split_mentions(inserted).mentions if start <= m.start and m.end <= end]
     new = tokens(frame, donor, removed, inserted) if tokens else donor.tokens[start:end]
     spaces = None
-    if frame.spaces is not None:  # else nothing is known of the spacing of the new sentence
+    if frame.spaces is not None:  # otherwise the spacing of the new sentence is unknown
         spaces = (infer_spaces(donor.tokens) if donor.spaces is None else donor.spaces)[start : end - 1]
     return Edit(*removed, tuple(new), mentions, spaces)
 
 
 def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
-    """Return whether each mention lies within a range or outside it.
+    """Return whether each mention is entirely inside or outside a range.
 
     Args:
         sentence: the sentence.
@@ -87,14 +87,14 @@ def keeps_mentions_whole(sentence: Sentence, span: Span) -> bool:
 
 
 def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> bool:
-    """Return whether all brackets are paired.
+    """Return whether all brackets are balanced.
 
     Args:
         tokens: the tokens of a sentence.
-        source: the tokens of its source; faults that it has too are not counted.
+        source: the tokens of its source; unmatched brackets that it also has are ignored.
 
     Returns:
-        Whether no bracket lacks its partner.
+        Whether no bracket is unmatched.
 
     Example:
         >>> has_balanced_brackets("a ( b ) c".split()), has_balanced_brackets("( b".split())
@@ -113,7 +113,7 @@ def has_balanced_brackets(tokens: Sequence[str], source: Sequence[str] = ()) -> 
 
 
 class CaseAdjuster:
-    """Adjusts the case of a word that comes to the beginning of a sentence, or leaves it.
+    """Adjusts the case of words that move to or from the beginning of a sentence.
 
     Args:
         gold: the training sentences; words that they have in lower case more often than capitalised are common words.
@@ -126,7 +126,7 @@ class CaseAdjuster:
         self._is_name = is_name
 
     def tokens(self, frame: Sentence, donor: Sentence, removed: Span, inserted: Span) -> Sequence[str]:
-        """Return the inserted tokens in the case of their new place.
+        """Return the inserted tokens with the case for their new position.
 
         Args:
             frame: the sentence that is edited.
@@ -146,27 +146,28 @@ class CaseAdjuster:
         if begins and not began and _is_capitalized(frame, removed) and word.isalpha() and word.islower():
             tokens[first] = capitalize(word)
         elif began and not begins and word == capitalize(word.lower()) and word.lower() in self._common:
-            # The corpus has it in lower case: the capital was that of the beginning. Names and "I" keep theirs.
+            # The corpus has the word in lower case, so it was capitalised as the first word. Names and "I" stay
+            # capitalised.
             is_name = self._is_name is not None and self._is_name(donor, position)
             tokens[first] = word if is_name else word.lower()
         return tokens
 
 
 def capitalize(word: str) -> str:
-    """Return a word with a capital first letter.
+    """Capitalise the first letter of a word.
 
     Args:
         word: a word.
 
     Returns:
-        The word; unchanged where the capital would be two letters, as of the German sharp s.
+        The word; unchanged if the capital would be two letters, as for the German sharp s.
     """
     first = word[:1].upper()
     return first + word[1:] if len(first) == 1 else word
 
 
 def _begins_sentence(sentence: Sentence, position: int) -> bool:
-    """Whether no word stands before a position, or the end of a sentence."""
+    """Whether a position is the first word of the text or of a sentence."""
     for token in reversed(sentence.tokens[:position]):
         if any(map(is_word_character, token)):
             return False
@@ -176,17 +177,17 @@ def _begins_sentence(sentence: Sentence, position: int) -> bool:
 
 
 def _is_capitalized(sentence: Sentence, span: Span) -> bool:
-    """Whether the first word of a range has a capital."""
+    """Whether the first word of a range is capitalised."""
     words = (word for word in sentence.tokens[span[0] : span[1]] if is_word_character(word[0]))
     return next(words, "")[:1].isupper()
 
 
 def batches_by_candidates(items: Iterable[tuple[int, Candidates]], limit: int) -> Iterator[list[int]]:
-    """Group items so that a model has enough candidates to score, and memory does not grow.
+    """Group items so that each group has enough candidates for efficient scoring, with bounded memory.
 
     Args:
         items: the index and the candidates of each item; items without candidates are left out.
-        limit: the number of candidates from which on a group is complete.
+        limit: the number of candidates at which a group is complete.
 
     Yields:
         The indices of a group.

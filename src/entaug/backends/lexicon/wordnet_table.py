@@ -370,7 +370,7 @@ def _regular_plural(noun: str) -> str:
 
 
 def _inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
-    """A synonym in the form that has these tags; None where there is no such form, or no single one."""
+    """A synonym in the form that has these tags; None if there is no such form, or no single one."""
     if tags <= _BASE[pos]:
         return " ".join(parts)
     if pos == "n" and any(part in _CLOSED for part in parts):

@@ -148,7 +148,7 @@ class MarkerConstraint(transformers.LogitsProcessor):
             ids: the tokens of the text.
 
         Returns:
-            The markers; None where a word must follow.
+            The markers; None if a word must follow.
         """
         last = next((i for i in range(len(ids) - 1, -1, -1) if ids[i] in self._rules), None)
         if last is not None and last == len(ids) - 1:

@@ -80,7 +80,7 @@ class TrainingLoop(Generic[Example]):
         progress: called after each step.
 
     Attributes:
-        losses: mean training loss and evaluation result of each epoch; None where there is no evaluation.
+        losses: mean training loss and evaluation result of each epoch; None if there is no evaluation.
         best_epoch: number of the epoch with the smallest evaluation result, from 1; the last one without an evaluation.
         best_weights: the parameters after that epoch, by name, in fp32 on the CPU.
     """

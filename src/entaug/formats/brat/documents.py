@@ -1,4 +1,4 @@
-"""Documents of brat as sentences, and back: sentences keep the lines that refer to them."""
+"""Conversion between documents of brat and sentences; sentences keep the lines that refer to them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ __all__ = [
 ]
 
 KEPT = "_brat"
-"""Field of a sentence: a digest of what was read (``of``), lines that are not mentions, the layout of the files."""
+"""Field of a sentence: a digest of its content (``of``), lines that are not mentions, the layout of the files."""
 PROVENANCE_SUFFIX = ".entaug.json"
-"""Ending of the file with the provenance of a document."""
-_NEW_LINE = float("inf")  # the line number of what was not read
+"""Extension of the file with the provenance of a document."""
+_NEW_LINE = float("inf")  # the line number of new lines
 
 
 def provenance_file(annotations: Path) -> Path:
-    """The path of the file with the provenance of a document.
+    """Return the path of the file with the provenance of a document.
 
     Args:
         annotations: its ``.ann`` file.
@@ -73,10 +73,10 @@ def read_document(name: str, annotations: Path, dialect: SegmentationOptions, re
         reading: how to read.
 
     Returns:
-        The sentences; none where it has no token, which is counted.
+        The sentences; none if it has no token, which is counted.
 
     Raises:
-        InputError: the document is faulty; further faults are in ``also``.
+        InputError: the document is invalid; further errors are in ``others``.
     """
     faults = Faults(annotations, reading)
     text_file = annotations.with_suffix(".txt")
@@ -110,7 +110,7 @@ def read_document(name: str, annotations: Path, dialect: SegmentationOptions, re
 
 
 def _read_provenance(path: Path) -> list[tuple[int, Any]] | None:
-    """The characters where the sentences of an augmented document begin, and their provenance; None without a file."""
+    """Read the offsets and the provenance of the sentences of an augmented document; None without a file."""
     if path.is_symlink() or not path.is_file():
         return None
     try:
@@ -128,7 +128,7 @@ def _read_provenance(path: Path) -> list[tuple[int, Any]] | None:
 def _with_lines(
     sentences: Sequence[Sentence], others: Sequence[OtherLine], layout: Mapping[str, Any], reading: Reading
 ) -> list[Sentence]:
-    """The sentences with the lines that are written back with each."""
+    """Add to each sentence the lines that are written back with it."""
     extras = [sentence.fields.get(ENTITY_FIELDS, []) for sentence in sentences]
     sentence_of = {name: i for i, own in enumerate(extras) for extra in own for name, _ in _names(extra)}
     waiting = with_all_references(others, sentence_of)
@@ -147,7 +147,7 @@ def _with_lines(
                 unplaced.append(other)
         waiting = unplaced
     lines[0] += [(other.line, other.raw) for other in waiting]
-    # Lines are numbered anew without those that are left out, so that they have the same numbers when read again.
+    # Lines are renumbered without the skipped ones, so that they have the same numbers when read again.
     used = {line for own in extras for extra in own for _, line in _names(extra)} | {n for n, _ in chain(*lines)}
     rank = {line: i for i, line in enumerate(sorted(used), start=1)}
     kept = []
@@ -166,7 +166,7 @@ def _with_lines(
 
 
 def _names(extra: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The ids of a mention, each with its line: one, and those of repetitions."""
+    """Return the ids of a mention and its duplicates, each with its line."""
     return [(extra["id"], extra["line"]), *extra.get("also", ())]
 
 
@@ -179,13 +179,13 @@ def _digest(sentence: Sentence) -> str:
 
 
 def kept_fields(sentence: Sentence) -> dict[str, Any] | None:
-    """Return what was read with a sentence, where it is unchanged.
+    """Return the lines and layout that were read with a sentence, if it is unchanged.
 
     Args:
         sentence: the sentence; its fields may come from any other format.
 
     Returns:
-        The field that keeps lines and layout; None where the sentence has changed, or was not read from brat.
+        The field with lines and layout; None if the sentence has changed, or was not read from brat.
     """
     kept, extras = sentence.fields.get(KEPT), sentence.fields.get(ENTITY_FIELDS, [{}] * bool(sentence.mentions))
     if not isinstance(kept, dict) or sentence.spaces is None or kept.get("of") != _digest(sentence):
@@ -246,7 +246,7 @@ def group_documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
 
 
 def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[str, str]]:
-    """Lay out the files of a document.
+    """Create the contents of the files of a document.
 
     Args:
         group: its sentences.
@@ -288,7 +288,7 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
 
 
 def _document_name(group: Sequence[Sentence], number: int) -> str:
-    """The name of a document; that of an augmented one is its source's, and what ids say of method, seed and copy."""
+    """Return the name of a document; an augmented one is named by its source, method, seed and copy."""
     first = group[0]
     name = join_sentences(group[:1]).id
     if name is None:
@@ -302,7 +302,7 @@ def _document_name(group: Sequence[Sentence], number: int) -> str:
 
 
 def _kept_lines(field: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    """The lines with their numbers that a field keeps; it may hold anything."""
+    """Yield the kept lines with their numbers; invalid values of the field are ignored."""
     lines = field.get("lines")
     for pair in lines if isinstance(lines, list) else ():
         match pair:
@@ -311,27 +311,27 @@ def _kept_lines(field: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def _starts(group: Sequence[Sentence], text: str) -> list[int]:
-    """The characters where sentences begin in the text that they make."""
+    """Return the offsets of sentences in their text."""
     offset = len(before_of(group[0]))
     starts = []
     for sentence in group:
         spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
         own = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True))
-        offset += not text.startswith(own, offset)  # a line end separates sentences that did not touch
+        offset += not text.startswith(own, offset)  # a line end separates sentences that were not adjacent
         starts.append(offset)
         offset += len(own)
     return starts
 
 
 def _mention_lines(text: Document, shift: int, others: Iterable[OtherLine]) -> tuple[list[tuple[float, str]], set[str]]:
-    """The lines of the mentions, each with its number, and the ids that were kept."""
+    """Return the lines of the mentions, each with its number, and the ids that were kept."""
     wanted = []
     kept: set[str] = set()
     for mention in text.mentions:
         for name, line in _names(mention.fields) if "id" in mention.fields else [("", _NEW_LINE)]:
             wanted.append(("" if name in kept else name, line, mention))
             kept |= {name} - {""}
-    # A new id is none that a line refers to: that mention may be gone.
+    # New ids must differ from all ids that lines refer to, because such a mention may have been removed.
     taken = kept.union(*(other.references for other in others))
     last_id = max([int(name[1:]) for name in taken if re.fullmatch("T[0-9]{1,15}", name)], default=0)
     lines = []

@@ -1,17 +1,17 @@
 """The standoff format of brat: a folder with a text ``NAME.txt`` and its annotations ``NAME.ann`` for each document.
 
-Folders may hold folders; the id of a document is its path without the extension. Offsets count the characters of the
-file, a byte-order mark and both characters of CRLF too, as brat does; where only another way of counting fits the
-texts that the mentions are said to have, that one is used, and kept.
+Folders may be nested; the id of a document is its path without the extension. Offsets count the characters of the file,
+including a byte-order mark and both characters of CRLF, as in brat. If only another way of counting matches the texts
+of the mentions, it is used for reading and writing.
 
-All lines stay with the sentences: mentions with id and line number, any other line (relations, events, attributes,
-normalisations, notes, equivalences) with the first sentence that it refers to. They are written back as they were read
-where their sentences are unchanged, and all that a line refers to is there. So an unchanged document comes back to the
-byte, but for empty lines, a byte-order mark and mixed line ends in the ``.ann``, and for mentions without their text or
-over a line end, which are written as brat itself writes them.
+All lines are kept with the sentences: mentions with id and line number, other lines (relations, events, attributes,
+normalisations, notes, equivalences) with the first sentence that they refer to. They are written back unchanged if
+their sentences are unchanged and everything that they refer to is present. An unchanged document is therefore written
+back byte for byte, except for empty lines, a byte-order mark and mixed line ends in the ``.ann``, and for mentions
+without text or across line ends, which are written as brat writes them.
 
-Augmented sentences become documents of their own; ``NAME.entaug.json`` beside one holds where its sentences begin, and
-their provenance. brat does not read such a file.
+Each augmented sentence becomes a separate document; the file ``NAME.entaug.json`` holds its sentence offsets and
+provenance. brat ignores this file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from entaug.formats.segmentation import SegmentationOptions, split_document
 
 __all__ = ["Brat", "BratDialect"]
 
-_MAX_PEEKED = 20_000  # files of a folder that are looked at to recognise it
+_MAX_PEEKED = 20_000  # number of files of a folder that are inspected to recognise it
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class BratDialect(SegmentationOptions):
     split: Literal["none", "lines", "sentences"] = "sentences"
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         how = {"none": "not cut", "lines": "cut at line ends", "sentences": "cut into sentences"}
         return f"brat standoff, tokens by the rules for {self.language!r}, texts {how[self.split]}"
 
@@ -117,7 +117,7 @@ class Brat(BufferedFormat):
         return all({".ann", ".txt"} <= of_document for of_document in endings.values())
 
     def carried(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
-        """See `entaug.formats.base.BaseFormat.carried`: tokenised anew, and cut where mentions begin and end."""
+        """See `entaug.formats.base.BaseFormat.carried`: tokenized again, and split at the boundaries of mentions."""
         text = join_sentences([without_foreign_fields(sentence)])
         mentions = [m._replace(spans=to_ranges(text.text, m.spans), fields={}) for m in text.mentions]
         plain = Document(text.text, [m for m in mentions if m.spans], sentence_starts=(0,))
@@ -127,11 +127,11 @@ class Brat(BufferedFormat):
         return cut_sentences[0].with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: texts and mentions that brat could not read.
+        """See `entaug.formats.buffered.BufferedFormat.check`: rejects texts and mentions that brat cannot read.
 
         Raises:
-            LossError: it is white space alone, or a mention is, or two are the same but for white space; a label holds
-                white space; a character cannot be written as UTF-8.
+            LossError: it or a mention is only white space, two mentions differ only in white space, a label contains
+                white space, or a character cannot be written as UTF-8.
         """
         del dialect
         subject = f"sentence {sentence.key}"
@@ -155,7 +155,7 @@ class Brat(BufferedFormat):
             seen.add((label, ranges))
 
     def lost(self, sentence: Sentence, dialect: BratDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`; also lines of changed sentences, ids, and tokens not spaCy's."""
+        """See `entaug.formats.base.BaseFormat.lost`; also lines of changed sentences, ids, and tokens."""
         written = {BEFORE, DOCUMENT, ENTITY_FIELDS, KEPT, "entaug"}
         lost = [f"column {name!r}" for name in sentence.columns]
         lost += [f"field {name!r}" for name in sentence.fields if name not in written]
@@ -205,7 +205,7 @@ def _write_files(files: Mapping[str, str], folder: Path, name: str) -> None:
 
 
 def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path | InputError]]:
-    """The name of each document, and its ``.ann``; or the fault of one that is half a pair."""
+    """Yield the name of each document with its ``.ann``, or with the error if a file of the pair is missing."""
     if path.is_dir():
         walked = walk_files(path, lambda reason: reading.notes.update([reason]))
         files = {name: file for name, file in walked if name.endswith((".ann", ".txt"))}
@@ -235,7 +235,7 @@ def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path | InputErro
 
 
 def _with_unique_id(sentence: Sentence, document: str, seen: set[str | None]) -> Sentence:
-    """The sentence, with a new id where its own is taken: texts ``a`` and ``a-1`` both have an ``a-1``."""
+    """Return the sentence with a new id if its id is in use: texts ``a`` and ``a-1`` may both have an ``a-1``."""
     id_, number = sentence.id, 1
     while id_ in seen:
         number += 1

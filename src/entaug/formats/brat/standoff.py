@@ -1,6 +1,6 @@
 """The lines of brat's standoff format, and the texts that their offsets refer to.
 
-One file because parsing, placing and formatting of lines are three views of one grammar.
+One file because parsing, locating and formatting of lines are three views of one grammar.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 BYTE_ORDER_MARK = "\ufeff"
-# Anything else ends a line for brat, within a mention too: no range may hold it.
+# All other characters end a line in brat, even within a mention, so no range may contain them.
 _LINE = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _MENTION = re.compile(
     r"(T[A-Za-z]*[0-9]\S*)\t(\S+) ([0-9]{1,15} [0-9]{1,15}(?:;[0-9]{1,15} [0-9]{1,15})*) *(?:\t(.*))?"
@@ -49,8 +49,8 @@ class MentionLine(NamedTuple):
         line: its number.
         id: the id of the mention.
         label: the entity type.
-        spans: the character ranges, as the file counts.
-        words: the text that the mention is said to have.
+        spans: the character ranges, with the offsets of the file.
+        words: the text of the mention as given in the line.
         raw: the line.
     """
 
@@ -79,7 +79,7 @@ class OtherLine(NamedTuple):
 
 
 class Faults:
-    """Collects the faults of a document; with ``--repair`` they are counted instead.
+    """Collects the errors of a document; with ``--repair`` they are counted instead.
 
     Args:
         path: the ``.ann`` file.
@@ -91,10 +91,10 @@ class Faults:
         self.found: list[InputError] = []
 
     def report(self, what: str, line: int, repair: str = "line of .ann dropped", remedy: str = "correct it") -> None:
-        """Add a fault, or count its repair.
+        """Add an error, or count its repair.
 
         Args:
-            what: the fault.
+            what: the error.
             line: the number of its line.
             repair: the name of the repair.
             remedy: what the user can do.
@@ -106,10 +106,10 @@ class Faults:
             self.found.append(InputError(what, path=str(self.path), line=line, remedy=remedy))
 
     def raise_any(self) -> None:
-        """Raise the first fault.
+        """Raise the first error, if any.
 
         Raises:
-            InputError: there is one.
+            InputError: there is an error.
         """
         if self.found:
             raise self.found[0]
@@ -123,10 +123,10 @@ def parse_lines(content: str, faults: Faults) -> tuple[list[MentionLine], list[O
 
     Args:
         content: the contents of the file.
-        faults: collects lines that brat would not read, and references to what is not there.
+        faults: collects lines that brat cannot read, and references to missing ids.
 
     Returns:
-        The mentions, the other lines, and what is unusual about the layout of the file.
+        The mentions, the other lines, and the non-default layout of the file.
 
     Raises:
         InputError: lines end with carriage returns alone.
@@ -183,7 +183,7 @@ def parse_mention(line: str, number: int) -> MentionLine | None:
         number: its number.
 
     Returns:
-        The mention; None where the line is not one.
+        The mention; None if the line is not a mention.
 
     Example:
         >>> parse_mention("T1\tLOC 0 5;16 21\tNorth Italy", 7)[:4]
@@ -204,7 +204,7 @@ def parse_other(line: str, number: int) -> OtherLine | None:
         number: its number.
 
     Returns:
-        The line with its references; None where brat would not read it.
+        The line with its references; None if brat cannot read it.
 
     Example:
         >>> parse_other("R1\tPart-of Arg1:T3 Arg2:T1", 7)[:3]
@@ -216,14 +216,14 @@ def parse_other(line: str, number: int) -> OtherLine | None:
         return None
     kind = id_[0]
     references: list[str] | None = None
-    if kind in "RE":  # the type of an event comes with its trigger
+    if kind in "RE":  # the type of an event includes its trigger
         pairs = [word.partition(":") for word in words[kind == "R" :]]
         if all(role and name for role, _, name in pairs) and (kind == "E" or len(pairs) == 2):
             references = [name for _, _, name in pairs]
     elif kind == "*":
         references = words[1:] if len(words) > 2 else None
     elif kind == "#":
-        # A note may refer to the document, as "*".
+        # A note may refer to the whole document by "*".
         references = [word for word in words[1:] if word != "*"] if len(words) == 2 else None
     elif kind == "N":
         references = [words[1].removeprefix("Annotation:")] if len(words) > 2 and ":" in words[2] else None
@@ -233,11 +233,11 @@ def parse_other(line: str, number: int) -> OtherLine | None:
 
 
 def with_all_references(others: Sequence[OtherLine], ids: Iterable[str]) -> list[OtherLine]:
-    """Drop lines that refer to what is not there, and those that refer to them.
+    """Drop lines with references to missing ids, and lines that refer to dropped lines.
 
     Args:
         others: the lines.
-        ids: the ids of what is there besides.
+        ids: the other existing ids.
 
     Returns:
         The lines that are left.
@@ -276,10 +276,10 @@ def _shorten(words: str) -> str:
 
 
 def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str, int, dict[str, Any]]:
-    """Detect what the offsets of mentions count.
+    """Detect how the offsets of mentions count characters.
 
-    brat counts a byte-order mark, and both characters of CRLF. Many tools do not, nor do some versions of brat: so the
-    texts that the mentions are said to have decide.
+    brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not, so the
+    texts in the lines of mentions decide.
 
     Args:
         contents: the contents of the ``.txt`` file.
@@ -302,14 +302,14 @@ def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str,
 
 
 def _parts(mention: MentionLine, text: str, shift: int) -> list[str] | None:
-    """The text at the ranges of a mention; None where they are not in the text."""
+    """Return the text at the ranges of a mention; None if they are outside the text."""
     if all(0 <= start - shift < end - shift <= len(text) for start, end in mention.spans):
         return [text[start - shift : end - shift] for start, end in mention.spans]
     return None
 
 
 def _matches(mention: MentionLine, text: str, shift: int) -> bool:
-    """Whether a mention has the text that it is said to have, whatever the white space."""
+    """Whether the text at the offsets of a mention is the text in its line, ignoring white space."""
     parts = _parts(mention, text, shift)
     if parts is None:
         return False
@@ -348,7 +348,7 @@ def is_kept_verbatim(raw: str, formatted: str, ranges: Sequence[Span], text: str
 
 
 def to_ranges(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
-    r"""Convert ranges of characters to those of brat: none holds a line end, or begins or ends with white space.
+    r"""Convert character ranges to ranges of brat, which contain no line end and no white space at their ends.
 
     Args:
         text: the text.
@@ -371,7 +371,7 @@ def to_ranges(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def merge_ranges(text: str, ranges: Iterable[Span]) -> tuple[Span, ...]:
-    """Merge ranges with white space alone between them, to compare two mentions.
+    """Merge ranges that are separated only by white space, to compare two mentions.
 
     Args:
         text: the text.
@@ -390,7 +390,7 @@ def merge_ranges(text: str, ranges: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def place_mentions(lines: Sequence[MentionLine], text: str, shift: int, faults: Faults) -> list[CharMention]:
-    """Find the characters of mentions in their text.
+    """Locate mentions in their text.
 
     Args:
         lines: the lines of the mentions.
@@ -424,7 +424,7 @@ def place_mentions(lines: Sequence[MentionLine], text: str, shift: int, faults: 
 
 
 def _corrected_spans(mention: MentionLine, text: str, shift: int, faults: Faults) -> tuple[Span, ...] | None:
-    """The characters of a mention; None where they cannot be corrected."""
+    """Return the characters of a mention; None if they cannot be corrected."""
     spans = tuple([(start - shift, end - shift) for start, end in mention.spans])
     if _matches(mention, text, shift):
         return spans
@@ -443,7 +443,7 @@ def _corrected_spans(mention: MentionLine, text: str, shift: int, faults: Faults
 
 
 def _find_nearest(text: str, words: str, offset: int) -> Span | None:
-    """The characters of the occurrence of some words that is nearest to an offset."""
+    """Return the characters of the occurrence of some words that is nearest to an offset."""
     if not words:
         return None
     offset = max(0, offset)

@@ -31,7 +31,7 @@ def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
     """Read a dataset of Hugging Face as a corpus.
 
     Args:
-        dataset: a ``Dataset`` or ``IterableDataset``; or a ``DatasetDict``, or any mapping of such.
+        dataset: a ``Dataset``, ``IterableDataset`` or ``DatasetDict``, or a mapping of names to datasets.
         repair: whether to repair invalid tag sequences instead of raising.
         options: the layout, as the fields of `entaug.formats.huggingface.dialect.HfDialect`; detected by default.
 
@@ -39,7 +39,7 @@ def from_datasets(dataset: Any, *, repair: bool = False, **options: Any) -> Any:
         A `entaug.Corpus`; for several parts a dict of them.
 
     Raises:
-        InputError: a row is faulty, or no column of tokens is known.
+        InputError: a row is invalid, or no column of tokens is found.
         ParameterError: `dataset` is not a dataset, or an option is not valid.
         MissingExtraError: the package is not installed.
 
@@ -89,7 +89,7 @@ def to_datasets(sentences: Iterable[Sentence] | Mapping[str, Iterable[Sentence]]
         A ``Dataset``; for several parts a ``DatasetDict``.
 
     Raises:
-        LossError: a dataset cannot hold a sentence.
+        LossError: a dataset cannot represent a sentence.
         MissingExtraError: the package is not installed.
 
     Example:

@@ -1,4 +1,4 @@
-"""Layout of tables, and the tables themselves: what the formats of Hugging Face share."""
+"""Layout of tables, shared by the formats of Hugging Face."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from entaug.tags import Overlap
 __all__ = ["JSON_COLUMN", "HfDialect", "Table", "import_pyarrow"]
 
 JSON_COLUMN = "entaug_fields"
-"""Column: as JSON, the fields that have no column of their own."""
+"""Column with the fields that have no separate column, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class HfDialect:
         mentions: where mentions are: ``"tags"``, ``"entities"``, or ``"auto"``: in entities where any sentence has
             nested or discontinuous mentions, else in tags.
         scheme: the scheme of the tags.
-        names: the tags that numbers stand for, in order; missing ones are added when a table is written.
-        overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
-        split_name: the part to read of a folder with several.
+        names: the tags of the numbers, in order; missing ones are added when a table is written.
+        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.tags.flatten`.
+        split_name: the split to read from a folder with several splits.
         columns: the columns with a value per token.
         classes: the names that numbers stand for in other columns, by column.
     """
@@ -49,7 +49,7 @@ class HfDialect:
         validate(self)
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         tags = f"{self.scheme} tags in {self.tag_column!r}"
         entities = f"{self.entity_column!r}"
         auto = f"{tags}, or mentions in {entities} where there are nested ones"
@@ -64,7 +64,7 @@ class Table:
     Args:
         schema: its schema, of pyarrow.
         features: the description of its columns by Hugging Face, by name.
-        batches: starts to read; returns record batches of the columns that are named, by default of all.
+        batches: starts reading; yields record batches of the given columns, by default of all columns.
     """
 
     schema: Any

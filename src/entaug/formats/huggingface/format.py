@@ -1,4 +1,4 @@
-"""Hugging Face: Parquet files and folders of ``Dataset.save_to_disk``, read and written by pyarrow alone."""
+"""Hugging Face: Parquet files and folders of ``Dataset.save_to_disk``, read and written with pyarrow only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REMEDY = "fetch it anew, or write it again"
 
 
 class TableFormat(BufferedFormat):
-    """Base of the formats that hold a table; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+    """Base class of formats that hold a table; see `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
     dialect_class = HfDialect
@@ -87,10 +87,10 @@ class TableFormat(BufferedFormat):
             raise _damaged(path, error) from None
 
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: mentions that tags cannot hold, text that is not Unicode.
+        """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode.
 
         Raises:
-            LossError: the table cannot hold the sentence.
+            LossError: the table cannot represent the sentence.
         """
         kept = self.carried(sentence, dialect)
         if dialect.mentions == "tags":
@@ -116,14 +116,14 @@ def _damaged(path: Path, error: Exception) -> InputError:
 
 
 def features_of(schema: Any, info: Path | None = None) -> dict[str, Any]:
-    """Read the description of columns by Hugging Face.
+    """Read Hugging Face's description of the columns.
 
     Args:
         schema: the schema of the table, which may hold it.
-        info: the file beside the table that may hold it.
+        info: the file of the dataset that may hold it.
 
     Returns:
-        The description by column; empty where there is none.
+        The description by column; empty if there is none.
     """
     try:
         if info is not None and info.exists():
@@ -182,7 +182,7 @@ class DatasetFolder(TableFormat):
         return (path / _DICT).is_file() or ((path / _STATE).is_file() and (path / _INFO).is_file())
 
     def replaceable(self, path: Path) -> bool:
-        """See `entaug.formats.buffered.BufferedFormat.replaceable`; folders with several parts are not written here."""
+        """See `entaug.formats.buffered.BufferedFormat.replaceable`; folders with several splits are never written."""
         files = {file.name: file.is_file() and not file.is_symlink() for file in path.iterdir()}
         is_ours = all(name in (_INFO, _STATE) or _DATA.fullmatch(name) for name in files)
         return {_INFO, _STATE} <= files.keys() and is_ours and all(files.values())
@@ -191,7 +191,7 @@ class DatasetFolder(TableFormat):
         """See `TableFormat.open_table`.
 
         Raises:
-            InputError: the folder is damaged, or does not have the part to read.
+            InputError: the folder is damaged, or has no such split.
         """
         pa = import_pyarrow()
         folder = _part(path, dialect.split_name)
@@ -243,7 +243,7 @@ class DatasetFolder(TableFormat):
 
 
 def _part(path: Path, name: str | None) -> Path:
-    """The folder of the part to read."""
+    """Return the folder of the split to read."""
     if not (path / _DICT).is_file():
         return path
     listed = _read_object(path / _DICT).get("splits")

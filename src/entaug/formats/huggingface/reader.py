@@ -1,8 +1,9 @@
-"""Tables of Hugging Face as sentences: a row is a sentence.
+"""Conversion of tables of Hugging Face to sentences: each row is a sentence.
 
-Flat mentions are a column of tags, which are strings or numbers with names (``ClassLabel``); nested and discontinuous
-ones are a column of entities with ``label`` and ``spans``. Columns of lists with a value per token are columns of the
-sentence, all others are fields; fields whose values are not of one type are JSON in the column ``entaug_fields``.
+Flat mentions are in a column of tags, which are strings or numbers with names (``ClassLabel``); nested and
+discontinuous mentions are in a column of entities with ``label`` and ``spans``. Columns of lists with one value per
+token become columns of the sentence, all others fields. Fields with values of different types are stored as JSON in the
+column ``entaug_fields``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TOKENS = ("tokens", "words", "token", "word")
 _TAGS = ("ner_tags", "ner", "ner_labels", "tags", "labels", "ner_tag", "tag", "label", "bio_tags", "iob_tags")
 _ENTITIES = ("entities", "mentions", "spans", "entity_mentions", "ner")
 RESERVED = frozenset((*_TOKENS, *_TAGS, *_ENTITIES))
-"""Names of columns that may be detected as those of tokens or mentions."""
+"""Names of columns that may be detected as columns of tokens or mentions."""
 _LABELS = ("label", "type", "entity_type")
 
 
@@ -94,7 +95,7 @@ def detect_dialect(table: Table, dialect: HfDialect, options: Mapping[str, Any])
         Fields of the dialect by name.
 
     Raises:
-        InputError: there is no column of tokens, or none of a name that is given.
+        InputError: there is no column of tokens, or a given column is missing.
     """
     types = {column.name: column.type for column in table.schema}
     if len(types) < len(table.schema):
@@ -154,14 +155,14 @@ def _are_tags(values: Iterable[Any]) -> bool:
 
 
 def _name_of(value: Any, names: Sequence[str]) -> str | None:
-    """The string that a value is or stands for; None for any other value."""
+    """Return the string of a value or of its number; None for any other value."""
     if isinstance(value, str):
         return value
     return names[value] if type(value) is int and 0 <= value < len(names) else None
 
 
 def _with_value_per_token(table: Table, tokens: str, names: Sequence[str]) -> Sequence[str]:
-    """The columns that have a value for each token, in every row that has any."""
+    """Return the columns with one value per token in every row that is not empty."""
     if not names:
         return ()
     import_pyarrow()
@@ -181,7 +182,7 @@ def _with_value_per_token(table: Table, tokens: str, names: Sequence[str]) -> Se
 
 
 def _rows(column: Any) -> list[Any]:
-    """The values of a column; lists of plain values at once, which is ten times as fast."""
+    """Return the values of a column; lists of plain values are converted at once, which is ten times faster."""
     types = import_pyarrow().types
     is_list = types.is_list(column.type) or types.is_large_list(column.type)
     if not is_list or types.is_nested(column.type.value_type) or column.null_count:
@@ -205,7 +206,7 @@ def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | 
         The sentences.
 
     Raises:
-        InputError: a row is faulty, an id occurs twice, or there is no sentence.
+        InputError: a row is invalid, an id occurs twice, or there is no sentence.
     """
     pa = import_pyarrow()
     types = {column.name: column.type for column in table.schema}
@@ -234,7 +235,7 @@ def read_table(table: Table, dialect: HfDialect, reading: Reading, path: Path | 
 
 
 def _is_printed(type_: Any) -> bool:
-    """Whether values of a type are read as they are printed: dates, times, exact numbers."""
+    """Whether values of a type are read as strings: dates, times, decimal numbers."""
     types = import_pyarrow().types
     return bool(types.is_temporal(type_) or types.is_decimal(type_))
 

@@ -1,4 +1,4 @@
-"""Sentences as tables of Hugging Face; see `entaug.formats.huggingface.reader` for their columns."""
+"""Conversion of sentences to tables of Hugging Face; see `entaug.formats.huggingface.reader` for their columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
         columns[dialect.tag_column] = _tags(rows, dialect)
     else:
         columns[dialect.entity_column] = _entities(rows)
-    other: list[dict[str, Any]] = [{} for _ in rows]  # what has no column of its own, by row
+    other: list[dict[str, Any]] = [{} for _ in rows]  # fields without a separate column, by row
     if any(sentence.spaces is not None for sentence in rows):
         columns["text"] = pa.array(_texts(rows, other), pa.string()), _TEXT
     classes = dict(dialect.classes)
@@ -68,7 +68,7 @@ def _chunked(values: Sequence[Any], type_: Any) -> Any:
 
 
 def _sequence(feature: Any) -> Any:
-    # A list of structures is a list here too, which all versions read alike.
+    # Write a list of structures as a list, which all versions read in the same way.
     return {"feature": feature, "_type": "Sequence"} if "_type" in feature else [feature]
 
 
@@ -84,7 +84,7 @@ def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, Any]:
 
 
 def _entities(rows: Sequence[Sentence]) -> tuple[Any, Any]:
-    """The column of mentions that tags cannot hold."""
+    """Create the column of entities."""
     pa = import_pyarrow()
     feature = {"label": _TEXT, "spans": _sequence(_sequence(_INTEGER))}
     type_ = pa.list_(pa.struct([("label", pa.string()), ("spans", pa.list_(pa.list_(pa.int64())))]))
@@ -93,7 +93,7 @@ def _entities(rows: Sequence[Sentence]) -> tuple[Any, Any]:
 
 
 def _texts(rows: Sequence[Sentence], other: Sequence[dict[str, Any]]) -> list[str | None]:
-    """The texts, which show the white space; where they do not, it is among the other fields."""
+    """Return the texts; white space that they do not show is stored in the other fields."""
     texts: list[str | None] = []
     for sentence, fields in zip(rows, other, strict=True):
         if sentence.spaces is None:
@@ -133,7 +133,7 @@ def _further_columns(
             elif name not in taken:
                 columns.setdefault(name, [None] * len(rows))[i] = value
     for name in columns.keys() - of_tokens:
-        # A field may not look like a column of tokens, tags or entities.
+        # A field must not look like a column of tokens, tags or entities.
         present = [(value, s) for value, s in zip(columns[name], rows, strict=True) if value is not None]
         is_reserved = name in RESERVED and any(isinstance(value, (list, dict)) for value, _ in present)
         if is_reserved or (present and all(isinstance(v, list) and len(v) == len(s) for v, s in present)):
@@ -142,7 +142,7 @@ def _further_columns(
 
 
 def _column(values: list[Any], names: Sequence[str] | None) -> tuple[Any, Any] | None:
-    """A column and its description; None where its values are not of one type."""
+    """Return a column and its description; None if its values are of different types."""
     pa = import_pyarrow()
     if names and (numbered := _numbered(values, names)) is not None:
         return numbered
@@ -156,7 +156,7 @@ def _column(values: list[Any], names: Sequence[str] | None) -> tuple[Any, Any] |
 
 
 def _numbered(values: list[Any], names: Sequence[str]) -> tuple[Any, Any] | None:
-    """A column of names as numbers; None where a value is not a name."""
+    """Return a column of names as numbers; None if a value is not a name."""
     pa = import_pyarrow()
     of_lists = (value for row in values if isinstance(row, list) for value in row)
     known = list(dict.fromkeys([*names, *of_lists]))
@@ -172,7 +172,7 @@ def _numbered(values: list[Any], names: Sequence[str]) -> tuple[Any, Any] | None
 
 
 def _feature(type_: Any) -> Any:
-    """The description of a type; None where it is not one of JSON, or of empty values."""
+    """Return the description of a type; None if it is not a JSON type, or the type of empty values."""
     types = import_pyarrow().types
     if types.is_struct(type_):
         fields = {type_.field(i).name: _feature(type_.field(i).type) for i in range(type_.num_fields)}
@@ -187,5 +187,5 @@ def _feature(type_: Any) -> Any:
 def _dumped(fields: dict[str, Any]) -> str:
     try:
         return orjson.dumps(fields).decode()
-    except TypeError:  # an integer of more than 64 bits, or half a character
+    except TypeError:  # an integer of more than 64 bits, or a lone surrogate
         return json.dumps(fields)

@@ -2,7 +2,7 @@
 
 The tokens, separated by spaces; the mentions; an empty line. Mentions are separated by ``|``; each is the first and
 last token of each of its spans, and its label: ``0,1 ADR|3,3,6,7 ADR``. The format holds tokens and all kinds of
-mentions, nothing else. That for nested mentions is `entaug.formats.research.bartner_nested`.
+mentions, nothing else. The format for nested mentions is `entaug.formats.research.bartner_nested`.
 
 Yan et al. (2021), A Unified Generative Framework for Various NER Subtasks.
 """
@@ -32,10 +32,10 @@ _THREE_LINES = "write three lines a sentence: its tokens, its mentions, an empty
 
 @dataclass(frozen=True)
 class BartnerDialect:
-    """The one layout of BARTNER's files for discontinuous mentions."""
+    """The only layout of BARTNER's files for discontinuous mentions."""
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return "BARTNER's lines of tokens and mentions"
 
 
@@ -54,7 +54,7 @@ class Bartner(BaseFormat):
         """
         data = read_beginning(path, _HEAD_SIZE)
         lines = data.decode("utf-8-sig", "replace").replace("\r", "").rstrip("\n").split("\n")
-        lines = lines[:-3] if len(data) == _HEAD_SIZE else [*lines, "", ""]  # the last sentence may be cut
+        lines = lines[:-3] if len(data) == _HEAD_SIZE else [*lines, "", ""]  # the last sentence may be incomplete
         sentences = [lines[i : i + 3] for i in range(0, len(lines) - 2, 3)]
         with_mentions = [mentions for _, mentions, _ in sentences if mentions]
         return (
@@ -69,7 +69,7 @@ class Bartner(BaseFormat):
         """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
 
         Raises:
-            InputError: lines are not in threes, a mention does not fit, or there is no sentence.
+            InputError: lines are not in groups of three, a mention does not fit, or there is no sentence.
         """
         del dialect
 
@@ -82,7 +82,7 @@ class Bartner(BaseFormat):
         """See `entaug.formats.base.BaseFormat.dump`: the sentence as three lines.
 
         Raises:
-            LossError: a token or label holds white space, or a label ``|``.
+            LossError: a token or label contains white space, or a label contains ``|``.
         """
         del dialect
         line = " ".join(sentence.tokens)
@@ -107,9 +107,9 @@ def _loss(what: str, text: str, sentence: Sentence) -> LossError:
 
 
 def _read_threes(path: Path, start: int, stop: int | None) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each sentence, with the number of the first; what is missing at the end is empty.
+    """Yield the lines of each sentence, with the number of the first; missing lines at the end are empty.
 
-    What a line holds follows from its number alone: where one is out of step, nothing after it can be read.
+    The role of a line depends only on its number: after a missing or additional line nothing can be read.
     """
     pending: list[str] = []
     number = 1
@@ -128,7 +128,7 @@ def _read_threes(path: Path, start: int, stop: int | None) -> Iterator[tuple[int
 
 
 def _step_fault(number: int, lines: list[str]) -> InputError | None:
-    """The fault of three lines that are not those of one sentence."""
+    """Return an error if three lines do not belong to one sentence."""
     tokens, mentions, blank = map(str.strip, lines)
     if blank:
         what = "an empty line is expected after the mentions of a sentence"

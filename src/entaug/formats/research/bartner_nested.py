@@ -1,4 +1,4 @@
-"""The input format of the code of BARTNER for nested mentions: a JSON object per line, a document each.
+"""The input format of the code of BARTNER for nested mentions: one JSON object per document and line.
 
 ``sentences`` holds the tokens of each sentence, and ``ners`` a list of mentions for each, ``[first token, last token,
 label]``; ``doc_key`` names the document. Its other fields are kept with its first sentence. Ids of sentences that do
@@ -39,10 +39,10 @@ _DOCUMENT = 'write {"sentences": [[...], ...], "ners": [[[first, last, label], .
 
 @dataclass(frozen=True)
 class BartnerNestedDialect:
-    """The one layout of BARTNER's files for nested mentions."""
+    """The only layout of BARTNER's files for nested mentions."""
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return "BARTNER's JSON lines, a document a line"
 
 
@@ -85,19 +85,19 @@ class BartnerNested(BufferedFormat):
         return read_records(path, numbered_lines(path), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat`; a document is a line."""
+        """See `entaug.formats.buffered.BufferedFormat`; each document is one line."""
         del dialect
         records = (to_json(_record(document), document[0].key) for document in group_by_document(sentences))
         write_array(path, records, start=b"", separator=b"\n", end=b"\n")
 
     def check(self, sentence: Sentence, dialect: BartnerNestedDialect) -> None:
-        """See `entaug.formats.buffered.BufferedFormat.check`: no mention is discontinuous."""
+        """See `entaug.formats.buffered.BufferedFormat.check`: no mention may be discontinuous."""
         del dialect
         self.check_contiguous(sentence, "write the form for discontinuous mentions: --to bartner")
 
 
 def _document(line: str) -> dict[str, Any]:
-    """The object of a document, with as many lists of mentions as sentences."""
+    """Parse the object of a document, which must have as many lists of mentions as sentences."""
     record = as_object(parse_json(line), _DOCUMENT)
     sentences, ners, key = record.get("sentences"), record.get("ners"), record.get("doc_key")
     if type(sentences) is not list or type(ners) is not list:
@@ -110,7 +110,7 @@ def _document(line: str) -> dict[str, Any]:
 
 
 def _sentences(record: dict[str, Any], unnamed: str, reading: Reading) -> Iterator[Sentence | InputError]:
-    """The sentences of a document, and the fault of each that has one; `unnamed` names a document without a key."""
+    """Yield the sentences of a document, or their errors; `unnamed` is the name of a document without a key."""
     n = len(record["sentences"])
     key = None if record.get("doc_key") is None else str(record["doc_key"])
     ids, provenance = _written_ids(record, n), _written_provenance(record, n)
@@ -141,7 +141,7 @@ def _sentences(record: dict[str, Any], unnamed: str, reading: Reading) -> Iterat
 
 
 def _written_ids(record: dict[str, Any], n: int) -> list[str | None] | None:
-    """The ids of the sentences of a document, where `_record` wrote them."""
+    """Return the ids of the sentences of a document, if `_record` wrote them."""
     ids = record.get("ids")
     if type(ids) is not list or len(ids) != n or set(map(type, ids)) - {str, type(None)}:
         return None
@@ -150,13 +150,13 @@ def _written_ids(record: dict[str, Any], n: int) -> list[str | None] | None:
 
 
 def _written_provenance(record: dict[str, Any], n: int) -> list[Any] | None:
-    """The provenance of the sentences of a document, where `_record` wrote it."""
+    """Return the provenance of the sentences of a document, if `_record` wrote it."""
     provenance = record.get("entaug")
     return provenance if type(provenance) is list and len(provenance) == n else None
 
 
 def _regular_ids(key: str | None, n: int) -> list[str | None]:
-    """The ids of the sentences of a document where none are written."""
+    """Return the default ids of the sentences of a document."""
     return [key if key is None or n == 1 else f"{key}-{i + 1}" for i in range(n)]
 
 

@@ -33,16 +33,16 @@ from entaug.formats.token_records import (
 __all__ = ["W2ner", "W2nerDialect"]
 
 _OF_MENTION = ("index", "type")
-_OF_SOURCE = ("word",)  # the words among Chinese characters, which augmented sentences do not share
+_OF_SOURCE = ("word",)  # the words among Chinese characters, which augmented sentences do not inherit
 _MENTION = 'write {"index": [0], "type": "X"}'
 
 
 @dataclass(frozen=True)
 class W2nerDialect:
-    """The one layout of W2NER's files."""
+    """The only layout of W2NER's files."""
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return "W2NER's JSON array"
 
 

@@ -1,4 +1,4 @@
-"""Options that the formats of spaCy share, and the base of these formats."""
+"""Shared options and base class of the formats of spaCy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["SpacyDialect", "SpacyFormat"]
 
 @dataclass(frozen=True)
 class SpacyDialect:
-    """Where a file of spaCy holds mentions.
+    """The location of mentions in a file of spaCy.
 
     Args:
         mentions: where mentions are: ``"ents"``, the entities; ``"spans"``, a group of spans; or ``"auto"``: a group of
             spans where any sentence has nested mentions, else the entities.
         spans_key: the name of the group of spans.
-        overlap: what to write of nested and discontinuous mentions: see `entaug.tags.flatten`.
+        overlap: the treatment of nested and discontinuous mentions in writing, see `entaug.tags.flatten`.
     """
 
     mentions: Literal["auto", "ents", "spans"] = "auto"
@@ -35,19 +35,19 @@ class SpacyDialect:
 
     @property
     def group(self) -> str | None:
-        """The group of spans that holds the mentions; None where the entities do."""
+        """The group of spans that holds the mentions; None for the entities."""
         return self.spans_key if self.mentions == "spans" else None
 
 
 class SpacyFormat(BufferedFormat):
-    """Base of the formats of spaCy; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+    """Base class of the formats of spaCy; see `entaug.formats.buffered.BufferedFormat` for the methods."""
 
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=True, spaces=True)
 
     def detect_mentions(
         self, groups: Collection[str], has_entities: bool, dialect: SpacyDialect, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Detect where a file holds mentions.
+        """Detect the location of mentions in a file.
 
         Args:
             groups: the names of its groups of spans that hold any.
@@ -66,7 +66,7 @@ class SpacyFormat(BufferedFormat):
     def check(self, sentence: Sentence, dialect: Any) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`.
 
-        No mention may be discontinuous, nor nested where mentions are entities.
+        No mention may be discontinuous, or nested if mentions are entities.
         """
         kept = self.carried(sentence, dialect)
         self.check_contiguous(kept, "write JSON lines, or leave them out: --overlap outermost or innermost")
@@ -81,7 +81,7 @@ class SpacyFormat(BufferedFormat):
             dialect: the dialect to write.
 
         Returns:
-            The sentences with the mentions that are kept, and a dialect that says where these are written.
+            The sentences with the mentions that are kept, and a dialect with their location.
         """
         kept: Iterable[Sentence] = (BufferedFormat.carried(self, sentence, dialect) for sentence in sentences)
         if dialect.mentions == "auto":

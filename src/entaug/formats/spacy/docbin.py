@@ -1,7 +1,7 @@
 """spaCy's DocBin (``.spacy``), the training data of ``spacy train``.
 
-A document is a sentence. Flat mentions are the entities of the documents (``doc.ents``), nested ones a group of spans
-(``doc.spans["sc"]``). Where a file has such a group, the group is read, and entities that are not in it are left out
+Each document is a sentence. Flat mentions are the entities of the documents (``doc.ents``), nested ones a group of
+spans (``doc.spans["sc"]``). If a file has such a group, the group is read, and entities that are not in it are skipped
 and counted; ``mentions="ents"`` reads the entities instead. The id, other columns, fields and provenance are in
 ``doc.user_data``; tags, lemmas and trees are attributes of the tokens.
 """
@@ -45,7 +45,7 @@ class DocBinDialect(SpacyDialect):
     """Layout of a DocBin."""
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         group = f"doc.spans[{self.spans_key!r}]"
         where = {"ents": "doc.ents", "spans": group, "auto": f"doc.ents, {group} where there are nested ones"}
         return f"spaCy DocBin, mentions in {where[self.mentions]}"
@@ -60,7 +60,7 @@ class DocBinFormat(SpacyFormat):
     dialect_class = DocBinDialect
 
     def recognises(self, path: Path) -> bool:
-        """See `entaug.formats.base.BaseFormat.recognises`: whether it begins as a packed DocBin does."""
+        """See `entaug.formats.base.BaseFormat.recognises`: whether it begins like a packed DocBin."""
         try:
             head = zlib.decompressobj().decompress(read_beginning(path, 4096), 64)
         except zlib.error:
@@ -68,7 +68,7 @@ class DocBinFormat(SpacyFormat):
         return b"\xa7version" in head and b"\xa5attrs" in head
 
     def detect(self, path: Path, dialect: DocBinDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: where the mentions are."""
+        """See `entaug.formats.base.BaseFormat.detect`: the location of mentions."""
         if dialect.mentions != "auto":
             return {}
         reader = DocBinReader(path)
@@ -76,7 +76,7 @@ class DocBinFormat(SpacyFormat):
         return self.detect_mentions(groups, reader.has_attribute("ENT_TYPE"), dialect, options)
 
     def sentences(self, path: Path, dialect: DocBinDialect, reading: Reading) -> Iterator[Sentence]:
-        """See `entaug.formats.buffered.BufferedFormat`; documents without words are left out and counted."""
+        """See `entaug.formats.buffered.BufferedFormat`; documents without words are skipped and counted."""
         reader = DocBinReader(path)
 
         def parse(_number: int, index: int) -> Iterator[Sentence]:
@@ -92,7 +92,7 @@ class DocBinFormat(SpacyFormat):
         """See `entaug.formats.buffered.BufferedFormat.check`.
 
         Raises:
-            LossError: a mention is discontinuous, or nested where mentions are entities; a field is not JSON.
+            LossError: a mention is discontinuous, or nested if mentions are entities; a field is not JSON.
         """
         super().check(sentence, dialect)
         try:
@@ -120,7 +120,7 @@ class DocBinFormat(SpacyFormat):
 
 
 def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping[str, Any]) -> dict[Any, Any]:
-    """What spaCy has no other place for."""
+    """Return the entries of user_data: fields without an attribute in spaCy."""
     data: dict[Any, Any] = {} if sentence.id is None else {"id": sentence.id}
     for name, value in sentence.fields.items():
         is_elsewhere = (
@@ -133,7 +133,7 @@ def _user_data(sentence: Sentence, space_tokens: Sequence[int], columns: Mapping
             data[name] = to_plain(value)
     others = sentence.fields.get(OTHER_USER_DATA)
     for pair in others if isinstance(others, list) else ():
-        # ("._.", name, start, end): the characters are others once words were changed.
+        # ("._.", name, start, end): the offsets are invalid after words have changed.
         if isinstance(pair, list) and len(pair) == 2:
             key = tuple(pair[0]) if isinstance(pair[0], list) else pair[0]
             if sentence.provenance is None or not isinstance(key, tuple) or key[2:] == (None, None):
@@ -154,7 +154,7 @@ def _cats(sentence: Sentence) -> dict[str, float]:
 
 
 def _are_native(fields: Any, n: int) -> bool:
-    """Whether spaCy has a place for all fields of mentions."""
+    """Whether spaCy has attributes for all fields of mentions."""
     return (
         isinstance(fields, list)
         and len(fields) == n
@@ -171,7 +171,7 @@ class _DocBinWriter:
 
     Args:
         columns: the columns that any sentence has an attribute for.
-        group: the group of spans for mentions; None where they are entities.
+        group: the group of spans for mentions; None if they are entities.
     """
 
     def __init__(self, columns: Sequence[str], group: str | None) -> None:
@@ -192,7 +192,7 @@ class _DocBinWriter:
         return bytes(self._bin.to_bytes())
 
     def _number(self, text: Any) -> int:
-        """The number that stands for a string; 0 for any other value."""
+        """Return the number of a string; 0 for any other value."""
         if not isinstance(text, str):
             return 0
         if text not in self._numbers:
@@ -230,7 +230,7 @@ class _DocBinWriter:
         self._bin.span_groups.append(self._packed_group(words, spans))
 
     def _column(self, name: str, values: Sequence[Any]) -> list[int]:
-        """The numbers that stand for the values of a column."""
+        """Return the numbers of the values of a column."""
         if name in SIGNED_COLUMNS:
             return [int(value or 0) for value in values]
         return [self._pos[value] if name == "pos" else self._number(value) for value in values]

@@ -1,7 +1,7 @@
 """Reader of spaCy's DocBin.
 
-A DocBin is packed tables: a row of numbers for each word, and a list of the strings that the numbers stand for. They
-are read directly: creating documents of spaCy takes ten times as long, and is not safe with damaged files.
+A DocBin consists of packed tables: a row of numbers for each word, and a list of the strings of these numbers. They
+are read directly: creating documents of spaCy takes ten times longer, and is not safe with damaged files.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class DocBinReader:
             i: the position of the document.
 
         Returns:
-            The spans by the name of their group; none where they are damaged, which reading reports.
+            The spans by the name of their group; empty if they are damaged, which `read_sentence` reports.
         """
         try:
             return self._read_groups(i)
@@ -156,7 +156,7 @@ class DocBinReader:
             raise InputError(f"the string of number {number} is missing in it", remedy=_REMEDY) from None
 
     def _column(self, i: int, attribute: str) -> list[int]:
-        """The numbers of the words of a document; zeros where the file does not have the attribute."""
+        """The numbers of the words of a document; zeros if the file does not have the attribute."""
         first, last = self._bounds[i : i + 2]
         if attribute not in self._index:
             return [0] * (last - first)
@@ -168,11 +168,11 @@ class DocBinReader:
 
         Args:
             i: the position of the document.
-            group: the group of spans that holds the mentions; None where they are entities.
+            group: the group of spans that holds the mentions; None if they are entities.
             reading: how to read.
 
         Returns:
-            The sentence; None where the document has no words.
+            The sentence; None if the document has no words.
 
         Raises:
             InputError: the document is damaged, or a mention does not fit.
@@ -291,12 +291,12 @@ def _inflated(data: bytes, path: Path) -> bytes:
 def _unpacked(data: bytes, *, lists: bool = True) -> Any:
     from srsly import msgpack
 
-    # Without a hook srsly looks for all installed ones, each time anew.
+    # Without a hook srsly searches for all installed hooks at each call.
     return msgpack.unpackb(data, raw=False, use_list=lists, object_pairs_hook=dict)
 
 
 def to_plain(value: Any) -> Any:
-    """Convert a value to what JSON can hold.
+    """Convert a value to plain JSON values.
 
     Args:
         value: the value; tuples become lists.

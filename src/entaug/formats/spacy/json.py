@@ -1,6 +1,6 @@
 """spaCy's JSON: documents as ``doc.to_json()`` returns them, tuples for training loops, the training files of spaCy 2.
 
-A file is an array, or has one record a line; both this and the form of the records are detected. See
+A file is an array, or has one record per line; this and the form of the records are detected. See
 `entaug.formats.spacy.json_forms` for the forms.
 """
 
@@ -51,7 +51,7 @@ class SpacyJson(SpacyFormat):
         return any(form_of(record) for record in peek_records(path, 1, (_HEAD_SIZE,))[0])
 
     def detect(self, path: Path, dialect: SpacyJsonDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: lines, form, tokens, and where the mentions are."""
+        """See `entaug.formats.base.BaseFormat.detect`: lines, form, tokens, and the location of mentions."""
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
         evidence = SchemeDetector()
@@ -97,7 +97,7 @@ class SpacyJson(SpacyFormat):
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`.
 
-        The sentence with the mentions that are kept; tokenised anew where tuples hold no words.
+        The sentence with the mentions that are kept; tokenized again if tuples hold no words.
         """
         sentence = super().carried(sentence, dialect)
         if dialect.form != "tuples" or dialect.words:
@@ -116,8 +116,8 @@ class SpacyJson(SpacyFormat):
         """See `entaug.formats.buffered.BufferedFormat.check`.
 
         Raises:
-            LossError: a mention is discontinuous; mentions are nested where there are only tags or entities; a token is
-                white space; in tuples without words, a mention would begin or end within a token.
+            LossError: a mention is discontinuous; mentions are nested, but the form has only tags or entities; a token
+                is white space; or in tuples without words, a mention would begin or end within a token.
         """
         path = f"sentence {sentence.key}"
         super().check(sentence, replace(dialect, mentions="ents") if dialect.form == "training" else dialect)
@@ -140,7 +140,7 @@ class SpacyJson(SpacyFormat):
             write_array(path, records)
 
     def lost(self, sentence: Sentence, dialect: SpacyJsonDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`: trees of augmented sentences, and what tuples do not hold."""
+        """See `entaug.formats.base.BaseFormat.lost`: trees of augmented sentences, and content that tuples lack."""
         lost = ["trees of augmented sentences"] * has_stale_tree(sentence)
         if dialect.form == "tuples":
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
@@ -154,7 +154,7 @@ def _is_record(value: Any) -> bool:
 
 
 def _records_to_detect_from(path: Path, is_lines: bool) -> Iterable[Any]:
-    """The records to detect a dialect from: all, but of training files, which are alike throughout, the first."""
+    """Return the records for detecting a dialect: all, or only the first of training files, which are uniform."""
     first = peek_records(path, 1 << 20, (_HEAD_SIZE,))[0]
     if first and form_of(first[0]) == "training":
         return first
@@ -172,7 +172,7 @@ def _valid_lines(path: Path) -> Iterator[Any]:
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether each line is a record: the first line is one by itself."""
+    """Whether each line is a record, judged by the first line."""
     head = read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace").lstrip()
     try:
         return form_of(parse_json(head.partition("\n")[0], exact=False)) is not None

@@ -1,4 +1,4 @@
-"""The records of spaCy's JSON as sentences, and back.
+"""Conversion between records of spaCy's JSON and sentences.
 
 ``docs``
     The output of ``doc.to_json()``: an object with ``text``, ``tokens`` with character offsets, ``ents``, ``spans``.
@@ -34,7 +34,7 @@ __all__ = ["SpacyJsonDialect", "form_of", "has_unknown_fields", "parse_record", 
 _ANNOTATIONS = frozenset(
     ("cats", "links", "spans", "tags", "pos", "lemmas", "morphs", "deps", "heads", "sent_starts", "ids", "brackets")
 )
-"""What spaCy accepts beside ``entities``; it raises on any other name."""
+"""Names that spaCy accepts in addition to ``entities``; it raises an error for any other name."""
 _OF_WORDS = frozenset(("tags", "pos", "lemmas", "morphs", "deps", "heads", "sent_starts", "ids", "brackets", "links"))
 _REMEDY = "write it as spaCy does"
 
@@ -45,8 +45,8 @@ class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
 
     Args:
         form: the form of the records: see `entaug.formats.spacy.json_forms`.
-        lines: whether each line is a record; else the file is an array. By default as the extension says.
-        words: whether tuples give the tokens; else texts are tokenised by spaCy's rules.
+        lines: whether each line is a record; otherwise the file is an array. The default depends on the extension.
+        words: whether tuples give the tokens; otherwise texts are tokenized by spaCy's rules.
         fields: whether tuples hold fields that spaCy does not know, on which ``Example.from_dict`` fails.
         scheme: the scheme of the tags of training files.
     """
@@ -59,11 +59,11 @@ class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
 
     @property
     def group(self) -> str | None:
-        """The group of spans that holds the mentions; None where entities or tags do."""
+        """The group of spans that holds the mentions; None for entities or tags."""
         return None if self.form == "training" else super().group
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         form = {"docs": "as of doc.to_json()", "tuples": "training tuples", "training": "training file of spaCy 2"}
         if self.form == "training":
             where = f"mentions as {self.scheme} tags"
@@ -91,7 +91,7 @@ def form_of(record: Any) -> str | None:
         record: the record.
 
     Returns:
-        ``"docs"``, ``"tuples"`` or ``"training"``; None where it is not a record of spaCy.
+        ``"docs"``, ``"tuples"`` or ``"training"``; None if it is not a record of spaCy.
     """
     if isinstance(record, list):
         is_pair = len(record) == 2 and isinstance(record[0], str) and isinstance(record[1], dict)
@@ -101,7 +101,7 @@ def form_of(record: Any) -> str | None:
     paragraphs, tokens = record.get("paragraphs"), record.get("tokens")
     if isinstance(paragraphs, list) and all(isinstance(one, dict) and "sentences" in one for one in paragraphs):
         return "training"
-    # Records of Prodigy have text and such tokens too, but their tokens hold their text, and their spans are a list.
+    # Records of Prodigy also have text and tokens, but their tokens hold texts, and their spans are a list.
     if not isinstance(record.get("text"), str) or not isinstance(tokens, list) or isinstance(record.get("spans"), list):
         return None
     first = tokens[:2]
@@ -149,7 +149,7 @@ class _PlacedWords(NamedTuple):
 
 
 def _place(text: str, words: Sequence[Any], flags: Sequence[Any]) -> _PlacedWords | None:
-    """Words with their characters; None where they are not those of the text."""
+    """Locate words in their text; return None if they do not match it."""
     if len(words) != len(flags) or not (set(map(type, words)) <= {str} and all(words)):
         return None
     flags = list(map(bool, flags))
@@ -185,7 +185,7 @@ def _char_mentions(values: Any, name: str) -> list[CharMention]:
 def _select_mentions(
     entities: list[CharMention], groups: Any, dialect: SpacyJsonDialect, reading: Reading
 ) -> tuple[list[CharMention], dict[str, Any]]:
-    """The mentions that the dialect names, and the other groups of spans."""
+    """Return the mentions of the dialect's group or entities, and the other groups of spans."""
     groups = {} if groups is None else groups
     if not isinstance(groups, dict):
         raise InputError("'spans' is not an object of groups", remedy=_REMEDY)
@@ -205,7 +205,7 @@ def _create(
     cutting: SegmentationOptions,
     reading: Reading,
 ) -> Iterable[Sentence]:
-    """The sentence of a text with known words; a text that has none, or is to be cut, is cut as any text."""
+    """Create the sentence of a text with known words; a text without words, or with a given split, is segmented."""
     if words is None:
         return split_document(text, cutting, reading)
     as_text = text._replace(tokens=[word for word in words.words if not word.isspace()])
@@ -249,7 +249,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     mentions, groups = _select_mentions(mentions, fields.pop("spans", None), dialect, reading)
     if groups:
         fields["spans"] = groups
-    # Tuples have no ids; the parts of a text that is cut need one, to be told from those of another text.
+    # Tuples have no ids, but the sentences of a segmented text need one to distinguish them from other texts.
     id_ = None if dialect.split == "none" else str(number)
     return _create(Document(text, mentions, id_, fields, tokens), placed, {}, dialect, reading)
 
@@ -293,7 +293,7 @@ def to_records(sentences: Iterable[Sentence], dialect: SpacyJsonDialect) -> Iter
 
     Args:
         sentences: the sentences.
-        dialect: the layout; it says where mentions are.
+        dialect: the layout, with the location of mentions.
 
     Yields:
         The records.
@@ -325,9 +325,7 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
     for name, values in columns.items():
         for token, value in zip(tokens, values, strict=True):
             token[name] = value
-    groups = (
-        None if sentence.provenance is not None else sentence.fields.get("spans")
-    )  # their characters are others now
+    groups = None if sentence.provenance is not None else sentence.fields.get("spans")  # their offsets have changed
     spans = dict(groups) if isinstance(groups, dict) else {}
     if dialect.group is not None:
         spans[dialect.group] = [_span(mention, offsets, {"kb_id": ""}) for mention in words.mentions]

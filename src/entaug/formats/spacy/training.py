@@ -1,8 +1,9 @@
-"""The training files of spaCy 2 as sentences, and back: documents of paragraphs of sentences of tokens with BILUO tags.
+"""Conversion between training files of spaCy 2 and sentences: documents of paragraphs of sentences with BILUO tags.
 
-Fields of a document or a paragraph stay with its first sentence. Sentences of one document are written as one document
-again; an augmented sentence is a document of its own. spaCy's own converter, `spacy.training.converters.json_to_docs`,
-makes one document of a paragraph, and loses ids and fields of sentences, so it is not used here.
+Fields of a document or a paragraph are kept with its first sentence. Sentences of one document are written as one
+document again; an augmented sentence becomes a separate document. spaCy's own converter,
+`spacy.training.converters.json_to_docs`, creates one document per paragraph, and loses ids and fields of sentences, so
+it is not used here.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tupl
     """Decode the tags of words.
 
     Args:
-        tags: a tag per word; None or ``"-"`` where it is not known whether a word is in a mention, which is counted.
+        tags: a tag per word; None or ``"-"`` if it is unknown whether a word is in a mention, which is counted.
         scheme: the scheme of the tags.
         reading: how to read.
 
@@ -81,7 +82,7 @@ def mentions_of_tags(tags: Sequence[Any], scheme: str, reading: Reading) -> tupl
         The mentions by words.
 
     Raises:
-        InputError: a tag is not a string, or breaks the scheme.
+        InputError: a tag is not a string, or invalid in the scheme.
     """
     known = ["O" if tag is None or tag == "-" else tag for tag in tags]
     if known != [*tags] and known.count("O") < len(known):
@@ -101,7 +102,7 @@ def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> I
         The sentences.
 
     Raises:
-        InputError: the document is faulty.
+        InputError: the document is invalid.
     """
     name = record.get("id") if type(record.get("id")) in (str, int) else None
     paragraphs = [(paragraph, list(_checked(paragraph["sentences"]))) for paragraph in record["paragraphs"]]
@@ -132,7 +133,7 @@ def read_document(record: Mapping[str, Any], scheme: str, reading: Reading) -> I
 
 
 def _cats(listed: Any) -> dict[str, Any] | None:
-    """Categories as an object; None where a value is not a list of categories."""
+    """Return categories as an object; None if a value is not a list of categories."""
     if type(listed) is not list or not listed:
         return None
     if not all(type(cat) is dict and cat.keys() == {"label", "value"} for cat in listed):
@@ -156,7 +157,7 @@ def _checked(sentences: Any) -> Iterator[dict[str, Any]]:
 
 
 def _tokens(raw: Any, sentences: Sequence[Mapping[str, Any]]) -> Iterator[Tokens]:
-    """The tokens of each sentence of a paragraph; where they do not say so, its text tells the white space."""
+    """Yield the tokens of each sentence of a paragraph; unknown white space is taken from its text."""
     words = [word["orth"] for sentence in sentences for word in sentence["tokens"]]
     has_flags = all(type(word.get("space")) is str for sentence in sentences for word in sentence["tokens"])
     spaces, before = None, ""
@@ -209,13 +210,13 @@ def write_documents(sentences: Iterable[Sentence], scheme: str) -> Iterator[dict
 
 
 def _regular_ids(name: Any, n: int) -> Iterator[str | None]:
-    """The ids of the sentences of a document where none are written."""
+    """Yield the default ids of the sentences of a document."""
     for number in range(1, n + 1):
         yield None if name is None else str(name) if n == 1 else f"{name}-{number}"
 
 
 def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme: str) -> dict[str, Any]:
-    """A paragraph of sentences; `ids` are those that they have where none are written."""
+    """Create a paragraph of sentences; `ids` are their default ids."""
     written: list[dict[str, Any]] = []
     paragraph: dict[str, Any] = {"raw": None, "sentences": written}
     raw = ""
@@ -237,7 +238,10 @@ def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme:
         for name, value in sentence.fields.items():
             if name == "cats" and of_paragraph and isinstance(value, dict):
                 paragraph[name] = [{"label": label, "value": score} for label, score in value.items()]
-            elif name in ("cats", "brackets"):  # categories that spaCy would not accept: it does not read them here
+            elif name in (
+                "cats",
+                "brackets",
+            ):  # categories that spaCy would not accept, written where it does not read them
                 own[name] = value
             elif name not in (PARAGRAPH, BEFORE, DOCUMENT):
                 (paragraph if of_paragraph else own).setdefault(name, value)
@@ -246,7 +250,7 @@ def _paragraph(sentences: Iterable[Sentence], ids: Iterator[str | None], scheme:
 
 
 def _words(words: Words, first: int, scheme: str) -> list[dict[str, Any]]:
-    """The objects of words; `first` is the position of the first in the document."""
+    """Create the objects of words; `first` is the position of the first word in the document."""
     mentions = [Mention(m.label, ((m.start, m.end),)) for m in words.mentions]
     tags = encode_canonical(len(words.words), mentions, scheme)
     columns = without(words.columns, ("sent_start",))

@@ -1,7 +1,7 @@
 """Conversion between sentences and spaCy's words.
 
-In spaCy a word is followed by one space or by none. Any other white space is a word of its own there; in a `Sentence`
-it belongs to the token before it. So a text that went through spaCy comes back to the character.
+In spaCy a word is followed by one space or by none, and any other white space is a separate word. In a `Sentence` white
+space belongs to the token before it. The conversion preserves every character of the text.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Words(NamedTuple):
     """A sentence as words.
 
     Args:
-        words: the tokens, and as words of their own the white space that is more than one space.
-        flags: whether a space follows each word; None where the white space is not known.
+        words: the tokens, and white space other than a single space as separate words.
+        flags: whether a space follows each word; None if the white space is unknown.
         positions: the position of each token among the words.
         mentions: the mentions by words.
-        columns: the columns that spaCy has attributes for, a value per word; empty strings where there is none. The
+        columns: the columns that spaCy has attributes for, a value per word; empty strings for missing values. The
             values of ``head`` are offsets in words, as integers.
         other_columns: the other columns, a value per token.
     """
@@ -77,7 +77,7 @@ class Words(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text, with single spaces where the white space is not known."""
+        """The text, with single spaces if the white space is unknown."""
         flags = [True] * len(self.words) if self.flags is None else self.flags
         return "".join(word + " " * flag for word, flag in zip(self.words, flags, strict=True))
 
@@ -141,7 +141,7 @@ def _split_spaces(sentence: Sentence) -> tuple[Sequence[str], Sequence[bool] | N
 
 
 def _spread(values: Sequence[Any], positions: Sequence[int], n: int, filler: Any) -> list[Any]:
-    """Values of tokens as values of `n` words: those of white space are `filler`."""
+    """Convert values of tokens to values of `n` words, with `filler` for white space."""
     spread = [filler] * n
     for position, value in zip(positions, values, strict=True):
         spread[position] = value
@@ -149,7 +149,7 @@ def _spread(values: Sequence[Any], positions: Sequence[int], n: int, filler: Any
 
 
 def has_stale_tree(sentence: Sentence) -> bool:
-    """Whether a sentence has columns of a tree that is no longer its own.
+    """Whether a sentence has columns of a tree that no longer matches it.
 
     Args:
         sentence: the sentence; edits of an augmented sentence do not keep the tree of its source.
@@ -158,7 +158,7 @@ def has_stale_tree(sentence: Sentence) -> bool:
 
 
 def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The columns that spaCy returns as they are ("" for a missing value), and the others; without a stale tree."""
+    """Return the columns that spaCy preserves ("" for a missing value), and the others, without a stale tree."""
     native: dict[str, list[str]] = {}
     other: dict[str, list[str]] = {}
     for name, values in sentence.columns.items():
@@ -168,7 +168,7 @@ def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, 
             native[name] = ["" if value == PLACEHOLDER else value for value in values]
         else:
             other[name] = list(values)
-    if ("dep" in native) != ("head" in native):  # spaCy has both or none
+    if ("dep" in native) != ("head" in native):  # spaCy has both columns or neither
         name = "dep" if "dep" in native else "head"
         del native[name]
         other[name] = list(sentence.columns[name])
@@ -176,7 +176,7 @@ def _split_columns(sentence: Sentence) -> tuple[dict[str, list[str]], dict[str, 
 
 
 def _is_native(name: str, values: Sequence[str]) -> bool:
-    """Whether spaCy returns a column as it is."""
+    """Whether spaCy preserves a column."""
     known = {value for value in values if value != PLACEHOLDER}
     if not known or "" in known:
         return False
@@ -192,7 +192,7 @@ def _is_native(name: str, values: Sequence[str]) -> bool:
 
 
 def _is_morph(value: str) -> bool:
-    """Whether a value is features in the order that spaCy sorts them in."""
+    """Whether a value consists of features in spaCy's order."""
     pairs = [feature.split("=") for feature in value.split("|")]
     names = [pair[0] for pair in pairs]
     is_plain = all(len(pair) == 2 and all(part.isascii() and part.isalnum() for part in pair) for pair in pairs)
@@ -213,7 +213,7 @@ class Tokens(NamedTuple):
 
     Args:
         tokens: the words that are not white space.
-        spaces: the white space after each token; None where it is not known.
+        spaces: the white space after each token; None if it is unknown.
         before: the white space before the first token.
         counts: for each word, and for the end, the number of tokens before it.
         positions: the position of each token among the words.
@@ -231,7 +231,7 @@ def tokens_of(words: Sequence[str], flags: Sequence[bool] | None, kept: Collecti
 
     Args:
         words: the words.
-        flags: whether a space follows each word; None where that is not known, and white space is a token.
+        flags: whether a space follows each word; None if that is unknown; white space is then a token.
         kept: the positions of white space that is a token nevertheless.
 
     Returns:
@@ -297,9 +297,9 @@ def create_sentence(
 
     Args:
         tokens: the tokens of the words.
-        mentions: the mentions by words; those of white space alone are left out and counted.
+        mentions: the mentions by words; mentions of only white space are skipped and counted.
         columns: the columns, a value per token.
-        meta: the fields of the sentence; extended by what is known of mentions and white space.
+        meta: the fields of the sentence; further fields of mentions and white space are added.
         id_: the id of the sentence.
         reading: how to read.
 

@@ -1,9 +1,9 @@
 """doccano: JSON lines with a text and labelled character ranges.
 
 A line has a ``text`` (``data`` in some exports) and, under ``label`` or ``labels``, a list of ``[start, end, label]``;
-or ``entities``, which are objects with ``id``, ``label``, ``start_offset`` and ``end_offset`` (in projects with
-relations) or lists as before (in projects with intents). Offsets count characters (code points). doccano takes all
-other fields for metadata and returns them on export, so that tokens and provenance are kept there.
+or under ``entities`` objects with ``id``, ``label``, ``start_offset`` and ``end_offset`` (in projects with relations)
+or such lists (in projects with intents). Offsets count characters (code points). doccano treats all other fields as
+metadata and exports them unchanged, so tokens and provenance are stored there.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class DoccanoDialect(SegmentationOptions):
 
     Args:
         field: the field that holds the labels.
-        objects: whether a label is an object; else it is a list of start, end and label.
+        objects: whether a label is an object; otherwise it is a list of start, end and label.
         text: the field that holds the text.
-        tokens: whether to write the tokens beside the text, so that the same tokens are read again.
+        tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
     field: Literal["label", "labels", "entities"] = "label"
@@ -56,7 +56,7 @@ class DoccanoDialect(SegmentationOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return f"doccano, {'objects' if self.objects else '[start, end, label]'} in {self.field!r}"
 
 
@@ -70,7 +70,7 @@ class Doccano(TextLines):
     def matches(self, record: dict[str, Any]) -> bool | None:
         """See `entaug.formats.text_records.TextLines.matches`.
 
-        Whether a record has a text and labels as doccano writes them; None where it has no label.
+        Whether a record has a text and labels in the form of doccano; None if it has no label.
         """
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
@@ -116,7 +116,7 @@ class Doccano(TextLines):
         """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
 
         Raises:
-            LossError: a mention is discontinuous, or the tokens cannot be found again in the text.
+            LossError: a mention is discontinuous, or the tokens cannot be located in the text.
         """
         self.check_contiguous(sentence)
         text, spans = layout_text(sentence)
@@ -136,7 +136,7 @@ class Doccano(TextLines):
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`.
 
-        Columns, fields whose names are taken, and where labels are lists, fields of mentions.
+        Columns, fields whose names are in use, and, if labels are lists, fields of mentions.
         """
         lost = super().lost(sentence, dialect)
         if not dialect.objects:

@@ -1,8 +1,8 @@
 """Training data of GLiNER: tokens, and mentions by first and last token, as a JSON array or as JSON lines.
 
 A record has ``tokenized_text``, a list of strings, and ``ner``, a list of ``[first token, last token, label]``. GLiNER
-reads its further fields (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name: other fields do no harm.
-Its own scripts load an array: a file is written as one unless its extension says that it has lines (``.jsonl``).
+reads its further fields (``ner_labels``, ``ner_negatives``, ``relations`` ...) by name and ignores other fields.
+Its own scripts load an array: a file is written as an array unless its extension is ``.jsonl``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GlinerDialect:
     """Layout of a file of GLiNER.
 
     Args:
-        layout: ``"array"`` or ``"lines"``; empty for that of the extension of the file.
+        layout: ``"array"`` or ``"lines"``; empty to choose it by the extension of the file.
     """
 
     layout: Literal["", "array", "lines"] = ""
@@ -52,7 +52,7 @@ class GlinerDialect:
         validate(self)
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return "GLiNER" + {"": "", "array": ", one JSON array", "lines": ", JSON lines"}[self.layout]
 
 
@@ -77,7 +77,7 @@ class Gliner(BufferedFormat):
         )
 
     def detect(self, path: Path, dialect: GlinerDialect, options: Mapping[str, Any]) -> dict[str, Any]:
-        """See `entaug.formats.base.BaseFormat.detect`: an array or lines where the extension says otherwise."""
+        """See `entaug.formats.base.BaseFormat.detect`: an array or lines, if the extension differs."""
         del dialect, options
         layout = "array" if peek_records(path, 1)[1] else "lines"
         return {} if layout == _layout_of(path) else {"layout": layout}
@@ -104,7 +104,7 @@ class Gliner(BufferedFormat):
     def lost(self, sentence: Sentence, dialect: GlinerDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`.
 
-        Columns, fields of mentions, fields whose names are taken, and white space that tokens hide.
+        Columns, fields of mentions, fields whose names are in use, and white space within tokens.
         """
         lost = super().lost(sentence, dialect) + ["fields of mentions"] * (ENTITY_FIELDS in sentence.fields)
         hides_spaces = sentence.spaces is not None and align_spaces(sentence.tokens, sentence.text) != sentence.spaces
@@ -112,7 +112,7 @@ class Gliner(BufferedFormat):
 
 
 def _layout_of(path: Path) -> str:
-    """The layout that the extension of a file stands for."""
+    """Return the layout for the extension of a file."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     return "lines" if suffixes and suffixes[-1] in (".jsonl", ".ndjson") else "array"
 

@@ -2,12 +2,12 @@
 
 A task has ``data``, with the text under some key, and ``annotations`` (``completions`` in old exports): each a list
 ``result`` of regions ``{"value": {"start", "end", "text", "labels"}, "from_name", "to_name", "type": "labels", "id"}``.
-The first annotation that was not cancelled is read, the others are kept and counted; tasks without one are left out
-and counted, since nobody has labelled them. The other fields of ``data`` are fields of the sentence; tokens and
+The first annotation that was not cancelled is read, the others are kept and counted; tasks without such an annotation
+are unlabelled, and are skipped and counted. The other fields of ``data`` are fields of the sentence; tokens and
 provenance are written there.
 
-Offsets count characters (code points) of the text, the end not included. Label Studio of 2021 and before counted units
-of UTF-16, two for an emoji: where the texts of the regions show this, offsets are converted.
+Offsets count characters (code points) of the text; the end is exclusive. Label Studio until 2021 counted UTF-16 code
+units, two for an emoji: if the texts of the regions show this, offsets are converted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TASK = "_label_studio"
 _ANNOTATIONS = ("annotations", "completions")
 _MIN_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 _OTHER_REGIONS = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
-_OUR_ID = re.compile(r"entaug-[0-9]+")  # ids of tasks and regions that had none: Label Studio's converter needs them
+_OUR_ID = re.compile(r"entaug-[0-9]+")  # ids for tasks and regions without one, which Label Studio's converter needs
 _REMEDY = "export the project anew"
 
 
@@ -46,11 +46,11 @@ class LabelStudioDialect(SegmentationOptions):
 
     Args:
         layout: ``"tasks"``, or ``"min"`` for JSON-MIN.
-        text_key: the key of the text in ``data``; empty for ``text``, or else the only string there.
+        text_key: the key of the text in ``data``; empty for ``text``, or else for the only string there.
         from_name: the name of the labels in the project.
         to_name: the name of the text in the project.
         annotations: ``"annotations"``, or ``"completions"`` as in old exports.
-        tokens: whether to write the tokens beside the text, so that the same tokens are read again.
+        tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
     layout: Literal["tasks", "min"] = "tasks"
@@ -61,13 +61,13 @@ class LabelStudioDialect(SegmentationOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         layout = "JSON-MIN" if self.layout == "min" else "tasks"
         return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}"
 
     @property
     def names(self) -> dict[str, str]:
-        """The fields that the regions of a file have in common."""
+        """The fields that all regions of a file share."""
         return {"from_name": self.from_name, "to_name": self.to_name, "type": "labels"}
 
 
@@ -119,7 +119,7 @@ class LabelStudio(BufferedFormat):
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`.
 
-        No mention may be discontinuous, and the tokens must be found again in the text.
+        No mention may be discontinuous, and the tokens must be locatable in the text.
         """
         super().check(sentence, dialect)
         layout_text(sentence)
@@ -144,7 +144,7 @@ class LabelStudio(BufferedFormat):
         write_array(path, records())
 
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
-        """See `entaug.formats.base.BaseFormat.lost`: columns, and fields whose names are taken."""
+        """See `entaug.formats.base.BaseFormat.lost`: columns, and fields whose names are in use."""
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
         return super().lost(sentence, dialect) + [f"field {name!r}" for name in sentence.fields if name in taken]
 
@@ -153,7 +153,7 @@ class LabelStudio(BufferedFormat):
 
 
 def _layout(task: Any) -> str | None:
-    """The layout of a task; None where it is not one of Label Studio."""
+    """Return the layout of a task; None if it is not a task of Label Studio."""
     if type(task) is not dict:
         return None
     if type(task.get("data")) is dict and any(type(task.get(name)) is list for name in _ANNOTATIONS):
@@ -188,7 +188,7 @@ def _labelled(task: dict[str, Any], detected: Mapping[str, Any]) -> tuple[dict[s
 
 
 def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]] = ()) -> str | None:
-    """The key of the text: the string that holds most texts of regions; of several ``text``, or the longest."""
+    """Return the key of the text: the string that contains most texts of regions; ties: ``text``, or the longest."""
     texts = {k: _normalized(v) for k, v in data.items() if type(v) is str and k not in _MIN_FIELDS}
     words = [_normalized(word) for region in regions if type(word := region["value"].get("text")) is str]
     return max(texts, key=lambda k: (sum(w in texts[k] for w in words), k == "text", len(texts[k])), default=None)
@@ -202,19 +202,19 @@ def _is_cancelled(annotation: Mapping[str, Any]) -> bool:
 
 
 def _first_valid(annotations: Sequence[Mapping[str, Any]]) -> int:
-    """The position of the first annotation that was not cancelled; one past the end where there is none."""
+    """The position of the first annotation that was not cancelled; the length of the list if there is none."""
     return next((i for i, annotation in enumerate(annotations) if not _is_cancelled(annotation)), len(annotations))
 
 
 def _count_unlabelled(values: Iterable[Any], reading: Reading) -> None:
-    """Count regions without a label, which <Labels allowEmpty> allows."""
+    """Count regions without a label, which <Labels allowEmpty> permits."""
     count = sum(_is_region_value(value) and not value["labels"] for value in values)
     if count:
         reading.notes["region without a label is no mention"] += count
 
 
 def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document | None:
-    """The text of a task; None where nobody has labelled it."""
+    """Parse the text of a task; None if it is unlabelled."""
     data, annotations = task.get("data"), task.get(dialect.annotations)
     if type(data) is not dict:
         raise InputError("no object 'data' in the task", remedy="export the project as JSON or JSON-MIN")
@@ -244,7 +244,7 @@ def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Read
 
 
 def _parse_min(task: dict[str, Any], dialect: LabelStudioDialect, reading: Reading) -> Document:
-    """The text of a task of JSON-MIN, which has the values of regions alone."""
+    """Parse the text of a task of JSON-MIN, which has only the values of regions."""
     values = task.get(dialect.from_name, [])
     if type(values) is not list or not all(map(_is_region_value, values)):
         raise InputError(f"{dialect.from_name!r} is not a list of regions", remedy=_REMEDY)
@@ -289,7 +289,7 @@ def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> 
     """The first character of each region and the one after its last.
 
     Raises:
-        InputError: the text of a region is not that at its offsets, and `reading` does not repair.
+        InputError: the text of a region differs from the text at its offsets, and `reading` does not repair.
     """
 
     def mismatches(offsets: Sequence[tuple[Any, Any]]) -> list[int]:
@@ -328,7 +328,7 @@ def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> 
 
 
 def _normalized(text: str) -> str:
-    """A text as a browser shows it, which normalizes white space and writes line ends as two characters."""
+    """Normalize a text like a browser, with single spaces and line ends of two characters."""
     return " ".join(text.replace("\\n", " ").split())
 
 
@@ -336,7 +336,7 @@ def _normalized(text: str) -> str:
 
 
 def _regions(text: Document, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
-    """The mentions of a text as regions; those that were one region with several labels are one region again."""
+    """Convert the mentions of a text to regions; one region may have several labels."""
     regions: list[dict[str, Any]] = []
     shared: dict[tuple[int, int, str], dict[str, Any]] = {}
     for mention in text.mentions:
@@ -366,7 +366,7 @@ def _data(text: Document, dialect: LabelStudioDialect) -> dict[str, Any]:
 
 
 def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
-    """A text as a task. What people and models said of the text that it was augmented from is left out."""
+    """Convert a text to a task, for augmented texts without the annotations and predictions of the source."""
     parts = text.fields.get(TASK)
     kept: dict[str, Any] = {} if is_augmented or type(parts) is not dict else parts
     others, results, fields = (kept.get(name) for name in ("annotations", "results", "task"))
@@ -382,7 +382,7 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
 
 
 def _to_min(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
-    """A text as a task of JSON-MIN."""
+    """Convert a text to a task of JSON-MIN."""
     data = without(_data(text, dialect), _MIN_FIELDS if is_augmented else ())
     regions = [region["value"] for region in _regions(text, dialect)]
     return {"id": numeric_id(name), **data, dialect.from_name: regions}

@@ -1,10 +1,10 @@
 """Prodigy: JSON lines with a text, its tokens, and spans by characters and by tokens.
 
 Tokens are objects with ``text``, ``start``, ``end``, ``id`` and, in newer files, ``ws``: whether a space follows. As in
-spaCy, any other white space is a token of its own; such tokens are read as white space between words, and written
-again. The ``token_end`` of a span is its last token. Spans may overlap (as those of ``spans.manual``). Records that
-were rejected or ignored are left out and counted, unless all are to be read. An ``accept`` of a single suggested span
-does not mean that the rest of the text has no other mention.
+spaCy, any other white space is a separate token; such tokens are read as white space between words, and written
+again. The ``token_end`` of a span is its last token. Spans may overlap (as in ``spans.manual``). Records that were
+rejected or ignored are skipped and counted, unless ``answers`` is ``"all"``. Note that accepting a single suggested
+span does not imply that the rest of the text has no other mention.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
 _OF_MENTION = ("start", "end", "token_start", "token_end", "label")
 _OF_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
-# Hashes are those of text and spans, which Prodigy computes anew; relations refer to tokens.
+# Hashes depend on text and spans, and Prodigy computes them again; relations refer to tokens.
 _OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
@@ -47,14 +47,14 @@ class ProdigyDialect(SegmentationOptions):
 
     Args:
         answers: the records to read: ``"accept"`` or ``"all"``.
-        ws: whether tokens say if a space follows, as they do from Prodigy 1.10 on.
+        ws: whether tokens have the field ``ws``, as since Prodigy 1.10.
     """
 
     answers: Literal["accept", "all"] = "accept"
     ws: bool = True
 
     def describe(self) -> str:
-        """The layout in words."""
+        """Return a description of the layout."""
         return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records"
 
 
@@ -69,7 +69,7 @@ class Prodigy(TextLines):
     def matches(self, record: dict[str, Any]) -> bool | None:
         """See `entaug.formats.text_records.TextLines.matches`.
 
-        Whether a record has a text and what only Prodigy writes beside it.
+        Whether a record has a text and fields that only Prodigy writes.
         """
         if type(record.get("text")) is not str or "entities" in record:
             return False
@@ -117,7 +117,7 @@ class Prodigy(TextLines):
         """See `entaug.formats.base.BaseFormat.dump`: the sentence as one line.
 
         Raises:
-            LossError: a mention is discontinuous, or a token is white space or cannot be found again in the text.
+            LossError: a mention is discontinuous, or a token is white space or cannot be located in the text.
         """
         self.check_contiguous(sentence)
         text, places = layout_text(sentence)
@@ -143,7 +143,7 @@ class Prodigy(TextLines):
     def lost(self, sentence: Sentence, dialect: ProdigyDialect) -> list[str]:
         """See `entaug.formats.base.BaseFormat.lost`.
 
-        Columns, fields whose names are taken, and fields of tokens that are not one object a token.
+        Columns, fields whose names are in use, and fields of tokens that are not one object per token.
         """
         is_lost = TOKEN_FIELDS in sentence.fields and not _are_token_fields(
             sentence.fields[TOKEN_FIELDS], len(sentence)
@@ -158,7 +158,7 @@ def _mention(span: Any) -> CharMention:
 
 
 def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
-    """The tokens that are not white space, and their characters; None where they are not those of the text."""
+    """The tokens that are not white space, and their characters; None if they do not match the text."""
     if type(tokens) is not list:
         raise InputError("'tokens' is not a list", remedy="correct the line")
     words = []
@@ -187,7 +187,7 @@ def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | N
 def _tokens(
     sentence: Sentence, text: str, places: Sequence[Span], dialect: ProdigyDialect
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """The tokens of a text, white space among them, and the position of each token of the sentence among these."""
+    """Create the tokens of a text, including white space, and the position of each token of the sentence among them."""
     fields: Any = sentence.fields.get(TOKEN_FIELDS)
     if sentence.provenance is not None or not _are_token_fields(fields, len(places)):
         fields = [{}] * len(places)
@@ -199,7 +199,7 @@ def _tokens(
         tokens.append(token | ({"ws": False} if dialect.ws else {}) | further)
 
     def add_space(start: int, end: int) -> None:
-        """A single space belongs to the token before it; any other white space is a token."""
+        """Add white space: a single space belongs to the token before it, any other white space is a token."""
         if tokens and text[start:end].startswith(" "):
             if dialect.ws:
                 tokens[-1]["ws"] = True
@@ -223,6 +223,6 @@ def _tokens(
 
 
 def _are_token_fields(value: Any, n: int) -> bool:
-    """Whether a value is one object a token, none with a name that tokens have."""
+    """Whether a value is one object per token, without names of regular token fields."""
     is_list = type(value) is list and len(value) == n
     return is_list and all(type(fields) is dict and not fields.keys() & _OF_TOKEN for fields in value)

@@ -84,7 +84,7 @@ class _Transfer:
 
 
 def _transfers(pair: AugmentedPair, source: Sentence) -> Changes | None:
-    """Changes as the provenance of ``cassi`` or ``cr`` tells them; None where it does not, or not for these tokens."""
+    """Changes as the provenance of ``cassi`` or ``cr`` tells them; None if it does not, or not for these tokens."""
     details = pair.provenance.details
     recipient, donors = source, pair.other_sources
     transfers: list[_Transfer | None] = []
@@ -131,7 +131,7 @@ def _transfer(value: Mapping[str, object], recipient: Sentence, donor: Sentence 
 
 
 def _span(value: object, length: int) -> Span | None:
-    """A range of tokens in provenance; None where it is no valid range of a sentence of this length."""
+    """A range of tokens in provenance; None if it is no valid range of a sentence of this length."""
     if not (isinstance(value, list | tuple) and len(value) == 2 and all(type(n) is int for n in value)):
         return None
     start, end = value

@@ -29,7 +29,7 @@ class ScoreColumn:
         name: name in the data.
         title: name for readers.
         description: a sentence about it.
-        values: by method, a value for each of its pairs; None where a pair has none.
+        values: by method, a value for each of its pairs; None if a pair has none.
     """
 
     name: str
@@ -129,7 +129,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
 
 
 def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
-    """The signature of a method with its parameters; None where the provenance of its sentences has none.
+    """The signature of a method with its parameters; None if the provenance of its sentences has none.
 
     Args:
         pairs: the pairs of the method.

@@ -176,7 +176,7 @@ def scatter_plot(
         title: title of the plot.
 
     Returns:
-        The plot; None where no method has both measures.
+        The plot; None if no method has both measures.
     """
     known = [(x, y, name) for name, (x, y) in points.items() if x is not None and y is not None]
     if not known:
