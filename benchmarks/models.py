@@ -371,7 +371,7 @@ def asked(method: entaug.Backtranslation, gold: list[Sentence]) -> tuple[list[st
             texts.append(question.text)
             answers[question.text] = method._answers[question][1]  # noqa: SLF001
 
-    method._translate = noted  # type: ignore[method-assign]  # noqa: SLF001
+    method._translate = noted  # type: ignore[method-assign,assignment]  # noqa: SLF001
     list(method.augment(gold))
     return texts, answers
 

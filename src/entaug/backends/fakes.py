@@ -246,12 +246,12 @@ class FakeTokenLM:
         return tuple(row) if len(row) <= max_new_tokens else None
 
     def save(self, folder: str | Path) -> None:
-        """Save the rows that it has learned."""
+        """See `TokenLM.save`."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder, "rows.json").write_text(json.dumps(self._rows), encoding="utf-8")
 
     def restore(self, folder: str | Path) -> Self:
-        """Learn the rows that were saved."""
+        """See `TokenLM.restore`."""
         return self.fit(json.loads(Path(folder, "rows.json").read_text(encoding="utf-8")))
 
 
