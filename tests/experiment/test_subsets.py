@@ -181,5 +181,5 @@ def test_subset_never_writes_its_input(tmp_path: Path, capsys: pytest.CaptureFix
     source.write_bytes(TRAIN.read_bytes())
     (tmp_path / "a.5.conll").symlink_to(source)
     assert main(["subset", str(source), "--sizes", "5", "-o", str(tmp_path), "--force"]) == 3
-    assert "never changed" in capsys.readouterr().err
+    assert "never overwritten" in capsys.readouterr().err
     assert source.read_bytes() == TRAIN.read_bytes()

@@ -432,7 +432,7 @@ def test_by_name_with_parameters_of_every_kind() -> None:
         ("fluent", UnknownNameError, "fluency"),
         ("fluency:margins=1", UnknownNameError, "did you mean 'margin'"),
         ("fluency:margin=much", ParameterError, "a number, or none, not 'much'"),
-        ("fluency:margin=none", ParameterError, "nothing to judge by"),
+        ("fluency:margin=none", ParameterError, "neither margin nor min_log_likelihood"),
         ("fluency:scorer=both", ParameterError, "one of 'causal', 'masked'"),
         (
             "similarity:min_similarity=0.9,max_similarity=0.1",

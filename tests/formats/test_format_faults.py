@@ -158,7 +158,7 @@ def test_subsets_replace_their_folders(tmp_path: Path) -> None:
 
 def test_a_name_with_a_slash_is_that_of_a_folder(tmp_path: Path, pair: tuple[Path, Path]) -> None:
     with pytest.raises(
-        OutputError, match="is the name of a folder, and CoNLL columns is written as a file; name a file"
+        OutputError, match="is the name of a folder, but CoNLL columns is written as a file; name a file"
     ):
         convert_file(pair[0], f"{tmp_path}/od/", to_format="conll")
     with pytest.raises(OutputError, match="is the name of a folder"):

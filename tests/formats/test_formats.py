@@ -460,7 +460,7 @@ def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
 
 def test_losses_are_of_known_kinds(tmp_path: Path) -> None:
     path = put(tmp_path, "a.jsonl", b'{"tokens":["a"],"entities":[],"source":"s"}\n')
-    with pytest.raises(ParameterError, match="no content is of the kind 'quux'; there are: id, text"):
+    with pytest.raises(ParameterError, match="unknown kind of content: 'quux'; choose from id, text"):
         entaug.convert_file(path, tmp_path / "b.conll", lose=["quux"])
     with pytest.raises(LossError, match=r"cannot store field 'source' \(once\); pass --lose field to drop"):
         entaug.convert_file(path, tmp_path / "b.conll")

@@ -391,7 +391,7 @@ def test_the_command_line_refuses_in_one_line(
     gold, new = files
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
     for argv, told in (
-        ([], "no file to measure"),
+        ([], "no file is given"),
         ([new, "--no-models", "--encoder", "minilm"], "--no-models and --encoder contradict"),
         ([new, "--gold", gold, "--causal-lm", "smollm2"], "entaug models prepare smollm2"),
         ([new, "--measures", "ttr"], "unknown measure 'ttr'"),

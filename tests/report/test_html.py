@@ -357,7 +357,7 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "new.jsonl: holds no records of an experiment; sentences are only shown in HTML" in error
     assert error.endswith("choose an output that ends in .html: -o report.html\n")
     assert main(["report", str(runs), "--title", "x"]) == 2
-    assert "--title is for HTML only" in capsys.readouterr().err
+    assert "--title is only valid for HTML" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------- its colours

@@ -253,7 +253,7 @@ def test_equal_sentences_decided_on_in_two_ways_are_told_apart_by_their_ids(tmp_
 def test_a_review_that_fits_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mr = decisions(tmp_path / "mr.json", (Sentence(["a"]), "reject"), method="mr")
     summary = augment_file(TRAIN, tmp_path / "out.jsonl", entaug.create_augmenter("sis"), review=mr)
-    assert "the review decides about other methods only; all sentences of sis are kept" in summary.notes
+    assert "the review covers other methods only; all sentences of sis are kept" in summary.notes
     told = entaug.filter_file(tmp_path / "out.jsonl", tmp_path / "good.jsonl", [], review=mr)
     assert "1 of 1 sentences that the review rejects are not in this file" in told.notes
 
@@ -288,7 +288,7 @@ def test_nothing_that_is_read_is_written_over(
     Path("RUNS/runs.jsonl").write_text("")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main([*command.split(), "--force"]) == 3
-    assert f"{wanted}: is an input too" in capsys.readouterr().err
+    assert f"{wanted}: is also an input" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

@@ -162,7 +162,7 @@ def test_reading_a_pipe_from_python(tmp_path: Path) -> None:
     assert list(corpus) == list(entaug.read(TRAIN))
     assert corpus.source == str(pipe)
     for once in (lambda: entaug.stream(pipe), lambda: entaug.write([], tmp_path / "x.conll", like=pipe)):
-        with pytest.raises(InputError, match=r"could be read only once; use entaug\.read, or save it"):
+        with pytest.raises(InputError, match=r"can be read only once; use entaug\.read, or save it"):
             once()
 
 

@@ -35,7 +35,7 @@ def _run(args: argparse.Namespace) -> int:
         summary = subset_file(
             args.input,
             args.output,
-            [_size(text.strip()) for text in args.sizes.split(",")],
+            [_size(text) for text in options.split_names(args.sizes)],
             how=args.how,
             seed=args.seed,
             with_rest=args.rest,
