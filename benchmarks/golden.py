@@ -306,7 +306,7 @@ _FILTERED = (
         "mr-all-fake",
         "mr",
         "train",
-        {"filters": lambda: ["validity+duplicates", Fluency(causal_lm=fakes.FakeCausalLM()), "similarity+mentions"]},
+        {"filters": lambda: ["validity+duplicates", Fluency(causal_lm=fakes.FakeCausalLM()), "similarity+mentions:words=false"]},
     ),
 )
 
