@@ -306,7 +306,13 @@ _FILTERED = (
         "mr-all-fake",
         "mr",
         "train",
-        {"filters": lambda: ["validity+duplicates", Fluency(causal_lm=fakes.FakeCausalLM()), "similarity+mentions:words=false"]},
+        {
+            "filters": lambda: [
+                "validity+duplicates",
+                Fluency(causal_lm=fakes.FakeCausalLM()),
+                "similarity+mentions:words=false",
+            ]
+        },
     ),
 )
 
