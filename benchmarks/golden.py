@@ -337,7 +337,13 @@ _FILTERED = (
         "mr-all-fake",
         "mr",
         "train",
-        {"filters": lambda: ["validity+duplicates", Fluency(causal_lm=fakes.FakeCausalLM()), "similarity+mentions"]},
+        {
+            "filters": lambda: [
+                "validity+duplicates",
+                Fluency(causal_lm=fakes.FakeCausalLM()),
+                "similarity+mentions:match_words=false",
+            ]
+        },
     ),
 )
 
