@@ -506,10 +506,10 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     assert "valid; 8 runs with 28 steps" in capsys.readouterr().err
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
     assert main(["experiment", str(plan), "--jobs", "2", "--device", "cpu"]) == 0
-    assert "8 runs done, 0 of them earlier" in capsys.readouterr().err
+    assert "8 runs done, 0 of them before" in capsys.readouterr().err
     first = (tmp_path / "plan" / "runs.jsonl").read_bytes()
     assert main(["experiment", str(plan), "--jobs", "1", "--device", "cpu"]) == 0
-    assert "8 runs done, 8 of them earlier" in capsys.readouterr().err
+    assert "8 runs done, 8 of them before" in capsys.readouterr().err
     assert (tmp_path / "plan" / "runs.jsonl").read_bytes() == first
     text = table_of(tmp_path / "plan")
     assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text
