@@ -144,7 +144,7 @@ def test_the_worked_example_works(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_example_plan_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", str(ROOT / "examples" / "plan.toml"), "--check"]) == 0
-    assert "good; 15 runs" in capsys.readouterr().err
+    assert "valid; 15 runs" in capsys.readouterr().err
 
 
 def test_every_option_in_running_text_exists(capsys: pytest.CaptureFixture[str]) -> None:

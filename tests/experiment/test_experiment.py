@@ -448,7 +448,7 @@ def test_a_second_process_says_that_it_waits(encoder: Path, tmp_path: Path, caps
         assert done.result() == 0
     said = capsys.readouterr().err.splitlines()
     assert said[0] == f"waiting: another process is running {tmp_path / 'plan'}"
-    assert said[-2].startswith("4 runs done, 4 of them earlier")
+    assert said[-2].startswith("4 runs done, 4 of them before")
 
 
 def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
@@ -503,13 +503,13 @@ def table_of(folder: Path) -> str:
 def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = write_plan(tmp_path, encoder, "seeds = [1, 2]")
     assert main(["experiment", str(plan), "--check"]) == 0
-    assert "good; 8 runs of 28 steps" in capsys.readouterr().err
+    assert "valid; 8 runs with 28 steps" in capsys.readouterr().err
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
     assert main(["experiment", str(plan), "--jobs", "2", "--device", "cpu"]) == 0
-    assert "8 runs done, 0 of them earlier" in capsys.readouterr().err
+    assert "8 runs done, 0 of them before" in capsys.readouterr().err
     first = (tmp_path / "plan" / "runs.jsonl").read_bytes()
     assert main(["experiment", str(plan), "--jobs", "1", "--device", "cpu"]) == 0
-    assert "8 runs done, 8 of them earlier" in capsys.readouterr().err
+    assert "8 runs done, 8 of them before" in capsys.readouterr().err
     assert (tmp_path / "plan" / "runs.jsonl").read_bytes() == first
     text = table_of(tmp_path / "plan")
     assert "| mr |" in text.replace("mr N", "mr").replace("mr 1N", "mr") or "mr" in text

@@ -392,7 +392,7 @@ def test_the_command_line_refuses_in_one_line(
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
     for argv, told in (
         ([], "no file is given"),
-        ([new, "--no-models", "--encoder", "minilm"], "--no-models and --encoder contradict"),
+        ([new, "--no-models", "--encoder", "minilm"], "--no-models and --encoder exclude"),
         ([new, "--gold", gold, "--causal-lm", "smollm2"], "entaug models prepare smollm2"),
         ([new, "--measures", "ttr"], "unknown measure 'ttr'"),
         ([new, "--no-models", "--measures", "perplexity"], "--causal-lm"),

@@ -45,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
         state = run_experiment(plan, jobs=args.jobs, progress=watch, on_wait=lambda: output.print_message(message))
     _print_leaks(state)
     output.print_message(
-        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them before:  {plan.output}"
+        f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them before: {plan.output}"
     )
     output.print_message(f"see: entaug report {plan.output}")
     return output.ExitCode.OK
