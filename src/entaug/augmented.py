@@ -24,7 +24,7 @@ class AugmentedPair:
     Args:
         augmented: the augmented sentence, with its provenance where its file has that.
         source: the gold sentence it was made from; None if it is unknown. A sentence that was generated without
-            conditioning has the gold sentence in whose stead it was generated.
+            conditioning has the gold sentence whose position in the output it takes.
         other_sources: further gold sentences, for methods that combine several.
         rejection: the reason why the sentence was rejected; None for an accepted one.
 

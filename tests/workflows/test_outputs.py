@@ -61,7 +61,7 @@ def test_a_strangers_file_is_not_taken_for_a_partial_one(
     stranger, out = tmp_path / name, tmp_path / "out.conll"
     stranger.write_text('{"mine": 1}')
     said = failure(capsys, 3, "augment", str(TRAIN), "-m", "sis", "-o", str(out))
-    assert f"{name}: exists, and is of no run; pass --force to drop it, or move it away" in said
+    assert f"{name}: exists and does not belong to a run; pass --force to drop it, or move it away" in said
     assert stranger.read_text() == '{"mine": 1}'
     assert main(["augment", str(TRAIN), "-m", "sis", "-o", str(out), "--force"]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.conll"]

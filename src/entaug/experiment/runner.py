@@ -1,6 +1,7 @@
 """Execution of an experiment: every run of a plan is executed once, and its record is kept.
 
-Each run has a process of its own kind, so that neither other runs nor interruptions change its record.
+Each run is executed in a separate process with a fixed number of threads, so that neither other runs nor interruptions
+change its record.
 """
 
 from __future__ import annotations

@@ -155,9 +155,9 @@ class _PartialFile:
 class CheckpointedWriter(RunWriter):
     """Writes to a partial file beside the output, with a note of how far it is complete.
 
-    The note is created before the partial file and names the run. It is replaced atomically after the text that it
-    speaks of has been flushed: a run that was killed is resumed from the latest note. Text behind it is cut off and
-    written again, to the same bytes.
+    The note is created before the partial file and names the run. It is replaced atomically after the text up to
+    its offset has been flushed: a run that was killed is resumed from the latest note. Text after that offset is
+    truncated and written again, to the same bytes.
 
     Args:
         output: the output, which appears when the block ends without an error.
@@ -229,7 +229,7 @@ class CheckpointedWriter(RunWriter):
             if force:
                 return []
             raise OutputError(
-                "was left by an interrupted run with other input or options" if key else "exists, and is of no run",
+                "was left by an interrupted run with other input or options" if key else "exists and does not belong to a run",
                 path=str(self.path if _exists(self.path) else self._note),
                 remedy=f"{'repeat that run, ' if key else ''}pass --force to drop it, or move it away",
             )

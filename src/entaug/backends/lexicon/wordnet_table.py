@@ -1,14 +1,14 @@
-"""Which word may stand for which: WordNet's files compiled into a table, by caution, so that a reader should not laugh.
+"""Compilation of WordNet into a table of synonyms for surface forms, with conservative rules.
 
-- A synonym must fit the form in most of its uses, over all senses and parts of speech, by WordNet's sense counts; so a
-  form that is now this, now that has none. (The reference code of Dai and Adel takes any sense of any part of speech:
-  "can" becomes "tin".)
-- The form must fit the synonym likewise, or it would bring another meaning along.
-- Rare words do not stand for common ones; names, abbreviations, Latin, slang and abuse never come in.
-- A verb must take the same complements: "populated" is no "lived".
-- The synonym is inflected as the form is. A form that may be two ("treated", past or participle) takes only
-  synonyms for which both are equal too.
-- Words of closed classes have none: WordNet knows "in" as indium and "a" as a unit of length.
+- A synonym must have the meaning of the form in most of its uses, over all senses and parts of speech, by WordNet's
+  sense counts; ambiguous forms therefore have no synonym. (The reference code of Dai and Adel takes any sense of any
+  part of speech: "can" becomes "tin".)
+- The same must hold in the other direction, or the synonym would add another meaning.
+- Common words are not replaced by rare ones; names, abbreviations, Latin, slang and offensive words are excluded.
+- A verb must take the same complements: "populated" is not replaced by "lived".
+- The synonym is inflected like the form. An ambiguous form ("treated", past tense or participle) has only synonyms for
+  which both forms are equal, too.
+- Function words have no synonyms: WordNet contains "in" as indium and "a" as a unit of length.
 """
 
 from __future__ import annotations
