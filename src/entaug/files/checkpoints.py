@@ -229,7 +229,9 @@ class CheckpointedWriter(RunWriter):
             if force:
                 return []
             raise OutputError(
-                "was left by an interrupted run with other input or options" if key else "exists and does not belong to a run",
+                "was left by an interrupted run with other input or options"
+                if key
+                else "exists and does not belong to a run",
                 path=str(self.path if _exists(self.path) else self._note),
                 remedy=f"{'repeat that run, ' if key else ''}pass --force to drop it, or move it away",
             )
