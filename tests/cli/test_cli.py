@@ -127,7 +127,10 @@ def test_an_unknown_command_suggests_the_nearest(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     "method",
     [
-        pytest.param(name, marks=[pytest.mark.models] if set(entaug.METHODS[name].info.needs) - {"lexicon"} else [])
+        pytest.param(
+            name,
+            marks=[pytest.mark.models, pytest.mark.slow] if set(entaug.METHODS[name].info.needs) - {"lexicon"} else [],
+        )
         for name in sorted(entaug.METHODS)
     ],
 )

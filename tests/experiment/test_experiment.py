@@ -518,6 +518,7 @@ def test_an_experiment_from_plan_to_report(encoder: Path, tmp_path: Path, capsys
     assert main(["experiment", str(plan), "--jobs", "0"]) == 2
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_and_run_again_the_table_is_the_same(encoder: Path, tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()

@@ -15,7 +15,7 @@ from conftest import EXAMPLE, corpora_folder
 from entaug import Sentence
 from entaug.alignment import detokenize
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.slow]
 
 LEAK = re.compile(r"##|▁|Ġ|\[MASK\]|<mask>|<unk>|\s")
 CORPORA = ["genia/nested-jsonl/train.jsonl", "genia/discontinuous-jsonl/train.jsonl.gz", "ncbi-disease/train.tsv"]
@@ -62,7 +62,7 @@ def test_labels_and_text_are_sound(options: dict[str, Any], corpus: str) -> None
             assert len(new) == len(source)
             free = source.outside_mask()
             changed = [i for i, (a, b) in enumerate(zip(new.tokens, source.tokens, strict=True)) if a != b]
-            assert 1 <= len(changed) <= params.get("n", 3)
+            assert 1 <= len(changed) <= params.get("num_replacements", 3)
             assert all(free[i] and new.tokens[i].isalpha() for i in changed)
 
 
