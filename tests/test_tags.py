@@ -104,7 +104,7 @@ def test_adjacent_mentions_of_one_type_stay_two() -> None:
         (["E-X"], "IOBES", "no X mention"),
         (["L-X"], "BILOU", "no X mention"),
         (["B-X", "O"], "BMES", "O where M-X or E-X must follow"),
-        (["M-X", "E-X"], "BMES", "M-X: there is no X mention to go on with"),
+        (["M-X", "E-X"], "BMES", "M-X: there is no X mention to continue"),
         (["B-X", "I-X"], "BMES", "unknown tag 'I-X'"),
         (["B-X", "M-X"], "IOBES", "unknown tag 'M-X'"),
     ],
