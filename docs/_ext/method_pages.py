@@ -200,11 +200,11 @@ _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "seconds per sentence": (
         "seconds a sentence, less with a GPU: a model scores many candidates",
-        ("a few hundred rows",),
+        ("a few hundred inputs",),
     ),
     "minutes of training": (
         "minutes and more, less with a GPU: a model is trained on your corpus first",
-        ("fine-tuning", "learning"),
+        ("fine-tuning", "training"),
     ),
 }
 # The same for the backends that a method needs.
