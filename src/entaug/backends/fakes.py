@@ -246,12 +246,23 @@ class FakeTokenLM:
         return tuple(row) if len(row) <= max_new_tokens else None
 
     def save(self, folder: str | Path) -> None:
-        """See `TokenLM.save`."""
+        """Save the learned rows.
+
+        Args:
+            folder: the folder, created if it does not exist.
+        """
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder, "rows.json").write_text(json.dumps(self._rows), encoding="utf-8")
 
     def restore(self, folder: str | Path) -> Self:
-        """See `TokenLM.restore`."""
+        """Restore what `save` wrote.
+
+        Args:
+            folder: the folder.
+
+        Returns:
+            The model itself.
+        """
         return self.fit(json.loads(Path(folder, "rows.json").read_text(encoding="utf-8")))
 
 
