@@ -585,6 +585,7 @@ def test_adjacent_mentions_of_one_type_stay_apart() -> None:
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> None:
     gold = list(entaug.read(corpora / "wnut17/wnut17train.conll"))[:36]
     parser = resolve("dependency_parser", "en_core_web_sm")
