@@ -106,7 +106,11 @@ def test_what_a_text_gets_does_not_depend_on_its_company(
         assert [word for word, _ in together] == [word for word, _ in alone]
         # Kernels round differently for matrices of different height: in the sixth place, never in the choice.
         assert [value for _, value in together] == pytest.approx([value for _, value in alone], abs=1e-4)
-    near = pytest.approx(entaug.pseudo_log_likelihood(texts, large), abs=1e-3)
+    # A sum over the pieces of a text: in bf16, which has three digits, kernels of some processors round the logits
+    # differently for other heights, so there the sum agrees to those digits and not beyond.
+    near = pytest.approx(
+        entaug.pseudo_log_likelihood(texts, large), abs=1e-3, rel=2e-3 if precision == "bf16" else 1e-6
+    )
     assert [entaug.pseudo_log_likelihood([text], small)[0] for text in texts] == near
 
 
