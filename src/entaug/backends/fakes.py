@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
+    from entaug.tag_probabilities import TagProbabilities
+
 __all__ = [
     "FakeCausalLM",
     "FakeConstituencyParser",
@@ -335,6 +337,18 @@ class FakeTagger:
         """See `Tagger.predict`."""
         known = self._known
         return [s.with_(mentions=known[s.tokens].mentions if s.tokens in known else ()) for s in sentences]
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """See `Tagger.tag_probabilities`: 0.9 for the tags that it predicts, and the rest for the others."""
+        from entaug.tag_probabilities import TagProbabilities
+
+        labels = sorted({mention.label for sentence in self._known.values() for mention in sentence.mentions})
+        names = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
+        results = []
+        for sentence in self.predict(sentences):
+            rows = [[float(name == tag) + 0.1 / len(names) for name in names] for tag in sentence.iob()]
+            results.append(TagProbabilities(names, rows))
+        return results
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `Tagger.confidences`."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
+    from entaug.tag_probabilities import TagProbabilities
+
 __all__ = [
     "CausalLM",
     "ConstituencyParser",
@@ -404,6 +406,17 @@ class Tagger(_Named, Protocol):
 
         Returns:
             The sentences with the predicted mentions.
+        """
+        ...
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """Compute the probabilities of the tags of each word.
+
+        Args:
+            sentences: sentences; their mentions are ignored.
+
+        Returns:
+            The probabilities of each sentence.
         """
         ...
 

@@ -98,6 +98,7 @@ BACKENDS: dict[str, BackendKind] = dict(
             "tagger",
             protocols.Tagger,
             {
+                "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
                 "linear": "entaug.taggers.architectures:LinearTagger",
                 "w2ner": "entaug.taggers.architectures:W2NERTagger",
             },

@@ -11,8 +11,9 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.params import PositiveFloat, PositiveInt, construct
+from entaug.params import PositiveFloat, PositiveInt, Probability, construct
 from entaug.registry import Registry
+from entaug.tag_probabilities import TagProbabilities
 
 __all__ = ["TAGGERS", "TaggerTrainingConfig", "TrainableTagger", "TrainingHistory", "create_tagger", "load_tagger"]
 
@@ -22,6 +23,7 @@ TAGGERS: Registry[Any] = Registry(
         "linear": "entaug.taggers.architectures:LinearTagger",
         "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
         "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
+        "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
         "w2ner": "entaug.taggers.architectures:W2NERTagger",
     },
     group="entaug.taggers",
@@ -43,6 +45,15 @@ class TaggerTrainingConfig(BaseTrainingConfig):
         head_learning_rate: peak learning rate of all new weights.
         checkpoint: the weights to keep: ``"last"``, those after the last step, or ``"best"``, those of the epoch with
             the highest F1 on the development sentences.
+        schedule: how augmented sentences join the gold ones: ``"shuffled"``, all sentences alike; ``"mixed"``, each
+            batch has the share `gold_share` of gold sentences; or ``"staged"``, augmented sentences first, then gold
+            sentences alone.
+        gold_share: share of gold sentences in a batch; None for a half with the schedule ``"mixed"``, and for none in
+            the first stage of ``"staged"``.
+        first_stage: share of the steps that the first stage of ``"staged"`` takes.
+        gold_learning_rate: peak learning rate of the pretrained encoder in the second stage of ``"staged"``, which
+            then begins with a warm-up of its own; the rate of new weights changes in proportion. None to go on with one
+            decay over both stages.
 
     Example:
         >>> TaggerTrainingConfig(epochs=10, batch_size=16).total_steps(100)
@@ -57,6 +68,10 @@ class TaggerTrainingConfig(BaseTrainingConfig):
     learning_rate: PositiveFloat = 2e-4
     head_learning_rate: PositiveFloat = 1e-3
     checkpoint: Literal["last", "best"] = "last"
+    schedule: Literal["shuffled", "mixed", "staged"] = "shuffled"
+    gold_share: Probability | None = None
+    first_stage: Probability = 0.7
+    gold_learning_rate: PositiveFloat | None = None
 
     def total_steps(self, num_examples: int) -> int:
         """See `entaug.backends.config.BaseTrainingConfig.total_steps`."""
@@ -99,6 +114,7 @@ class TrainableTagger(Protocol):
         dev: Iterable[Sentence] | None = None,
         config: TaggerTrainingConfig | None = None,
         progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
     ) -> Self:
         """Train from scratch.
 
@@ -107,6 +123,8 @@ class TrainableTagger(Protocol):
             dev: development sentences, needed to select the best epoch.
             config: the hyperparameters; None for the defaults.
             progress: called after each step.
+            augmented: further sentences, which ``config.schedule`` joins with the gold ones. The tagger learns the
+                probabilities of tags of those that have some (soft labels), and the mentions of the others.
 
         Returns:
             The tagger itself.
@@ -121,6 +139,20 @@ class TrainableTagger(Protocol):
 
         Returns:
             The sentences with the predicted mentions.
+        """
+        ...
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """Compute the probabilities of the tags of each word.
+
+        Args:
+            sentences: the sentences; their mentions are ignored.
+
+        Returns:
+            The probabilities of each sentence.
+
+        Raises:
+            ParameterError: the tagger gives no probabilities to tags.
         """
         ...
 

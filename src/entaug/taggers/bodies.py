@@ -23,6 +23,7 @@ from entaug.backends.transformers.base import (
 )
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import model_path
+from entaug.taggers.packing import can_pack, pack_rows, use_packed_attention
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 
@@ -80,6 +81,9 @@ class EncoderBody(torch.nn.Module):
         self._prefix, self._suffix = ids[: inner[0]], ids[inner[-1] + 1 :]
         self._full_table: torch.nn.Embedding | None = None
         self._row_of: torch.Tensor | None = None
+        self.packs = can_pack(self.model.config)
+        if self.packs:
+            use_packed_attention(self.model)
 
     def prepare(self, tokens: Sequence[str]) -> EncoderInput:
         """Split a sentence into sub-words, and into rows if it is longer than the model allows.
@@ -127,30 +131,42 @@ class EncoderBody(torch.nn.Module):
             Word vectors (sentences, words, size), 0 for padding.
         """
         rows = [row for sentence in batch for row in sentence.rows]
-        ids, mask = pad_rows(rows, max(map(len, rows)), self._pad_id)
+        num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
+        device = self.model.device
+        if self.packs:
+            width = None
+            ids, positions, packing = pack_rows(rows, self.model.config, device)
+            inputs = {"position_ids": positions, "packing": packing}
+        else:
+            width = max(map(len, rows))
+            ids, mask = pad_rows(rows, width, self._pad_id)
+            inputs = {"attention_mask": mask.to(device)}
         if self._row_of is not None:
             ids = self._row_of[ids]
-        device = self.model.device
-        states = self.model(input_ids=ids.to(device), attention_mask=mask.to(device))[0]
-        num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
+        states = self.model(input_ids=ids.to(device), **inputs)[0].flatten(0, 1)
         pool = self._first if self.pooling == "first" else self._max
-        return pool(states, batch, num_words)
+        return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
 
-    def _first(self, states: torch.Tensor, batch: Sequence[EncoderInput], num_words: int) -> torch.Tensor:
+    @staticmethod
+    def _first(
+        states: torch.Tensor, word_pieces: Sequence[tuple[int, int]], batch_size: int, num_words: int
+    ) -> torch.Tensor:
         # Padding words refer to an additional vector of zeros behind the sub-words.
-        padding = states.shape[0] * states.shape[1]
-        index = [padding] * (len(batch) * num_words)
-        for word, piece in _word_pieces(batch, num_words, states.shape[1]):
+        index = [len(states)] * (batch_size * num_words)
+        for word, piece in word_pieces:
             index[word] = min(index[word], piece)
-        flat = torch.cat([states.flatten(0, 1), states.new_zeros(1, states.shape[2])])
-        return flat[torch.tensor(index, device=states.device).view(len(batch), num_words)]
+        extended = torch.cat([states, states.new_zeros(1, states.shape[1])])
+        return extended[torch.tensor(index, device=states.device).view(batch_size, num_words)]
 
-    def _max(self, states: torch.Tensor, batch: Sequence[EncoderInput], num_words: int) -> torch.Tensor:
-        words, pieces = zip(*_word_pieces(batch, num_words, states.shape[1]), strict=True)
-        vectors = states.flatten(0, 1)[torch.tensor(pieces, device=states.device)]
+    @staticmethod
+    def _max(
+        states: torch.Tensor, word_pieces: Sequence[tuple[int, int]], batch_size: int, num_words: int
+    ) -> torch.Tensor:
+        words, pieces = zip(*word_pieces, strict=True)
+        vectors = states[torch.tensor(pieces, device=states.device)]
         index = torch.tensor(words, device=states.device)[:, None].expand_as(vectors)
-        zeros = states.new_zeros(len(batch) * num_words, states.shape[2])
-        return zeros.scatter_reduce(0, index, vectors, "amax", include_self=False).view(len(batch), num_words, -1)
+        zeros = states.new_zeros(batch_size * num_words, states.shape[1])
+        return zeros.scatter_reduce(0, index, vectors, "amax", include_self=False).view(batch_size, num_words, -1)
 
     def shrink(self, prepared: Iterable[EncoderInput]) -> None:
         """Reduce the embedding table to the sub-words of some sentences.
@@ -205,15 +221,18 @@ class EncoderBody(torch.nn.Module):
             self.tokenizer.save_pretrained(folder / "encoder")
 
 
-def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int) -> Iterator[tuple[int, int]]:
-    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated."""
-    row = 0
+def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | None) -> Iterator[tuple[int, int]]:
+    """The index of its word and its own index of each sub-word of a word, with sentences and rows concatenated.
+
+    `width` is that of padded rows; None for rows without padding.
+    """
+    start = 0
     for i, sentence in enumerate(batch):
         for word_indices in sentence.word_indices:
             for column, word in enumerate(word_indices):
                 if word >= 0:
-                    yield i * num_words + word, row * width + column
-            row += 1
+                    yield i * num_words + word, start + column
+            start += len(word_indices) if width is None else width
 
 
 class StaticBody(torch.nn.Module):

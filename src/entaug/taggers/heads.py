@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torchcrf import CRF
@@ -11,8 +12,40 @@ from torchcrf import CRF
 from entaug import tags
 from entaug.backends.transformers.training import IGNORED
 from entaug.data import Mention, Sentence
+from entaug.tag_probabilities import TagProbabilities
 
 __all__ = ["CRFHead", "LinearHead", "run_lstm"]
+
+
+class TagTargets(NamedTuple):
+    """What a head learns from a sentence.
+
+    Args:
+        values: tag ids (words,), or probabilities of tags (words, tags).
+        weights: the weight of each word (words,); None for 1.
+    """
+
+    values: torch.Tensor
+    weights: torch.Tensor | None = None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the targets are tags, each of weight 1."""
+        return self.values.ndim == 1 and self.weights is None
+
+    def probabilities(self, num_tags: int) -> torch.Tensor:
+        """The targets as probabilities (words, tags).
+
+        Args:
+            num_tags: the number of tags.
+        """
+        if self.values.ndim == 2:
+            return self.values
+        return torch.nn.functional.one_hot(self.values, num_tags).float()
+
+    def word_weights(self) -> torch.Tensor:
+        """The weight of each word (words,)."""
+        return torch.ones(len(self.values)) if self.weights is None else self.weights
 
 
 class TagHead(torch.nn.Module):
@@ -29,16 +62,35 @@ class TagHead(torch.nn.Module):
         self.overlap = overlap
         self._tag_ids = {tag: i for i, tag in enumerate(self.tags)}
 
-    def targets(self, sentence: Sentence) -> torch.Tensor:
+    def tag_ids(self, sentence: Sentence) -> torch.Tensor:
         """The tag ids of a sentence.
 
         Args:
             sentence: a sentence with mentions.
 
+        Returns:
+            The ids (words,).
+
         Raises:
             LossError: the mentions cannot be written as tags and `overlap` is ``"error"``.
         """
         return torch.tensor([self._tag_ids[tag] for tag in sentence.iob(overlap=self.overlap)], dtype=torch.long)
+
+    def targets(self, sentence: Sentence) -> TagTargets:
+        """What a sentence teaches: its tag probabilities where it has some, else the tags of its mentions.
+
+        Args:
+            sentence: a sentence with mentions or tag probabilities.
+
+        Raises:
+            LossError: the mentions cannot be written as tags and `overlap` is ``"error"``.
+            InputError: the tag probabilities do not fit the sentence.
+        """
+        soft = TagProbabilities.from_sentence(sentence)
+        if soft is None:
+            return TagTargets(self.tag_ids(sentence))
+        weights = None if soft.weights is None else torch.from_numpy(soft.weights)
+        return TagTargets(torch.from_numpy(soft.aligned(self.tags)), weights)
 
     def mentions(self, tag_ids: Sequence[int]) -> tuple[Mention, ...]:
         """The mentions of predicted tags; a stray I- tag begins a mention, as in conlleval.
@@ -64,8 +116,8 @@ class LinearHead(TagHead):
         self.dropout = torch.nn.Dropout(dropout)
         self.linear = torch.nn.Linear(size, len(self.tags))
 
-    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> torch.Tensor:
-        """The mean cross-entropy over the words of a batch.
+    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
+        """The mean cross-entropy over the words of a batch, each with its weight.
 
         Args:
             vectors: word vectors (sentences, words, size).
@@ -73,9 +125,12 @@ class LinearHead(TagHead):
             targets: result of `targets` for each sentence.
         """
         del lengths
-        padded = torch.nn.utils.rnn.pad_sequence(targets, batch_first=True, padding_value=IGNORED)
         scores = self.linear(self.dropout(vectors)).float()
-        return torch.nn.functional.cross_entropy(scores.flatten(0, 1), padded.flatten().to(scores.device))
+        if all(target.is_hard for target in targets):
+            ids = [target.values for target in targets]
+            padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=IGNORED)
+            return torch.nn.functional.cross_entropy(scores.flatten(0, 1), padded.flatten().to(scores.device))
+        return _soft_loss(scores.log_softmax(-1), targets, len(self.tags))
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
         """The predicted mentions of each sentence.
@@ -87,13 +142,27 @@ class LinearHead(TagHead):
         best = self.linear(vectors).argmax(-1).tolist()
         return [self.mentions(row[:n]) for row, n in zip(best, lengths, strict=True)]
 
+    def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+        """The log-probability of each tag of each word.
+
+        Args:
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
+
+        Returns:
+            The log-probabilities (sentences, words, tags).
+        """
+        del lengths
+        log_probs: torch.Tensor = self.linear(vectors).float().log_softmax(-1)
+        return log_probs
+
     def log_probs(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> list[float]:
         """The log-probability of the tags of each sentence.
 
         Args:
             vectors: word vectors (sentences, words, size).
             lengths: number of words of each sentence.
-            targets: result of `targets` for each sentence.
+            targets: result of `tag_ids` for each sentence.
         """
         log_probs = self.linear(vectors).float().log_softmax(-1)
         return [
@@ -130,15 +199,29 @@ class CRFHead(TagHead):
                         if before[2:] != after[2:]:
                             self.crf.transitions[old, new] = -100.0
 
-    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> torch.Tensor:
-        """The mean negative log-likelihood of the tags of a sentence; see `LinearHead.loss`.
+    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[TagTargets]) -> torch.Tensor:
+        """The mean loss of a sentence.
+
+        It is the negative log-likelihood of the tags, and for sentences with tag probabilities the cross-entropy with
+        the marginal probabilities of the CRF, summed over the words (posterior distillation, Wang et al. 2020).
 
         Args:
             vectors: word vectors (sentences, words, size).
             lengths: number of words of each sentence.
             targets: result of `targets` for each sentence.
         """
-        return -self._log_likelihood(vectors, lengths, targets, "mean")
+        hard = [i for i, target in enumerate(targets) if target.is_hard]
+        soft = [i for i, target in enumerate(targets) if not target.is_hard]
+        total = vectors.new_zeros((), dtype=torch.float32)
+        if hard:
+            some = [lengths[i] for i in hard]
+            ids = [targets[i].values for i in hard]
+            total = total - self._log_likelihood(vectors[hard][:, : max(some)], some, ids, "sum")
+        if soft:
+            some = [lengths[i] for i in soft]
+            log_marginals = self.log_marginals(vectors[soft][:, : max(some)], some)
+            total = total + _soft_loss(log_marginals, [targets[i] for i in soft], len(self.tags), mean=False)
+        return total / len(targets)
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
         """The mentions of the best path of each sentence; see `LinearHead.decode`.
@@ -157,10 +240,34 @@ class CRFHead(TagHead):
         Args:
             vectors: word vectors (sentences, words, size).
             lengths: number of words of each sentence.
-            targets: result of `targets` for each sentence.
+            targets: result of `tag_ids` for each sentence.
         """
         log_probs: list[float] = self._log_likelihood(vectors, lengths, targets, "none").tolist()
         return log_probs
+
+    def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+        """The marginal log-probability of each tag of each word, by the forward-backward algorithm.
+
+        Args:
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
+
+        Returns:
+            The log-probabilities (sentences, words, tags); those of padding have no meaning.
+        """
+        with torch.autocast(vectors.device.type, enabled=False):
+            scores, mask = self._scores(vectors.float(), lengths)
+            transitions = self.crf.transitions
+            forward = [self.crf.start_transitions + scores[:, 0]]
+            for i in range(1, scores.shape[1]):
+                forward.append(torch.logsumexp(forward[-1][:, :, None] + transitions, dim=1) + scores[:, i])
+            backward = [self.crf.end_transitions.expand_as(scores[:, 0])]
+            for i in range(scores.shape[1] - 1, 0, -1):
+                longer = torch.logsumexp(transitions + (scores[:, i] + backward[-1])[:, None], dim=2)
+                # Behind the last word of a sentence there is only the end.
+                backward.append(torch.where(mask[:, i, None], longer, self.crf.end_transitions))
+            both = torch.stack(forward, dim=1) + torch.stack(backward[::-1], dim=1)
+            return both.log_softmax(-1)
 
     def _log_likelihood(
         self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor], reduction: str
@@ -176,6 +283,15 @@ class CRFHead(TagHead):
         scores = self.linear(self.dropout(run_lstm(self.lstm, self.dropout(vectors), lengths)))
         mask = torch.arange(vectors.shape[1])[None] < torch.tensor(lengths)[:, None]
         return scores, mask.to(scores.device)
+
+
+def _soft_loss(log_probs: torch.Tensor, targets: list[TagTargets], num_tags: int, mean: bool = True) -> torch.Tensor:
+    """The cross-entropy of targets, weighted by word; its mean or sum."""
+    pad = torch.nn.utils.rnn.pad_sequence
+    expected = pad([target.probabilities(num_tags) for target in targets], batch_first=True).to(log_probs.device)
+    weights = pad([target.word_weights() for target in targets], batch_first=True).to(log_probs.device)
+    losses = -(expected * log_probs).sum(-1) * weights
+    return losses.sum() / weights.sum().clamp(min=1e-6) if mean else losses.sum()
 
 
 def run_lstm(lstm: torch.nn.LSTM, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:

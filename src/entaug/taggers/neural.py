@@ -24,8 +24,11 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.params import Configurable, parameters
 from entaug.scoring.span_f1 import score
+from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger
+from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.bodies import EncoderBody
+from entaug.taggers.packing import replace_dropout
 
 __all__ = ["NeuralTagger"]
 
@@ -114,6 +117,7 @@ class NeuralTagger(Configurable, abc.ABC):
         dev: Iterable[Sentence] | None = None,
         config: TaggerTrainingConfig | None = None,
         progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
     ) -> Self:
         """See `entaug.taggers.base.TrainableTagger.fit`.
 
@@ -124,8 +128,9 @@ class NeuralTagger(Configurable, abc.ABC):
         """
         config = config or TaggerTrainingConfig()
         gold = list(train)
+        sentences = [*gold, *augmented]
         evaluated = list(dev) if dev is not None and config.checkpoint == "best" else []
-        labels = sorted({mention.label for sentence in gold for mention in sentence.mentions})
+        labels = sorted({mention.label for sentence in sentences for mention in sentence.mentions})
         if not labels:
             raise InputError("no mentions to learn from", remedy="train on a corpus that has some")
         if config.checkpoint == "best" and not evaluated:
@@ -137,10 +142,12 @@ class NeuralTagger(Configurable, abc.ABC):
             torch.manual_seed(config.seed)
             self._body = self.build_body(gold).to(device)
             self._head = self.build_head(self._body.size).to(device)
-            prepared = [self._body.prepare(sentence.tokens) for sentence in gold]
+            if device.type == "cpu":
+                replace_dropout(torch.nn.ModuleList([self._body, self._head]), config.seed)
+            prepared = [self._body.prepare(sentence.tokens) for sentence in sentences]
             self._body.shrink([*prepared, *(self._body.prepare(sentence.tokens) for sentence in evaluated)])
             try:
-                self.history_ = self._train(gold, prepared, evaluated, config, progress)
+                self.history_ = self._train(sentences, len(gold), prepared, evaluated, config, progress)
             finally:
                 self._body.unshrink()
         self._set_evaluation_mode()
@@ -148,16 +155,18 @@ class NeuralTagger(Configurable, abc.ABC):
 
     def _train(
         self,
-        gold: list[Sentence],
+        sentences: list[Sentence],
+        num_gold: int,
         prepared: list[Any],
         evaluated: list[Sentence],
         config: TaggerTrainingConfig,
         progress: TrainingProgress | None,
     ) -> TrainingHistory:
-        targets = [self._head.targets(sentence) for sentence in gold]
+        targets = [self._head.targets(sentence) for sentence in sentences]
         lengths = [self._body.length(one) for one in prepared]
         dev_f1: list[float] = []
         rng = Random(f"batches {config.seed}")
+        total_steps = config.total_steps(len(sentences))
         model = torch.nn.ModuleDict({"body": self._body, "head": self._head})
         pretrained = {id(p) for p in self._body.pretrained()}
         # In the order in which the norm of the gradients is summed: pretrained weights first, and of these matrices.
@@ -173,7 +182,8 @@ class NeuralTagger(Configurable, abc.ABC):
 
         def compute_loss(batch: Sequence[int]) -> torch.Tensor:
             vectors = self._body([prepared[i] for i in batch])
-            loss: torch.Tensor = self._head.loss(vectors, [len(gold[i]) for i in batch], [targets[i] for i in batch])
+            lengths = [len(sentences[i]) for i in batch]
+            loss: torch.Tensor = self._head.loss(vectors, lengths, [targets[i] for i in batch])
             return loss
 
         def evaluate() -> float:
@@ -186,16 +196,13 @@ class NeuralTagger(Configurable, abc.ABC):
             config,
             optimizer_options=optimizer_options,
             compute_loss=compute_loss,
-            num_examples=len(gold),
+            num_examples=len(sentences),
             dtype=self._dtype,
+            learning_rate_factor=learning_rate_factor(config, total_steps, num_gold < len(sentences)),
             progress=progress,
         )
-        loop.run(
-            lambda _: range(len(gold)),
-            lengths.__getitem__,
-            lambda _: rng,
-            evaluate=evaluate if evaluated else None,
-        )
+        endless = batches(lengths, num_gold, config, total_steps, rng)
+        loop.run(lambda _: endless, evaluate=evaluate if evaluated else None)
         if evaluated:
             loop.load_best_weights()
         losses = [loss for loss, _ in loop.losses]
@@ -218,6 +225,23 @@ class NeuralTagger(Configurable, abc.ABC):
                 predicted[i] = mentions
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`.
+
+        Raises:
+            ParameterError: the tagger was neither trained nor loaded, or its head has no probabilities of tags.
+        """
+        self._check_fitted()
+        self._check_tag_probabilities()
+        sentences = list(sentences)
+        results: list[Any] = [None] * len(sentences)
+        for batch, vectors in self._word_vectors(sentences):
+            lengths = [len(sentences[i]) for i in batch]
+            rows = self._head.log_marginals(vectors, lengths).exp().cpu().numpy()
+            for i, row, n in zip(batch, rows, lengths, strict=True):
+                results[i] = TagProbabilities(self._head.tags, row[:n])
+        return results
+
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `entaug.taggers.base.TrainableTagger.confidences`.
 
@@ -225,8 +249,7 @@ class NeuralTagger(Configurable, abc.ABC):
             ParameterError: the tagger was neither trained nor loaded, or its head has no probabilities of tags.
         """
         self._check_fitted()
-        if not hasattr(self._head, "log_probs"):
-            raise ParameterError(f"the {self.name} tagger gives no probabilities to tags", remedy="use linear")
+        self._check_tag_probabilities()
         sentences = list(sentences)
         known = set(self.labels_)
         # Unknown labels and mentions that tags cannot express have the confidence 0.
@@ -234,7 +257,7 @@ class NeuralTagger(Configurable, abc.ABC):
         possible = [sentences[i] for i in indices]
         confidences = [0.0] * len(sentences)
         for batch, vectors in self._word_vectors(possible):
-            targets = [self._head.targets(possible[i]) for i in batch]
+            targets = [self._head.tag_ids(possible[i]) for i in batch]
             log_probs = self._head.log_probs(vectors, [len(possible[i]) for i in batch], targets)
             for i, log_prob in zip(batch, log_probs, strict=True):
                 confidences[indices[i]] = math.exp(log_prob / len(possible[i]))
@@ -243,6 +266,10 @@ class NeuralTagger(Configurable, abc.ABC):
     def _check_fitted(self) -> None:
         if not self.labels_:
             raise ParameterError(f"this {self.name} tagger is not trained", remedy="call fit, or use load_tagger")
+
+    def _check_tag_probabilities(self) -> None:
+        if not hasattr(self._head, "log_probs"):
+            raise ParameterError(f"the {self.name} tagger gives no probabilities to tags", remedy="use linear")
 
     def _set_evaluation_mode(self) -> None:
         self._body.eval()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import is_out_of_memory, shuffled_batches, torch, transformers
+from entaug.backends.transformers.base import is_out_of_memory, shuffled_batches, torch
 from entaug.errors import EntaugError, InputError
 from entaug.files.atomic import atomic_folder
 
@@ -31,6 +31,7 @@ __all__ = [
     "TrainingLoop",
     "fine_tune",
     "isolated_random_state",
+    "linear_decay",
     "read_weights",
     "save_weights",
 ]
@@ -62,6 +63,26 @@ def isolated_random_state(device: torch.device) -> Any:
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
+def linear_decay(total_steps: int, warmup_ratio: float) -> Callable[[int], float]:
+    """Warm-up and linear decay of a learning rate.
+
+    Args:
+        total_steps: number of all steps.
+        warmup_ratio: share of the steps in which the learning rate rises from 0; afterwards it decays to 0.
+
+    Returns:
+        The factor of the peak learning rate at a step, counted from 0.
+    """
+    warmup_steps = math.ceil(total_steps * warmup_ratio)
+
+    def factor(step: int) -> float:
+        if step < warmup_steps:
+            return step / max(1, warmup_steps)
+        return max(0.0, (total_steps - step) / max(1, total_steps - warmup_steps))
+
+    return factor
+
+
 class TrainingLoop(Generic[Example]):
     """Training by AdamW with warm-up and linear decay of the learning rate, clipped gradients and evaluations.
 
@@ -77,6 +98,8 @@ class TrainingLoop(Generic[Example]):
         num_examples: the number of examples of an epoch.
         dtype: precision of autocast; parameters and optimizer state keep theirs.
         weight: the weight of an example in the mean loss of a batch.
+        learning_rate_factor: the factor of the peak learning rates at a step, counted from 0; None for warm-up and
+            linear decay over all steps.
         progress: called after each step.
 
     Attributes:
@@ -96,6 +119,7 @@ class TrainingLoop(Generic[Example]):
         num_examples: int,
         dtype: torch.dtype = torch.float32,
         weight: Callable[[Example], float] = lambda _: 1,
+        learning_rate_factor: Callable[[int], float] | None = None,
         progress: TrainingProgress | None = None,
     ) -> None:
         self.parameters = dict(parameters)
@@ -123,15 +147,12 @@ class TrainingLoop(Generic[Example]):
             ],
             fused=True,
         )
-        warmup_steps = math.ceil(self.total_steps * config.warmup_ratio)
-        linear_schedule: Any = transformers.get_linear_schedule_with_warmup
-        self._schedule = linear_schedule(self._optimizer, warmup_steps, self.total_steps)
+        factor = learning_rate_factor or linear_decay(self.total_steps, config.warmup_ratio)
+        self._schedule: Any = torch.optim.lr_scheduler.LambdaLR(self._optimizer, factor)
 
     def run(
         self,
-        examples: Callable[[int], Sequence[Example]],
-        length: Callable[[Example], int],
-        epoch_rng: Callable[[int], Random],
+        batches: Callable[[int], Iterable[Sequence[Example]]],
         *,
         evaluate: Callable[[], float] | None = None,
         patience: int | None = None,
@@ -140,10 +161,7 @@ class TrainingLoop(Generic[Example]):
         """Train until all steps are done or the evaluation result stops falling.
 
         Args:
-            examples: the examples of an epoch, counted from 0; always the same number.
-            length: the length of an example; those of similar length are batched together.
-            epoch_rng: called at the beginning of each epoch, returns the generator that shuffles the examples; it may
-                also seed torch.
+            batches: the batches of an epoch, counted from 0; called at its beginning, so it may also seed torch.
             evaluate: called after each epoch; the smaller its result, the better. None to keep the last weights.
             patience: number of epochs without a smaller result after which training stops; None to go on.
             after_epoch: called after each epoch.
@@ -153,7 +171,7 @@ class TrainingLoop(Generic[Example]):
         """
         while self.steps < self.total_steps and not self._is_exhausted(patience):
             epoch = len(self.losses)
-            mean_loss = self._run_epoch(examples(epoch), length, epoch_rng(epoch))
+            mean_loss = self._run_epoch(batches(epoch))
             result = evaluate() if evaluate else None
             earlier = [value for _, value in self.losses if value is not None]
             self.losses.append((mean_loss, result))
@@ -196,12 +214,11 @@ class TrainingLoop(Generic[Example]):
     def _copy_weights(self) -> dict[str, torch.Tensor]:
         return {name: p.detach().to("cpu", torch.float32, copy=True) for name, p in self.parameters.items()}
 
-    def _run_epoch(self, examples: Sequence[Example], length: Callable[[Example], int], rng: Random) -> float:
+    def _run_epoch(self, batches: Iterable[Sequence[Example]]) -> float:
         self._module.train()
         losses = []
-        all_batches = shuffled_batches([length(example) for example in examples], self._config.batch_size, rng)
-        for batch in islice(all_batches, min(self.steps_per_epoch, self.total_steps - self.steps)):
-            losses.append(self._step([examples[i] for i in batch]))
+        for batch in islice(batches, min(self.steps_per_epoch, self.total_steps - self.steps)):
+            losses.append(self._step(list(batch)))
             self.steps += 1
             if self._progress is not None:
                 self._progress(self.steps, self.total_steps, losses[-1])
@@ -379,9 +396,12 @@ def fine_tune(
         # A row drawn anew may be too long; then the one of the first epoch takes its place.
         return [now[i] if fits(now[i]) else first_rows[i] for i in used]
 
-    def epoch_rng(epoch: int) -> Random:
+    def batches(epoch: int) -> Iterator[list[Row]]:
+        now = epoch_rows(epoch)
         torch.manual_seed((config.seed * 1009 + epoch) % 2**63)
-        return Random(f"batches {config.seed} {epoch}")
+        rng = Random(f"batches {config.seed} {epoch}")
+        for batch in shuffled_batches(list(map(_length, now)), config.batch_size, rng):
+            yield [now[i] for i in batch]
 
     loop = TrainingLoop(
         model,
@@ -399,9 +419,7 @@ def fine_tune(
         loop.load_state(checkpoint_dir, key)
     with isolated_random_state(next(iter(loop.parameters.values())).device):
         loop.run(
-            epoch_rows,
-            _length,
-            epoch_rng,
+            batches,
             evaluate=(lambda: loop.mean_loss(validation)) if validation else None,
             patience=config.patience,
             after_epoch=(lambda: loop.save_state(checkpoint_dir, key)) if checkpoint_dir is not None else None,

@@ -1,0 +1,165 @@
+"""Probabilities of tags: soft labels, and how sure a teacher is of each word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.mentions import Mention
+from entaug.tags import decode
+
+__all__ = ["TagProbabilities"]
+
+FIELD = "tag_probabilities"
+"""The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
+
+_LEAST = 0.001  # smaller probabilities are left out
+
+
+@dataclass(frozen=True, eq=False)
+class TagProbabilities:
+    """The probabilities of the IOB2 tags of each word of a sentence.
+
+    Args:
+        tags: the tags, ``"O"`` among them.
+        values: the probabilities, each row sums to 1 (words, tags).
+        weights: the weight of each word in the loss of a training (words,); None for 1. A word of weight 0 is masked.
+
+    Raises:
+        InputError: the shapes do not fit, or a value is no probability.
+
+    Example:
+        >>> soft = TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.2, 0.8]])
+        >>> soft.confidences.tolist()
+        [0.9, 0.8]
+        >>> soft.to_dict()
+        {'tags': ['O', 'B-LOC'], 'ids': [[0, 1], [0, 1]], 'values': [[0.9, 0.1], [0.2, 0.8]]}
+    """
+
+    tags: tuple[str, ...]
+    values: NDArray[np.float32]
+    weights: NDArray[np.float32] | None = None
+
+    def __init__(self, tags: Sequence[str], values: ArrayLike, weights: ArrayLike | None = None) -> None:
+        matrix = np.asarray(values, np.float32)
+        if matrix.ndim != 2 or matrix.shape[1] != len(tags) or len(set(tags)) != len(tags):
+            raise InputError(f"tag probabilities of shape {matrix.shape} for {len(tags)} tags")
+        sums = matrix.sum(axis=1)
+        if not (np.isfinite(matrix).all() and (matrix >= 0).all() and (sums > 0).all()):
+            raise InputError("tag probabilities must be at least 0 and not all 0")
+        object.__setattr__(self, "tags", tuple(tags))
+        object.__setattr__(self, "values", matrix / sums[:, None])
+        if weights is not None:
+            weights = np.asarray(weights, np.float32)
+            if weights.shape != (len(matrix),) or not np.isfinite(weights).all() or (weights < 0).any():
+                raise InputError("weights of words must be at least 0, one a word")
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def confidences(self) -> NDArray[np.float32]:
+        """The probability of the likeliest tag of each word (words,)."""
+        confidences: NDArray[np.float32] = self.values.max(axis=1)
+        return confidences
+
+    def best_tags(self) -> list[str]:
+        """The likeliest tag of each word."""
+        return [self.tags[i] for i in self.values.argmax(axis=1)]
+
+    def mentions(self) -> tuple[Mention, ...]:
+        """The mentions of the likeliest tags; a stray I- tag begins a mention, as in conlleval."""
+        return decode(self.best_tags(), repairs=Counter())
+
+    def label(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with the mentions of the likeliest tags, and with these probabilities.
+
+        Args:
+            sentence: the sentence; its own mentions and probabilities are replaced.
+        """
+        return self.attach_to(sentence.with_(mentions=self.mentions()))
+
+    def aligned(self, tags: Sequence[str]) -> NDArray[np.float32]:
+        """The probabilities for another list of tags.
+
+        Args:
+            tags: the tags; those that are unknown here have the probability 0, and what the tags of this object that
+                are not among them have is added to ``"O"``.
+
+        Returns:
+            The probabilities (words, tags).
+        """
+        column = {tag: i for i, tag in enumerate(tags)}
+        result = np.zeros((len(self.values), len(tags)), np.float32)
+        for i, tag in enumerate(self.tags):
+            result[:, column.get(tag, column["O"])] += self.values[:, i]
+        return result
+
+    @classmethod
+    def from_sentence(cls, sentence: Sentence) -> Self | None:
+        """Read the probabilities of a sentence.
+
+        Args:
+            sentence: the sentence.
+
+        Returns:
+            The probabilities; None if it has none.
+
+        Raises:
+            InputError: they are invalid, or do not have as many rows as the sentence has words.
+        """
+        data = sentence.layout.get(FIELD)
+        if data is None:
+            return None
+        probabilities = cls.from_dict(data)
+        if len(probabilities.values) != len(sentence):
+            raise InputError(f"there are tag probabilities of {len(probabilities.values)} words for {len(sentence)}")
+        return probabilities
+
+    def attach_to(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with these probabilities, in place of those that it has.
+
+        Args:
+            sentence: the sentence; its mentions stay as they are.
+        """
+        return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`.
+
+        Args:
+            data: the dictionary.
+
+        Raises:
+            InputError: a key is missing, or a value is invalid.
+        """
+        try:
+            tags, ids, values = list(data["tags"]), data["ids"], data["values"]
+            matrix = np.zeros((len(ids), len(tags)), np.float32)
+            for row, columns, numbers in zip(matrix, ids, values, strict=True):
+                for column, number in zip(columns, numbers, strict=True):
+                    row[range(len(tags))[column]] = number
+            return cls(tags, matrix, data.get("weights"))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"no tag probabilities as entaug writes them ({error})") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet.
+
+        Returns:
+            ``tags``, and for each word ``ids`` of tags and their ``values``, rounded to four digits, without those
+            below 0.001; ``weights`` where there are any.
+        """
+        kept = self.values >= _LEAST
+        ids = [np.flatnonzero(row).tolist() for row in kept]
+        values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]
+        data: dict[str, Any] = {"tags": list(self.tags), "ids": ids, "values": values}
+        if self.weights is not None:
+            data["weights"] = [round(float(x), 4) for x in self.weights]
+        return data

@@ -1,0 +1,178 @@
+"""An ensemble of taggers, whose tag probabilities are averaged: the teacher of self-training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from annotated_types import Ge
+
+from entaug import _version
+from entaug.backends.config import TrainingProgress
+from entaug.data import Sentence
+from entaug.errors import ParameterError
+from entaug.files.atomic import atomic_folder
+from entaug.params import Configurable, parameters
+from entaug.tag_probabilities import TagProbabilities
+from entaug.taggers.base import (
+    CONFIG_FILE,
+    TaggerTrainingConfig,
+    TrainableTagger,
+    TrainingHistory,
+    create_tagger,
+    load_tagger,
+)
+
+__all__ = ["EnsembleTagger"]
+
+
+@dataclass(kw_only=True, eq=False)
+class EnsembleTagger(Configurable):
+    """Several taggers that differ by the seed of their training; their tag probabilities are averaged.
+
+    Args:
+        member: name of the tagger, one that gives probabilities to tags.
+        size: number of taggers; they are trained with the seed of the configuration and those that follow it.
+        params: parameters of the taggers.
+
+    Attributes:
+        members_: the trained taggers, set by `fit`.
+        labels_: the labels of the mentions, set by `fit`.
+        history_: the course of the training of all taggers, set by `fit`.
+    """
+
+    name: ClassVar[str] = "ensemble"
+
+    member: str = "linear"
+    size: Annotated[int, Ge(2)] = 3
+    params: Mapping[str, Any] = field(default_factory=dict)
+    members_: list[Any] = field(default_factory=list, init=False, repr=False)
+    history_: TrainingHistory = field(default_factory=TrainingHistory, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.member == self.name:
+            raise ParameterError("an ensemble cannot consist of ensembles", parameter="member")
+        self._new_member()
+
+    @classmethod
+    def of(cls, members: Iterable[TrainableTagger]) -> Self:
+        """An ensemble of taggers that are trained already.
+
+        Args:
+            members: the taggers.
+        """
+        members = list(members)
+        ensemble = cls(size=max(2, len(members)))
+        ensemble.members_ = members
+        return ensemble
+
+    @property
+    def labels_(self) -> list[str]:
+        """The labels of the mentions."""
+        return sorted({label for member in self.members_ for label in member.labels_})
+
+    def _new_member(self) -> TrainableTagger:
+        return create_tagger(self.member, **self.params)
+
+    def check_requirements(self) -> None:
+        """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
+        self._new_member().check_requirements()
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters by name; they create the same ensemble."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in parameters(EnsembleTagger)}
+
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: Iterable[Sentence] | None = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> Self:
+        """See `entaug.taggers.base.TrainableTagger.fit`."""
+        config = config or TaggerTrainingConfig()
+        train, augmented, dev = list(train), list(augmented), None if dev is None else list(dev)
+        self.members_ = []
+        for number in range(self.size):
+            member = self._new_member()
+            member_config = replace(config, seed=config.seed + number)
+            self.members_.append(member.fit(train, dev, member_config, _share(progress, number, self.size), augmented))
+        histories = [member.history_ for member in self.members_]
+        self.history_ = TrainingHistory(
+            sum(history.steps for history in histories),
+            [loss for history in histories for loss in history.losses],
+            [f1 for history in histories for f1 in history.dev_f1],
+        )
+        return self
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """See `entaug.taggers.base.TrainableTagger.tag_probabilities`: the mean over the taggers."""
+        self._check_fitted()
+        sentences = list(sentences)
+        names = ["O", *(f"{prefix}-{label}" for label in self.labels_ for prefix in "BI")]
+        by_member = [member.tag_probabilities(sentences) for member in self.members_]
+        return [
+            TagProbabilities(names, np.mean([one.aligned(names) for one in several], axis=0))
+            for several in zip(*by_member, strict=True)
+        ]
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """See `entaug.taggers.base.TrainableTagger.predict`: the likeliest tag of each word."""
+        sentences = list(sentences)
+        return [
+            sentence.with_(mentions=probabilities.mentions())
+            for sentence, probabilities in zip(sentences, self.tag_probabilities(sentences), strict=True)
+        ]
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """See `entaug.taggers.base.TrainableTagger.confidences`."""
+        sentences = list(sentences)
+        known = set(self.labels_)
+        results = []
+        for sentence, probabilities in zip(sentences, self.tag_probabilities(sentences), strict=True):
+            if not sentence.is_flat or not known.issuperset(mention.label for mention in sentence.mentions):
+                results.append(0.0)
+                continue
+            columns = [probabilities.tags.index(tag) for tag in sentence.iob()]
+            chosen = probabilities.values[np.arange(len(columns)), columns]
+            results.append(float(np.exp(np.log(np.maximum(chosen, 1e-12)).mean())))
+        return results
+
+    def _check_fitted(self) -> None:
+        if not self.members_:
+            raise ParameterError("this ensemble is not trained", remedy="call fit, or use load_tagger")
+
+    def save(self, folder: str | Path) -> None:
+        """See `entaug.taggers.base.TrainableTagger.save`.
+
+        Raises:
+            OutputError: the folder holds something already, or cannot be written.
+        """
+        with atomic_folder(Path(folder)) as new:
+            for number, member in enumerate(self.members_, start=1):
+                member.save(new / f"member-{number}")
+            params = {**self.get_params(), "params": dict(self.params)}
+            config = {"tagger": self.name, "params": params, "version": _version.__version__}
+            (new / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+    def restore(self, folder: Path) -> Self:
+        """See `entaug.taggers.base.TrainableTagger.restore`.
+
+        Raises:
+            InputError: a tagger is missing or damaged.
+        """
+        self.members_ = [load_tagger(folder / f"member-{number}") for number in range(1, self.size + 1)]
+        return self
+
+
+def _share(progress: TrainingProgress | None, number: int, size: int) -> Callable[[int, int, float], None] | None:
+    """The progress of one tagger as part of that of all."""
+    if progress is None:
+        return None
+    return lambda step, total, loss: progress(number * total + step, size * total, loss)
