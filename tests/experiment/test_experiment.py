@@ -212,6 +212,31 @@ def test_types_that_train_lacks_are_refused_or_allowed(encoder: Path, tmp_path: 
     assert len(prepare_splits(read_plan(plan))) == 1
 
 
+def test_a_dev_set_that_is_the_test_set_is_refused_unless_told(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder, "seeds = [1]")
+    original = plan.read_text()
+    test = list(entaug.read(TEST))
+    # The same path; the same content in another format and order; a part of it.
+    copy, part, mixed = (tmp_path / f"{name}.jsonl" for name in ("copy", "part", "mixed"))
+    entaug.write(test[::-1], copy)
+    entaug.write(test[:5], part)
+    entaug.write([*test[:5], *entaug.read(DEV)], mixed)
+    line = original.splitlines().index(f'dev = "{DEV}"') + 1
+    for path, what in (
+        (TEST, "the same sentences as"),
+        (copy, "the same sentences as"),
+        (part, "5 sentences that are"),
+    ):
+        plan.write_text(original.replace(str(DEV), str(path)))
+        with pytest.raises(InputError, match=rf"plan.toml:{line}: dev of toy has {what} .*; .*dev_in_test = \"allow\""):
+            run_experiment(plan, check_only=True)
+        plan.write_text(plan.read_text().replace("sizes = [16]", 'sizes = [16]\ndev_in_test = "allow"'))
+        assert len(prepare_splits(read_plan(plan))) == 1
+    # Single sentences that dev and test share by chance are no reason to refuse.
+    plan.write_text(original.replace(str(DEV), str(mixed)))
+    assert len(prepare_splits(read_plan(plan))) == 1
+
+
 def test_training_sentences_of_dev_and_test_are_told_dropped_or_refused(encoder: Path, tmp_path: Path) -> None:
     gold = list(entaug.read(TRAIN))
     leaky = tmp_path / "leaky.conll"

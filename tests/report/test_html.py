@@ -208,6 +208,13 @@ def test_f1_against_the_amount_by_hand(tmp_path: Path) -> None:
     lines = plots.f1_plot(cell, rows)
     assert lines
     assert "new sentences per gold sentence" in lines.svg
+    assert "With one seed" not in lines.text
+    once = [*seeds("gold-steps", 1, [5]), *seeds("mr", 1, [7])]
+    [(cell, rows)] = report_parts(read_run_records([written(tmp_path / "c", once)])).results.items()
+    plot = plots.f1_plot(cell, rows)
+    assert plot
+    assert "With one seed they do not cover the variance of training: no verdict." in plot.text
+    assert plot.rows[-1][2:] == ("70.0 to 70.0 (1 seed, so without the variance of training)", "one seed: run three")
     # Gold alone has 60 at both amounts; mr has 80 with one, 40 with two.
     assert {row[0]: row[1] for row in lines.rows}["mr 1N"] == "80.0"
 

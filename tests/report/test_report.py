@@ -14,7 +14,10 @@ import pytest
 from entaug.cli.main import main
 from entaug.errors import InputError
 from entaug.experiment.records import read_run_records
+from entaug.report.comparison import Arm, ArmResult, Setting
 from entaug.report.markdown import markdown_report
+from entaug.report.recommendation import recommend
+from entaug.scoring.significance import Difference
 
 SENTENCES = 8
 
@@ -91,6 +94,7 @@ def test_a_cell_by_hand(tmp_path: Path) -> None:
     assert "| corpus, size, tagger | duplicate | lwtr | mr |" in text
     assert "| toy, 100, linear | +0.0 = | +10.0 ↑ | -20.0 ↓ |" in text
     assert "3 comparisons, of which 2 showed a difference; if no method had an effect, about 0.2 would" in text
+    assert "**Use lwtr on toy: +10.0 F1 (10.0 to 10.0) at equal steps.**" in text
     assert "Nothing: each arm has all seeds." in text
     assert "No training sentence occurs in dev or test." in text
     assert "15 runs." in text
@@ -105,7 +109,7 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
         other["key"] = one["key"]
     text = told(tmp_path, records)
     assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
-    assert rows(text, "mr")[0][4:] == ["+20.0", "+20.0", "+20.0 to +20.0", "helps"]
+    assert rows(text, "mr")[0][4:] == ["+20.0", "+20.0", "+20.0 to +20.0 (2 seeds only)", "helps"]
     assert "Nothing: each arm has all seeds." in text
 
 
@@ -126,7 +130,8 @@ def test_a_method_that_made_nothing_is_named(tmp_path: Path) -> None:
 def test_seeds_differ_by_hand(tmp_path: Path) -> None:
     # Gains of 0 and 20 points: their mean has a standard error of 10, and two seeds say little: 12.7 of these.
     text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("lwtr", 1, [5, 7])])
-    assert rows(text, "lwtr")[0][3:] == ["60.0 ± 14.1", "-", "+10.0", "-100.0 to +100.0", "no difference seen"]
+    interval = "-100.0 to +100.0 (2 seeds only)"
+    assert rows(text, "lwtr")[0][3:] == ["60.0 ± 14.1", "-", "+10.0", interval, "no difference seen"]
     assert "toy, 100, linear: no gold run" in text
     assert "fewer than five seeds" in text
 
@@ -138,6 +143,10 @@ def test_sums_over_cells_in_words(tmp_path: Path) -> None:
     text = told(tmp_path, records)
     assert "- `lwtr` helped in 2 of 4 settings, hurt in 1, no difference seen in 1." in text
     assert "- `mr` helped in 0 of 1 setting, hurt in 1, no difference seen in 0." in text
+    assert (
+        "**Use lwtr on b: +20.0 F1 (20.0 to 20.0) at equal steps; use lwtr on toy: +10.0 F1 (10.0 to 10.0) at equal "
+        "steps; on the others keep gold alone.**"
+    ) in text
     # By hand: 20, 0, -10 and 10 are 5 in the mean.
     assert "| mean gain (settings) | +0.0 (1) | +5.0 (4) | -20.0 (1) |" in text
     assert "| b, 100, linear | - | +20.0 ↑ | - |" in text
@@ -159,6 +168,44 @@ def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
     assert "4 comparisons" in text
 
 
+def compared(*gains: tuple[str, float, int, float]) -> list[ArmResult]:
+    """Arms with a gain in points, a number of seeds and a half-width of the interval."""
+    return [
+        ArmResult(Arm(name, 1.0), (), None, Difference(gain / 100, (gain - w) / 100, (gain + w) / 100, n, 1000), ())
+        for name, gain, n, w in gains
+    ]
+
+
+def test_advice_by_hand() -> None:
+    ncbi, wnut, toy, small = (Setting(name, 100, "linear") for name in ("ncbi", "wnut", "toy", "small"))
+    helps, nothing, once = ("mr", 2.1, 3, 1.3), ("lwtr", 0.5, 3, 1.0), ("mr", 9.0, 1, 1.0)
+    use = "Use mr on ncbi: +2.1 F1 (0.8 to 3.4) at equal steps"
+    assert recommend({ncbi: compared(helps, nothing)}) == f"{use}."
+    assert recommend({ncbi: compared(helps, ("sis", 1.5, 3, 1.0))}) == f"{use}."
+    assert recommend({ncbi: compared(helps), wnut: compared(nothing)}) == f"{use}; on the others keep gold alone."
+    assert recommend({wnut: compared(nothing), toy: compared(("mr", -3.0, 3, 1.0))}) == (
+        "Keep gold alone: no method showed a gain at equal steps."
+    )
+    # A baseline is no method, and one seed no ground for advice.
+    assert recommend({toy: compared(("duplicate", 5.0, 3, 1.0), nothing)}).startswith("Keep gold alone")
+    untested = "run three seeds before you choose (one seed so far)"
+    assert recommend({toy: compared(once), small: compared(once)}) == f"On toy and small {untested}."
+    assert recommend({wnut: compared(nothing), toy: compared(once)}) == (
+        f"On wnut keep gold alone: no method showed a gain at equal steps; on toy {untested}."
+    )
+    assert recommend({ncbi: compared(helps), toy: compared(once)}) == f"{use}; on toy {untested}."
+    large = Setting("ncbi", 500, "linear")
+    assert recommend({ncbi: compared(helps), large: compared(nothing)}) == (
+        "Use mr on ncbi, 100, linear: +2.1 F1 (0.8 to 3.4) at equal steps; on the others keep gold alone."
+    )
+    # One gain in 41 comparisons is what chance alone gives, one in 39 is more.
+    many = {Setting(str(i), 100, "linear"): compared(nothing) for i in range(40)}
+    assert "but repeat it with other seeds, because chance alone shows that once in 41" in recommend(
+        {ncbi: compared(helps), **many}
+    )
+    assert "chance" not in recommend({ncbi: compared(helps), **dict(list(many.items())[:38])})
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     records = [r for r in CELL if (r["arm"], r["seed"]) != ("lwtr", 2)]
     records += seeds("sis", 1, [7, 7, 7])
@@ -176,9 +223,18 @@ def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
     records = [record("gold-steps", 1, 1, 5), record("lwtr", 1, 1, 3), record("lwtr", 1, 1, 7) | {"key": "other"}]
     records[-1]["leaks"] = {"dev": 0, "test": 1200}
     text = told(tmp_path, records)
-    assert rows(text, "lwtr")[0][3:] == ["70.0", "-", "+20.0", "+20.0 to +20.0", "helps"]
+    interval = "+20.0 to +20.0 (1 seed, so without the variance of training)"
+    assert rows(text, "lwtr")[0][3:] == ["70.0", "-", "+20.0", interval, "one seed: run three"]
+    assert "| toy, 100, linear | +20.0 (one seed) |" in text
+    assert (
+        "- `lwtr` helped in 0 of 1 setting, hurt in 0, no difference seen in 0, one seed and so no verdict in 1."
+        in text
+    )
+    assert "**On toy run three seeds before you choose (one seed so far).**" in text
+    assert "1 comparison, 1 with one seed: no verdict, because" in text
+    assert "by chance" not in text
+    assert not {"↑", "↓"} & set(text.replace("↑ helps, ↓ hurts", ""))
     assert "- toy, 100, linear: lwtr 1N: 1,200 in test\n" in text
-    assert "1 rest on one seed" in text
     assert "2 runs; 1 replaced by later ones." in text
     assert '- `{"python":"3.12"}`' in text
 

@@ -209,7 +209,7 @@ def test_the_same_system_twice_shows_no_difference() -> None:
     found = paired_bootstrap(runs, runs)
     assert (found.gain, found.low, found.high) == (0, 0, 0)
     assert found.verdict == "no difference seen"
-    assert (found.seeds, found.covers) == (2, "sentences and seeds")
+    assert (found.seeds, found.covers, found.caution) == (2, "sentences and seeds", "2 seeds only")
 
 
 def test_where_every_sentence_is_alike_only_seeds_vary() -> None:
@@ -225,7 +225,7 @@ def test_where_every_sentence_is_alike_only_seeds_vary() -> None:
     assert found.verdict == "no difference seen"
     # Three seeds with equal gains: no spread at all.
     sure = paired_bootstrap([[RIGHT] * 9] * 3, [[WRONG] * 9] * 3)
-    assert (sure.low, sure.high, sure.verdict) == (1, 1, "helps")
+    assert (sure.low, sure.high, sure.verdict, sure.caution) == (1, 1, "helps", "")
     assert paired_bootstrap([[WRONG] * 9] * 3, [[RIGHT] * 9] * 3).verdict == "hurts"
 
 
@@ -234,7 +234,10 @@ def test_one_sentence_in_two_by_hand() -> None:
     found = paired_bootstrap([[RIGHT, WRONG]], [[WRONG, WRONG]], samples=4000)
     assert found.gain == 0.5
     assert (found.low, found.high) == (0, 1)
-    assert found.covers == "sentences"
+    assert (found.covers, found.caution) == ("sentences", "1 seed, so without the variance of training")
+    # Even a clear gain is no verdict on one training.
+    sure = paired_bootstrap([[RIGHT] * 9], [[WRONG] * 9])
+    assert (sure.low, sure.verdict) == (1, "one seed: run three")
 
 
 def test_the_bootstrap_depends_on_its_seed_alone_and_takes_counts_in_any_form() -> None:

@@ -78,6 +78,7 @@ class _CorpusSplitter:
             for name, part in (("test", corpus.test), ("dev", corpus.dev))
             if isinstance(part, Path)
         }
+        self.check_dev(given)
         train = self.without_leaks(train, given)
         sizes = corpus.sizes or (len(train),)
         if max(sizes) > len(train):
@@ -112,6 +113,19 @@ class _CorpusSplitter:
             return read(path, **dict(self.corpus.options))
         except (ParameterError, UnknownNameError, TypeError) as error:
             raise self.error("options", f"these options cannot be used ({error})") from None
+
+    def check_dev(self, given: Mapping[str, list[Sentence]]) -> None:
+        """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
+        if self.corpus.dev_in_test == "allow" or not given.get("dev") or "test" not in given:
+            return
+        dev, test = ({(s.tokens, s.mentions) for s in given[name]} for name in ("dev", "test"))
+        if dev <= test:
+            what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
+            raise self.error(
+                "dev",
+                f"dev of {self.corpus.name} has {what} its test set, and what is selected on dev fits it too well",
+                'name another dev file, draw one by dev = {rest = 300}, or set dev_in_test = "allow"',
+            )
 
     def without_leaks(self, train: list[Sentence], given: Mapping[str, list[Sentence]]) -> list[Sentence]:
         tokens = {sentence.tokens for part in given.values() for sentence in part}

@@ -124,6 +124,8 @@ class CorpusPlan(_Table):
         taggers: labels of the taggers to train; None for all.
         methods: labels of the methods to use; None for all.
         missing_types: whether dev or test may have entity types that train lacks.
+        dev_in_test: whether dev may be the test set or a part of it; scores on test are then too high, because amounts
+            and epochs are selected on the sentences that they are tested on.
         options: options for reading the files.
     """
 
@@ -138,6 +140,7 @@ class CorpusPlan(_Table):
     taggers: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
     missing_types: Literal["error", "allow"] = "error"
+    dev_in_test: Literal["error", "allow"] = "error"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def includes(self, item: TaggerPlan | MethodPlan) -> bool:

@@ -13,14 +13,16 @@ from entaug.errors import InputError
 from entaug.experiment.records import RunRecord
 from entaug.quality.tables import markdown_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
-from entaug.scoring.significance import Difference
+from entaug.report.recommendation import recommend
+from entaug.scoring.significance import ONE_SEED, Difference
 
 __all__ = ["ReportParts", "markdown_report", "report_parts"]
 
-_SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "="}
+_SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "(one seed)"}
 _LEGEND = (
     "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "
-    "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0.\n"
+    "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0. "
+    "One seed gives no verdict.\n"
 )
 
 Results = Mapping[Setting, Sequence[ArmResult]]
@@ -134,12 +136,13 @@ def _summary(results: Results) -> list[str]:
         known = [differences[column] for differences in by_setting.values() if column in differences]
         verdicts = Counter(difference.verdict for difference in known)
         means.append(f"{_points(fmean(difference.gain for difference in known))} ({len(known)})")
+        untold = f", one seed and so no verdict in {verdicts[ONE_SEED]}" if verdicts[ONE_SEED] else ""
         counts.append(
             f"- `{title(column)}` helped in {verdicts['helps']} of {_count(len(known), 'setting')}, "
-            f"hurt in {verdicts['hurts']}, no difference seen in {verdicts['no difference seen']}.\n"
+            f"hurt in {verdicts['hurts']}, no difference seen in {verdicts['no difference seen']}{untold}.\n"
         )
     table = markdown_table(["corpus, size, tagger", *map(title, ordered)], [*rows, means])
-    return [_LEGEND, table, "".join(counts)]
+    return [_LEGEND, table, f"**{recommend(results)}**\n", "".join(counts)]
 
 
 def _chance(results: Results) -> list[str]:
@@ -147,11 +150,15 @@ def _chance(results: Results) -> list[str]:
     differences = [result.difference for arms in results.values() for result in arms if result.difference]
     if not differences:
         return []
-    shown = sum(difference.verdict != "no difference seen" for difference in differences)
-    text = f"{_count(len(differences), 'comparison')}, of which {shown} showed a difference; "
-    text += f"if no method had an effect, about {0.05 * len(differences):.1f} would by chance, at 5 % each."
-    if single := sum(difference.seeds == 1 for difference in differences):
-        text += f" {single} rest on one seed: their intervals do not cover the variance of training."
+    tested = [difference for difference in differences if difference.verdict != ONE_SEED]
+    text = f"{_count(len(differences), 'comparison')}"
+    if single := len(differences) - len(tested):
+        text += f", {single} with one seed: no verdict, because their intervals do not cover the variance of training"
+    if tested:
+        shown = sum(difference.verdict != "no difference seen" for difference in tested)
+        text += f", of which {shown} showed a difference; "
+        text += f"if no method had an effect, about {0.05 * len(tested):.1f} would by chance, at 5 % each"
+    text += "."
     if any(1 < difference.seeds < 5 for difference in differences):
         text += " With fewer than five seeds, intervals are wide where seeds differ much; more seeds narrow them."
     return [f"{text}\n"]
@@ -180,11 +187,16 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
                 "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
                 _points(difference.gain) if difference else "-",
-                f"{_points(difference.low)} to {_points(difference.high)}" if difference else "-",
+                _interval(difference) if difference else "-",
                 "; ".join([*verdict, *result.notes]) or "-",
             ]
         )
     return markdown_table(head, rows)
+
+
+def _interval(difference: Difference) -> str:
+    caution = f" ({difference.caution})" if difference.caution else ""
+    return f"{_points(difference.low)} to {_points(difference.high)}{caution}"
 
 
 def _mean_and_deviation(values: Sequence[float]) -> str:

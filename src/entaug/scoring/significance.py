@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
-__all__ = ["Difference", "SentenceCounts", "paired_bootstrap"]
+__all__ = ["ONE_SEED", "Difference", "SentenceCounts", "paired_bootstrap"]
+
+ONE_SEED = "one seed: run three"
+"""The verdict on a single seed: none, because the variance of training is not known."""
 
 _CHUNK = 64  # resamples computed at once, which bounds the memory
 
@@ -47,7 +50,9 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``"helps"`` (interval above 0), ``"hurts"`` (interval below 0) or ``"no difference seen"``."""
+        """``"helps"`` (interval above 0), ``"hurts"`` (below 0), ``"no difference seen"``, or `ONE_SEED`."""
+        if self.seeds == 1:
+            return ONE_SEED
         if self.low > 0:
             return "helps"
         return "hurts" if self.high < 0 else "no difference seen"
@@ -56,6 +61,13 @@ class Difference:
     def covers(self) -> str:
         """Sources of variance in the interval: ``"sentences and seeds"``, or ``"sentences"`` with one seed."""
         return "sentences and seeds" if self.seeds > 1 else "sentences"
+
+    @property
+    def caution(self) -> str:
+        """What to add to the interval with fewer than three seeds; otherwise empty."""
+        if self.seeds == 1:
+            return "1 seed, so without the variance of training"
+        return "2 seeds only" if self.seeds == 2 else ""
 
 
 def paired_bootstrap(
@@ -85,7 +97,7 @@ def paired_bootstrap(
         >>> better, worse = [MatchCounts(1, 1, 1)] * 50, [MatchCounts(0, 1, 1)] * 50
         >>> difference = paired_bootstrap([better], [worse])
         >>> difference.gain, difference.low, difference.verdict, difference.covers
-        (1.0, 1.0, 'helps', 'sentences')
+        (1.0, 1.0, 'one seed: run three', 'sentences')
     """
     import numpy as np
     from scipy.special import stdtrit  # scipy.stats.t.ppf, without the two seconds that importing scipy.stats takes

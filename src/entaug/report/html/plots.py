@@ -232,6 +232,7 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
         return None
     shown = [result for some in arms.values() for result in some]
     has_lines = len({result.arm.amount for result in shown}) > 1
+    has_single_seed = any(result.difference is not None and result.difference.seeds == 1 for result in shown)
     title = f"F1 on {setting}"
     limits = _limits([*(100 * result.f1 for result in shown), *base.values()], [_interval(r, base) for r in shown])
 
@@ -247,12 +248,15 @@ def f1_plot(setting: Setting, results: Sequence[ArmResult], number: int = 0) -> 
     for result in results:
         interval, difference = _interval(result, base), result.difference
         ends = "{:.1f} to {:.1f}".format(*interval) if interval else "-"
+        if interval and difference and difference.caution:
+            ends += f" ({difference.caution})"
         rows.append((str(result.arm), f"{100 * result.f1:.1f}", ends, difference.verdict if difference else "-"))
     height = 3.6 if has_lines else 1.1 + 0.32 * max(1, len(arms))
     return Plot(
         title,
         "Whiskers are the 95 % interval of the gain over gold alone at equal steps: "
-        "where they do not reach the line of gold alone, a difference is seen.",
+        "where they do not reach the line of gold alone, a difference is seen."
+        + (" With one seed they do not cover the variance of training: no verdict." if has_single_seed else ""),
         draw_svg(draw, width=5.6, height=height, name=f"amounts-{number}", title=title),
         ("arm", "F1", "95 % interval", "verdict"),
         tuple(rows),

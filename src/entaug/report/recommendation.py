@@ -1,0 +1,90 @@
+"""What the results of experiments advise, in one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from entaug.report.comparison import BASELINES, ArmResult, Setting
+from entaug.scoring.significance import Difference
+
+__all__ = ["recommend"]
+
+_ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
+
+
+def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
+    """Say which method to use in which setting.
+
+    A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
+
+    Args:
+        results: the compared arms of each setting; see `entaug.report.comparison.compare_arms`.
+
+    Returns:
+        One sentence.
+
+    Example:
+        >>> from entaug.report.comparison import Arm
+        >>> gain = Difference(gain=0.021, low=0.008, high=0.034, seeds=3, samples=1000)
+        >>> mr = ArmResult(Arm("mr", 1.0), (), None, gain, ())
+        >>> print(recommend({Setting("ncbi", 100, "linear"): [mr], Setting("wnut", 100, "linear"): []}))
+        Use mr on ncbi: +2.1 F1 (0.8 to 3.4) at equal steps; on wnut no method was compared yet.
+    """
+    names = _names(results)
+    methods = {setting: _methods(arms) for setting, arms in results.items()}
+    comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
+    parts, others, untested, empty = [], [], [], []
+    for setting, of_setting in methods.items():
+        tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
+        gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
+        if gains:
+            result, best = max(gains, key=lambda pair: pair[1].gain)
+            is_only_amount = len({other.arm.amount for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
+            name = result.arm.name if is_only_amount else str(result.arm)
+            interval = f"{_points(best.low)} to {_points(best.high)}"
+            parts.append(f"use {name} on {names[setting]}: +{_points(best.gain)} F1 ({interval}) at equal steps")
+        elif tested:
+            others.append(names[setting])
+        elif of_setting:
+            untested.append(names[setting])
+        else:
+            empty.append(names[setting])
+    found = len([d for d in comparisons if d.verdict == "helps"])
+    if found and found <= _ONE_SIDED * len(comparisons):
+        times = "once" if found == 1 else f"{found} times"
+        parts.append(f"but repeat it with other seeds, because chance alone shows that {times} in {len(comparisons)}")
+    if others:
+        where = "on the others " if parts else f"on {_and(others)} " if untested or empty else ""
+        parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
+    if untested:
+        parts.append(f"on {_and(untested)} run three seeds before you choose (one seed so far)")
+    if empty:
+        parts.append(f"on {_and(empty)} no method was compared yet")
+    sentence = "; ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _methods(arms: Sequence[ArmResult]) -> list[tuple[ArmResult, Difference]]:
+    """The methods with a comparison; of the amounts searched on dev only the chosen one."""
+    return [
+        (result, result.difference)
+        for result in arms
+        if result.difference is not None
+        and result.arm.name not in BASELINES
+        and (result.is_chosen or not result.is_searched)
+    ]
+
+
+def _names(settings: Mapping[Setting, object]) -> dict[Setting, str]:
+    """A short name for each setting: of its corpus, size and tagger only what tells settings apart."""
+    corpora = Counter(setting.corpus for setting in settings)
+    return {setting: setting.corpus if corpora[setting.corpus] == 1 else f"{setting}" for setting in settings}
+
+
+def _points(share: float) -> str:
+    return f"{round(100 * share, 1) + 0.0:.1f}"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
