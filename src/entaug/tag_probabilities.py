@@ -28,12 +28,12 @@ class TagProbabilities:
     """The probabilities of the IOB2 tags of each word of a sentence.
 
     Args:
-        tags: the tags, ``"O"`` among them.
-        values: the probabilities, each row sums to 1 (words, tags).
+        tags: distinct IOB2 tags, ``"O"`` among them.
+        values: the probabilities (words, tags); each row is divided by its sum.
         weights: the weight of each word in the loss of a training (words,); None for 1. A word of weight 0 is masked.
 
     Raises:
-        InputError: the shapes do not fit, or a value is no probability.
+        InputError: a tag is invalid, the shapes do not fit, or a value is negative or not finite.
 
     Example:
         >>> soft = TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.2, 0.8]])
@@ -48,19 +48,20 @@ class TagProbabilities:
     weights: NDArray[np.float32] | None = None
 
     def __init__(self, tags: Sequence[str], values: ArrayLike, weights: ArrayLike | None = None) -> None:
+        tags = tuple(tags)
+        if not all(tag == "O" or (tag[:2] in ("B-", "I-") and len(tag) > 2) for tag in map(str, tags)):
+            raise InputError(f"tag probabilities of tags that are not IOB2: {', '.join(map(str, tags))}")
+        if "O" not in tags or len(set(tags)) < len(tags):
+            raise InputError(f"tag probabilities need distinct tags with O among them, not {', '.join(tags)}")
         matrix = np.asarray(values, np.float32)
-        if matrix.ndim != 2 or matrix.shape[1] != len(tags) or len(set(tags)) != len(tags):
+        if matrix.ndim != 2 or matrix.shape[1] != len(tags):
             raise InputError(f"tag probabilities of shape {matrix.shape} for {len(tags)} tags")
         sums = matrix.sum(axis=1)
-        if not (np.isfinite(matrix).all() and (matrix >= 0).all() and (sums > 0).all()):
-            raise InputError("tag probabilities must be at least 0 and not all 0")
-        object.__setattr__(self, "tags", tuple(tags))
+        if not (np.isfinite(sums).all() and (matrix >= 0).all() and (sums > 0).all()):
+            raise InputError("tag probabilities must be numbers of at least 0, and not 0 for all tags of a word")
+        object.__setattr__(self, "tags", tags)
         object.__setattr__(self, "values", matrix / sums[:, None])
-        if weights is not None:
-            weights = np.asarray(weights, np.float32)
-            if weights.shape != (len(matrix),) or not np.isfinite(weights).all() or (weights < 0).any():
-                raise InputError("weights of words must be at least 0, one a word")
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "weights", None if weights is None else word_weights(weights, len(matrix)))
 
     @property
     def confidences(self) -> NDArray[np.float32]:
@@ -144,22 +145,43 @@ class TagProbabilities:
             matrix = np.zeros((len(ids), len(tags)), np.float32)
             for row, columns, numbers in zip(matrix, ids, values, strict=True):
                 for column, number in zip(columns, numbers, strict=True):
-                    row[range(len(tags))[column]] = number
+                    if column < 0:
+                        raise IndexError(f"there is no tag {column}")
+                    row[column] = number
             return cls(tags, matrix, data.get("weights"))
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"no tag probabilities as entaug writes them ({error})") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the probabilities as a dictionary that can be written as JSON or Parquet.
 
         Returns:
-            ``tags``, and for each word ``ids`` of tags and their ``values``, rounded to four digits, without those
-            below 0.001; ``weights`` where there are any.
+            ``tags``, and for each word ``ids`` of tags and their ``values``, rounded to four digits. Those below
+            0.001 are left out, except the largest of a word; ``weights`` where there are any.
         """
-        kept = self.values >= _LEAST
+        kept = (self.values >= _LEAST) | (self.values == self.values.max(axis=1, keepdims=True))
         ids = [np.flatnonzero(row).tolist() for row in kept]
         values = [[round(float(x), 4) for x in row[columns]] for row, columns in zip(self.values, ids, strict=True)]
         data: dict[str, Any] = {"tags": list(self.tags), "ids": ids, "values": values}
         if self.weights is not None:
             data["weights"] = [round(float(x), 4) for x in self.weights]
         return data
+
+
+def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
+    """Check the weights of words in the loss of a training.
+
+    Args:
+        weights: the weights.
+        num_words: the number of words.
+
+    Returns:
+        The weights (words,).
+
+    Raises:
+        InputError: there are more or fewer, or one is negative or not finite.
+    """
+    array = np.asarray(weights, np.float32)
+    if array.shape != (num_words,) or not np.isfinite(array).all() or (array < 0).any():
+        raise InputError("weights of words must be numbers of at least 0, one for each word")
+    return array

@@ -64,10 +64,13 @@ class EnsembleTagger(Configurable):
         """An ensemble of taggers that are trained already.
 
         Args:
-            members: the taggers.
+            members: at least two taggers.
+
+        Raises:
+            ParameterError: there are fewer.
         """
         members = list(members)
-        ensemble = cls(size=max(2, len(members)))
+        ensemble = cls(size=len(members))
         ensemble.members_ = members
         return ensemble
 
@@ -153,7 +156,9 @@ class EnsembleTagger(Configurable):
 
         Raises:
             OutputError: the folder holds something already, or cannot be written.
+            ParameterError: the ensemble is not trained.
         """
+        self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             for number, member in enumerate(self.members_, start=1):
                 member.save(new / f"member-{number}")

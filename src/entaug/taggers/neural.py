@@ -301,7 +301,9 @@ class NeuralTagger(Configurable, abc.ABC):
 
         Raises:
             OutputError: the folder holds something already, or cannot be written.
+            ParameterError: the tagger is not trained.
         """
+        self._check_fitted()
         with atomic_folder(Path(folder)) as new:
             self._body.save(new)
             weights = {f"head.{name}": tensor for name, tensor in self._head.state_dict().items()}

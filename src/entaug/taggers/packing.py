@@ -141,7 +141,7 @@ class FastDropout(torch.nn.Module):
         super().__init__()
         self.p = p
         self._rng = rng
-        self._threshold = round(p * 65536) - 32768
+        self._threshold = min(round(p * 65536) - 32768, 32767)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Set a share of the values to 0 and scale the others.
@@ -152,7 +152,7 @@ class FastDropout(torch.nn.Module):
         Returns:
             A tensor of the same shape and precision.
         """
-        if not self.training or self.p == 0:
+        if not self.training or self.p == 0 or not states.numel():
             return states
         bits = torch.frombuffer(bytearray(self._rng.bytes(2 * states.numel())), dtype=torch.int16)
         dropped = (bits < self._threshold).view(states.shape)
