@@ -30,6 +30,7 @@ LAYERS = (
         "alignment",
         "stopwords",
         "tag_probabilities",
+        "confidence",
     ),
     ("files",),
     ("backends.compute", "backends.config"),
@@ -46,6 +47,7 @@ LAYERS = (
     ("report",),
     ("workflows",),
     ("experiment",),
+    ("integrations",),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -18,6 +18,7 @@ from .augmenters.shuffling import ShuffleWithinSegments
 from .augmenters.syntax.constituents import ConstituencyReplacement
 from .augmenters.syntax.dependency_fragments import Crop, Rotate
 from .backends.protocols import RoundTrip
+from .confidence import filter_by_confidence
 from .corpus import Corpus, CorpusStream
 from .data import Edit, Mention, Sentence
 from .errors import EntaugError
@@ -78,6 +79,7 @@ __all__ = [
     "convert_file",
     "create_augmenter",
     "evaluate_files",
+    "filter_by_confidence",
     "filter_file",
     "from_datasets",
     "markdown_report",

@@ -38,7 +38,7 @@ PARSED_ONLY = (
     "models prepare --source",
 )
 # Any other program than entaug that a page may name.
-OTHER_PROGRAMS = ("pip install", "make ", "head -n", "python docs/record.py")
+OTHER_PROGRAMS = ("pip install", "python -m spacy ", "make ", "head -n", "python docs/record.py")
 # Filters and commands that need starter models.
 MODEL_FILTERS = ("fluency", "consistency", "similarity")
 TRAINED = ("aclm", "daga", "entda", "melm", "mulda")

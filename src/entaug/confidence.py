@@ -1,0 +1,100 @@
+"""How sure a teacher is of the labels of a sentence, and a cut-off for training on hard labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from entaug.data import Mention, Sentence
+from entaug.errors import ParameterError
+from entaug.tag_probabilities import TagProbabilities
+
+__all__ = ["filter_by_confidence", "mention_confidence", "word_confidences"]
+
+
+def word_confidences(sentence: Sentence) -> list[float] | None:
+    """The probability of the tag that each word has.
+
+    It is that of the mentions which the sentence has, whether or not they are the likeliest.
+
+    Args:
+        sentence: a sentence with flat mentions.
+
+    Returns:
+        A probability for each word, 0 for tags that the teacher does not know; None if the sentence has no tag
+        probabilities.
+
+    Raises:
+        InputError: the tag probabilities are invalid.
+        LossError: mentions are nested or discontinuous, so words have no single tag.
+
+    Example:
+        >>> soft = TagProbabilities(["O", "B-LOC"], [[0.75, 0.25], [0.5, 0.5]])
+        >>> word_confidences(soft.attach_to(Sentence(["in", "Rome"], [Mention("LOC", [(1, 2)])])))
+        [0.75, 0.5]
+    """
+    soft = TagProbabilities.from_sentence(sentence)
+    if soft is None:
+        return None
+    column = {tag: i for i, tag in enumerate(soft.tags)}
+    pairs = zip(soft.values, sentence.iob(), strict=True)
+    return [float(row[column[tag]]) if tag in column else 0.0 for row, tag in pairs]
+
+
+def mention_confidence(mention: Mention, confidences: list[float]) -> float:
+    """The confidence of a mention: that of the word that the teacher is least sure of.
+
+    Args:
+        mention: the mention.
+        confidences: the result of `word_confidences` for its sentence.
+
+    Returns:
+        The confidence.
+    """
+    return min(min(confidences[start:end]) for start, end in mention.spans)
+
+
+def filter_by_confidence(
+    sentences: Iterable[Sentence], min_confidence: float, *, drop: Literal["sentences", "mentions"] = "sentences"
+) -> Iterator[Sentence]:
+    """Drop what a teacher is unsure of, for trainers that take hard labels only.
+
+    Sentences without tag probabilities, such as gold sentences, are kept as they are.
+
+    Args:
+        sentences: sentences with `entaug.tag_probabilities.TagProbabilities`.
+        min_confidence: the minimum probability of a tag.
+        drop: ``"sentences"``: sentences with a word whose tag has a lower probability. ``"mentions"``: only the
+            mentions with such a word; a tagger then learns that their words are no mention.
+
+    Yields:
+        The sentences that are left.
+
+    Raises:
+        ParameterError: `min_confidence` is no probability, or `drop` is neither of the two.
+        InputError: tag probabilities are invalid.
+        LossError: a sentence with tag probabilities has nested or discontinuous mentions.
+
+    Example:
+        >>> soft = TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.4, 0.6]])
+        >>> unsure = soft.label(Sentence(["in", "Essen"]))
+        >>> list(filter_by_confidence([unsure], 0.8))
+        []
+        >>> [sentence.mentions for sentence in filter_by_confidence([unsure], 0.8, drop="mentions")]
+        [()]
+    """
+    if isinstance(min_confidence, bool) or not 0 <= min_confidence <= 1:
+        raise ParameterError(f"min_confidence must be between 0 and 1, not {min_confidence!r}")
+    if drop not in ("sentences", "mentions"):
+        raise ParameterError(f'drop must be "sentences" or "mentions", not {drop!r}')
+    return _filter(sentences, min_confidence, drop)
+
+
+def _filter(sentences: Iterable[Sentence], min_confidence: float, drop: str) -> Iterator[Sentence]:
+    for sentence in sentences:
+        confidences = word_confidences(sentence)
+        if confidences is None or min(confidences) >= min_confidence:
+            yield sentence
+        elif drop == "mentions":
+            kept = [m for m in sentence.mentions if mention_confidence(m, confidences) >= min_confidence]
+            yield sentence.with_(mentions=kept)
