@@ -55,7 +55,7 @@ def mention_confidence(mention: Mention, confidences: list[float]) -> float:
 
 
 def filter_by_confidence(
-    sentences: Iterable[Sentence], min_confidence: float, *, drop: Literal["sentences", "mentions"] = "sentences"
+    sentences: Iterable[Sentence], min_token_confidence: float, *, drop: Literal["sentences", "mentions"] = "sentences"
 ) -> Iterator[Sentence]:
     """Drop what a teacher is unsure of, for trainers that take hard labels only.
 
@@ -63,7 +63,7 @@ def filter_by_confidence(
 
     Args:
         sentences: sentences with `entaug.tag_probabilities.TagProbabilities`.
-        min_confidence: the minimum probability of a tag.
+        min_token_confidence: the minimum probability of the tag of a token.
         drop: ``"sentences"``: sentences with a word whose tag has a lower probability. ``"mentions"``: only the
             mentions with such a word; a tagger then learns that their words are no mention.
 
@@ -71,7 +71,7 @@ def filter_by_confidence(
         The sentences that are left.
 
     Raises:
-        ParameterError: `min_confidence` is no probability, or `drop` is neither of the two.
+        ParameterError: `min_token_confidence` is no probability, or `drop` is neither of the two.
         InputError: tag probabilities are invalid.
         LossError: a sentence with tag probabilities has nested or discontinuous mentions.
 
@@ -83,18 +83,18 @@ def filter_by_confidence(
         >>> [sentence.mentions for sentence in filter_by_confidence([unsure], 0.8, drop="mentions")]
         [()]
     """
-    if isinstance(min_confidence, bool) or not 0 <= min_confidence <= 1:
-        raise ParameterError(f"min_confidence must be between 0 and 1, not {min_confidence!r}")
+    if isinstance(min_token_confidence, bool) or not 0 <= min_token_confidence <= 1:
+        raise ParameterError(f"min_token_confidence must be between 0 and 1, not {min_token_confidence!r}")
     if drop not in ("sentences", "mentions"):
         raise ParameterError(f'drop must be "sentences" or "mentions", not {drop!r}')
-    return _filter(sentences, min_confidence, drop)
+    return _filter(sentences, min_token_confidence, drop)
 
 
-def _filter(sentences: Iterable[Sentence], min_confidence: float, drop: str) -> Iterator[Sentence]:
+def _filter(sentences: Iterable[Sentence], min_token_confidence: float, drop: str) -> Iterator[Sentence]:
     for sentence in sentences:
         confidences = word_confidences(sentence)
-        if confidences is None or min(confidences) >= min_confidence:
+        if confidences is None or min(confidences) >= min_token_confidence:
             yield sentence
         elif drop == "mentions":
-            kept = [m for m in sentence.mentions if mention_confidence(m, confidences) >= min_confidence]
+            kept = [m for m in sentence.mentions if mention_confidence(m, confidences) >= min_token_confidence]
             yield sentence.with_(mentions=kept)

@@ -17,6 +17,7 @@ from recipes import blocks, prepare, replaced, soft_sentences
 import entaug
 import tiny
 from entaug import Mention, Sentence
+from entaug.backends.transformers.base import quiet
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.integrations import SoftLabelCollator, soft_label_loss
 from entaug.tag_probabilities import TagProbabilities
@@ -47,10 +48,8 @@ def model(encoder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    yield
-    transformers.utils.logging.set_verbosity_warning()
+    with quiet():
+        yield
 
 
 def loss_by_hand(model: Any, tokenizer: Any, sentences: list[Sentence]) -> float:
@@ -78,7 +77,7 @@ def train(model: Any, folder: Path, collator: Any, data: Any, **options: Any) ->
     """The losses of the steps of a Trainer."""
     settings = {"per_device_train_batch_size": 2, "max_steps": 1, "learning_rate": 1e-2, "logging_steps": 1, **options}
     arguments = transformers.TrainingArguments(
-        folder, remove_unused_columns=False, save_strategy="no", report_to="none", use_cpu=True, **settings
+        str(folder), remove_unused_columns=False, save_strategy="no", report_to="none", use_cpu=True, **settings
     )
     trainer = transformers.Trainer(
         model, arguments, train_dataset=data, data_collator=collator, compute_loss_func=soft_label_loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -38,4 +39,5 @@ def test_the_recipe_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
                 setup_cli()
         assert caught.value.code == 0
     nlp = spacy.load("model/model-last")
-    assert set(nlp.get_pipe("ner").labels) == {m.label for s in expected for m in s.mentions}
+    recognizer: Any = nlp.get_pipe("ner")
+    assert set(recognizer.labels) == {m.label for s in expected for m in s.mentions}
