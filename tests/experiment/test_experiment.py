@@ -86,7 +86,6 @@ test = "{TEST}"
         (("seeds = [1]", 'seeds = [1]\namounts = "patient"'), "amounts", "patience"),
         (("epochs = 1", "epochs = 0"), "epochs", "epochs must be"),
         (("epochs = 1", "epoch = 1"), "epoch", "did you mean 'epochs'"),
-        (("epochs = 1", "steps = 9"), "steps", "steps follow from amounts"),
         (('name = "linear"', 'name = "linaer"'), "linaer", "did you mean 'linear'"),
         (('precision = "fp32"', "hiden = 3"), "hiden", "hiden"),
         (('name = "mr"', 'name = "mrr"'), "mrr", "mrr"),

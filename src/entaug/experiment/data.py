@@ -34,6 +34,7 @@ class DataSplit:
         train: the subset.
         test: the test set.
         dev: the development set, if there is one.
+        unlabelled: the unlabelled sentences, if there are any.
         leaks: number of training sentences that are in dev and in test too.
     """
 
@@ -43,6 +44,7 @@ class DataSplit:
     test: Path
     dev: Path | None
     leaks: Mapping[str, int]
+    unlabelled: Path | None = None
 
 
 def prepare_splits(plan: Plan) -> list[DataSplit]:
@@ -89,7 +91,9 @@ class _CorpusSplitter:
         except EntaugError as error:
             raise self.error("sizes", error.message, error.remedy) from None
         self.check_amounts(min(subsets))
-        parts = {**given, **self.draw_parts(rest(train, *subsets.values()))}
+        drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()))
+        parts = {**given, **drawn}
+        parts["test"] = self.cut_test(parts["test"])
         for name, sentences in parts.items():
             if not any(sentence.mentions for sentence in sentences):
                 raise self.error(name, f"{name} of {corpus.name} has no mentions")
@@ -99,6 +103,7 @@ class _CorpusSplitter:
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
                 raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
+            free = self.without_labels(unlabelled, [subset, *parts.values()])
             yield DataSplit(
                 corpus=corpus,
                 size=size,
@@ -106,6 +111,7 @@ class _CorpusSplitter:
                 test=files["test"],
                 dev=files.get("dev"),
                 leaks={name: count_shared(subset, sentences) for name, sentences in sorted(parts.items())},
+                unlabelled=self.write(f"{corpus.name}.{size}.unlabelled", free) if free else None,
             )
 
     def read(self, path: Path) -> Corpus:
@@ -136,12 +142,34 @@ class _CorpusSplitter:
             raise self.error("train", message, 'remove them, or set leakage = "drop"')
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
-    def draw_parts(self, unused: list[Sentence]) -> dict[str, list[Sentence]]:
-        """Draw test and dev where the plan says so: test first, so that it stays the same when dev is added."""
+    def cut_test(self, test: list[Sentence]) -> list[Sentence]:
+        limit = self.corpus.max_test
+        if limit is None or limit >= len(test):
+            return test
+        order = list(range(len(test)))
+        Random(f"test {self.corpus.subset_seed}").shuffle(order)
+        return [test[i] for i in sorted(order[:limit])]
+
+    def without_labels(self, sentences: list[Sentence], others: Sequence[Sequence[Sentence]]) -> list[Sentence]:
+        """Sentences without their mentions, and without those that are among others, or are there twice."""
+        seen = {sentence.tokens for part in others for sentence in part}
+        kept = []
+        for sentence in sentences:
+            if sentence.tokens not in seen:
+                seen.add(sentence.tokens)
+                kept.append(Sentence(sentence.tokens, spaces=sentence.spaces))
+        return kept
+
+    def draw_parts(self, unused: list[Sentence]) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
+        """Draw test, dev and unlabelled sentences where the plan says so.
+
+        In this order, so that the former stay the same when the latter are added.
+        """
         order = list(range(len(unused)))
         Random(f"rest {self.corpus.subset_seed}").shuffle(order)
         parts = {}
-        for name, part in (("test", self.corpus.test), ("dev", self.corpus.dev)):
+        corpus = self.corpus
+        for name, part in (("test", corpus.test), ("dev", corpus.dev), ("unlabelled", corpus.unlabelled)):
             if not isinstance(part, DrawnPart):
                 continue
             if part.rest > len(order):
@@ -149,7 +177,10 @@ class _CorpusSplitter:
                 raise self.error(name, message)
             parts[name] = [unused[i] for i in sorted(order[: part.rest])]
             order = order[part.rest :]
-        return parts
+        unlabelled = parts.pop("unlabelled", [])
+        if isinstance(corpus.unlabelled, Path):
+            unlabelled = list(self.read(corpus.unlabelled))
+        return parts, unlabelled
 
     def check_types(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
         known = {mention.label for sentence in train for mention in sentence.mentions}

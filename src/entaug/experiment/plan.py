@@ -34,6 +34,8 @@ __all__ = [
 
 PATIENCE = "patience"
 BASELINES = ("gold", "gold-steps", "duplicate")
+ENSEMBLE = "ensemble"  # the teacher itself as an arm
+SELF_TRAINING = "selftrain"
 MAX_COPIES = 10  # the largest amount that the patience rule tries: CASSI, section 3.2.2
 _LARGE = 1000  # sentences from which on the patience rule starts with quarters
 
@@ -78,8 +80,8 @@ Amounts = Annotated[Any, Check(_are_amounts, f'a list of distinct numbers above 
 Baselines = Annotated[
     tuple[str, ...],
     Check(
-        lambda value: "gold" in value and set(value) <= set(BASELINES),
-        f"a list with gold, out of {', '.join(BASELINES)}",
+        lambda value: "gold" in value and set(value) <= {*BASELINES, ENSEMBLE},
+        f"a list with gold, out of {', '.join((*BASELINES, ENSEMBLE))}",
     ),
 ]
 InputFile = Annotated[Path, Check(_is_file, "an existing file")]
@@ -117,6 +119,9 @@ class CorpusPlan(_Table):
         train: the file from which subsets are drawn.
         test: the file on which taggers are tested, or the number of sentences to draw.
         dev: the file by which amounts and epochs are selected, or the number of sentences to draw.
+        unlabelled: sentences for self-training, whose mentions are ignored: a file, or the number of sentences to draw.
+            Those that are in the subset, dev or test are left out.
+        max_test: number of test sentences that are used, drawn once; None for all.
         sizes: sizes of the subsets, or shares for the strategy ``"fraction"``; None for the whole file.
         subset: strategy of drawing, see `entaug.experiment.subsets.draw`.
         subset_seed: seed of the drawing.
@@ -133,6 +138,8 @@ class CorpusPlan(_Table):
     train: InputFile
     test: InputFile | DrawnPart
     dev: InputFile | DrawnPart | None = None
+    unlabelled: InputFile | DrawnPart | None = None
+    max_test: PositiveInt | None = None
     sizes: tuple[float, ...] | None = None
     subset: Strategy = "progressive"
     subset_seed: Seed = 0
@@ -154,7 +161,7 @@ class CorpusPlan(_Table):
 
     def _check(self) -> None:
         if self.sizes is None:
-            for name, part in (("test", self.test), ("dev", self.dev)):
+            for name, part in (("test", self.test), ("dev", self.dev), ("unlabelled", self.unlabelled)):
                 if isinstance(part, DrawnPart):
                     raise ParameterError(
                         "the whole of train is used, so there is no rest",
@@ -174,19 +181,36 @@ class CorpusPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class MethodPlan(_Table):
-    """One method of a plan.
+    """One method of a plan, or several whose sentences are used together.
 
     Args:
-        name: name of the method.
+        name: name of the method; ``"selftrain"`` for the unlabelled sentences of the corpus, labelled by the teacher.
+        combine: labels of the methods whose sentences are used together, in place of a name.
         label: name in tables.
         amounts: numbers of new sentences per gold sentence, or the patience rule.
+        labels: ``"method"`` for the mentions that the method gives, ``"teacher"`` for the tag probabilities of the
+            teacher (soft labels), ``"teacher-hard"`` for its likeliest tags.
+        training: hyperparameters that differ from those of the tagger.
         params: parameters of the method.
     """
 
-    name: str
+    name: str = ""
+    combine: tuple[str, ...] = ()
     label: Label
     amounts: Amounts
+    labels: Literal["method", "teacher", "teacher-hard"] = "method"
+    training: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any]
+
+    @property
+    def is_self_training(self) -> bool:
+        """Whether the new sentences are the unlabelled ones of the corpus."""
+        return self.name == SELF_TRAINING
+
+    @property
+    def makes_sentences(self) -> bool:
+        """Whether an augmenter makes the new sentences."""
+        return not self.combine and not self.is_self_training
 
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
         """Create the augmenter.
@@ -201,7 +225,12 @@ class MethodPlan(_Table):
         return create_augmenter(self.name, **self.params, copies=copies, seed=seed)
 
     def _check(self) -> None:
-        if self.label in BASELINES:
+        if bool(self.name) == bool(self.combine):
+            raise ParameterError("a method has either a name or combine", parameter="name")
+        if self.is_self_training and (self.params or self.labels == "method"):
+            message = "selftrain takes no parameters in a plan, and labels of the teacher"
+            raise ParameterError(message, parameter="labels", remedy='give labels = "teacher" or "teacher-hard"')
+        if self.label in (*BASELINES, ENSEMBLE):
             message = f"{self.label!r} is there already, as a baseline"
             raise ParameterError(message, parameter="label", remedy="give it another label")
 
@@ -255,6 +284,7 @@ class Plan(_Table):
         baselines: arms without a method; gains are measured against ``"gold"``, which is always among them.
         leakage: what to do about training sentences that are in dev or test too: ``"warn"``, ``"drop"`` them from
             training, or ``"error"``.
+        teacher_size: number of taggers of the teacher; those of a run have its seed and the seeds that follow it.
         threads: threads of a run; results may depend on them in the last digit.
         training: hyperparameters of all taggers, which may change them.
         corpora: the corpora.
@@ -268,6 +298,7 @@ class Plan(_Table):
     amounts: Amounts = (1,)
     baselines: Baselines = BASELINES
     leakage: Literal["warn", "drop", "error"] = "warn"
+    teacher_size: PositiveInt = 3
     threads: PositiveInt = 1
     training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
     corpora: tuple[CorpusPlan, ...] = ()

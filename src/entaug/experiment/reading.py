@@ -23,7 +23,7 @@ PositionOf = Callable[[str], Position]
 """Returns the position of a key of a table."""
 
 _RESERVED_FOR_METHODS = {"copies": "use amounts", "seed": "use the seeds of the plan"}
-_RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan", "steps": "give epochs: steps follow from amounts"}
+_RESERVED_FOR_TRAINING = {"seed": "use the seeds of the plan"}
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -131,7 +131,7 @@ class _PlanReader:
             raise self.error(position, f"there is no such user ({value})", "give a whole path") from None
 
     def corpus(self, i: int, table: dict[str, Any]) -> CorpusPlan:
-        for key in ("train", "test", "dev"):
+        for key in ("train", "test", "dev", "unlabelled"):
             position = ("corpora", i, key)
             if isinstance(part := table.get(key), dict):
                 table[key] = self.construct(DrawnPart, key, part, _always(position))
@@ -148,6 +148,7 @@ class _PlanReader:
             return "methods", i, key
 
         self.check_reserved(table, _RESERVED_FOR_METHODS, position)
+        self.training(table.get("training", {}), TaggerTrainingConfig(), lambda _: position("training"))
         return self.component(MethodPlan, "a method", {"amounts": amounts, **table}, position)
 
     def component(self, cls: type[T], name: str, table: dict[str, Any], position: PositionOf) -> T:
@@ -157,7 +158,8 @@ class _PlanReader:
         values["params"] = {key: value for key, value in table.items() if key not in defined}
         component: Any = self.construct(cls, name, {"label": table.get("name"), **values}, position)
         try:
-            component.create()
+            if getattr(component, "makes_sentences", True):
+                component.create()
         except EntaugError as error:
             raise self.error(position(key_of_error(error, table)), error.message, error.remedy) from None
         return component  # type: ignore[no-any-return]
@@ -188,6 +190,11 @@ class _PlanReader:
                 if label not in labels:
                     error = UnknownNameError(key, str(label), labels)
                     raise self.error(("corpora", i, key), error.message, error.remedy)
+        for k, method in enumerate(plan.methods):
+            self.check_combined(plan, k, method)
+            if corpus.includes(method) and method.is_self_training and corpus.unlabelled is None:
+                message = f"the corpus {corpus.name} has no unlabelled sentences for {method.label}"
+                raise self.error(("corpora", i, ""), message, 'add unlabelled = "FILE", or unlabelled = {rest = 1000}')
         by_dev = [
             f"the epoch of {t.label}" for t in plan.taggers if t.training.checkpoint == "best" and corpus.includes(t)
         ]
@@ -198,3 +205,11 @@ class _PlanReader:
                 f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev",
                 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train',
             )
+
+    def check_combined(self, plan: Plan, i: int, method: MethodPlan) -> None:
+        """Check the labels of methods that are combined."""
+        simple = [other.label for other in plan.methods if not other.combine]
+        for label in method.combine:
+            if label not in simple:
+                error = UnknownNameError("methods", str(label), simple)
+                raise self.error(("methods", i, "combine"), error.message, error.remedy)

@@ -116,7 +116,11 @@ def _check_requirements(plan: Plan) -> None:
     checks += [
         ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
     ]
-    checks += [("methods", i, method.params, method.create().load) for i, method in enumerate(plan.methods)]
+    checks += [
+        ("methods", i, method.params, method.create().load)
+        for i, method in enumerate(plan.methods)
+        if method.makes_sentences
+    ]
     for table, number, params, check in checks:
         try:
             check()

@@ -14,11 +14,14 @@ from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import DataSplit, count_shared, file_digest, short_hash
-from entaug.experiment.plan import PATIENCE, MethodPlan, TaggerPlan, copies_for
+from entaug.experiment.plan import ENSEMBLE, PATIENCE, MethodPlan, TaggerPlan, copies_for
 from entaug.experiment.records import RunRecord
+from entaug.experiment.teacher import gold_tagger, label_with_teacher, teacher
 from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.scoring.span_f1 import score
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger
+from entaug.taggers.ensemble import EnsembleTagger
 from entaug.workflows.augment import augment_file
 
 __all__ = ["RunSpec", "execute_run"]
@@ -31,12 +34,14 @@ class RunSpec:
     Args:
         split: the data.
         tagger: the tagger.
-        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"``, or the label of a method.
+        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"``, ``"ensemble"`` or the label of a method.
         amount: number of new sentences per gold sentence; 0 for gold.
         seed: seed of the training and of the method.
         method: the method, if the arm is one.
         threads: number of threads.
         folder: folder of the experiment, for files that runs share.
+        parts: the methods whose sentences are used: `method`, or those that it combines.
+        teacher_size: number of taggers of the teacher.
     """
 
     split: DataSplit
@@ -47,10 +52,23 @@ class RunSpec:
     method: MethodPlan | None
     threads: int
     folder: Path
+    parts: tuple[MethodPlan, ...] = ()
+    teacher_size: int = 3
+
+    @property
+    def training(self) -> TaggerTrainingConfig:
+        """The hyperparameters of the training: those of the tagger, and what the method changes."""
+        changes = dict(self.method.training) if self.method else {}
+        return replace(self.tagger.training, **changes, steps=self.steps, seed=self.seed)
+
+    @property
+    def gold_steps(self) -> int:
+        """Number of optimizer steps of a training on the gold sentences alone."""
+        return self.tagger.training.total_steps(self.split.size)
 
     @property
     def steps(self) -> int:
-        """Number of optimizer steps: the epochs of the plan over as many sentences as the amount stands for.
+        """Number of optimizer steps: those of the plan, or its epochs over as many sentences as the amount stands for.
 
         It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
         """
@@ -59,11 +77,13 @@ class RunSpec:
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
         split, tagger, method, compute = self.split, self.tagger, self.method, compute_settings()
-        training = {k: v for k, v in asdict(tagger.training).items() if k not in ("seed", "steps", "epochs")}
+        training = {k: v for k, v in asdict(self.training).items() if k not in ("seed", "steps", "epochs")}
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
+        if self.arm == ENSEMBLE:
+            arm = {"ensemble": self.teacher_size}
         if method is not None:
-            copies = copies_for(self.amount, method.amounts)
-            arm = {"method": method.name, "params": dict(method.params), "copies": copies}
+            parts = [self._part_config(part) for part in self.parts]
+            arm = {"combine": parts} if method.combine else parts[0]
         return {
             "arm": arm,
             # Gold trained for more steps is the same run, whichever amount the steps come from.
@@ -79,6 +99,26 @@ class RunSpec:
             "computed": {"device": compute.device, "precision": compute.precision},
             "entaug": __version__,
         }
+
+    def amount_of(self, part: MethodPlan) -> float:
+        """The amount of a method: that of the run, or for a method that is combined with others its own.
+
+        Args:
+            part: one of `parts`.
+        """
+        return self.amount if part is self.method or part == self.method else float(part.amounts[0])
+
+    def _part_config(self, part: MethodPlan) -> dict[str, Any]:
+        if part.is_self_training:
+            source = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
+        else:
+            source = {"method": part.name, "params": dict(part.params)}
+            source["copies"] = copies_for(self.amount_of(part), part.amounts)
+        if part.labels != "method":
+            source |= {"labels": part.labels, "teacher": self.teacher_size, "teacher_steps": self.gold_steps}
+        if part is not self.method:
+            source["amount"] = self.amount_of(part)
+        return source
 
     @cached_property
     def key(self) -> str:
@@ -112,8 +152,14 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
     test = list(read(run.split.test))
     dev = list(read(run.split.dev)) if run.split.dev else None
     new = _new_sentences(run, gold)
-    tagger = run.tagger.create(run.split.corpus.overlap)
-    tagger.fit([*gold, *new], dev, replace(run.tagger.training, steps=run.steps, seed=run.seed))
+    tagger: TrainableTagger
+    if run.arm == ENSEMBLE:
+        tagger = teacher(run, gold)
+    elif run.arm == "gold" and run.steps == run.gold_steps and run.training.checkpoint == "last":
+        tagger = gold_tagger(run, gold, run.seed)
+    else:
+        tagger = run.tagger.create(run.split.corpus.overlap)
+        tagger.fit(gold, dev, run.training, augmented=new)
     record = RunRecord(
         key=run.key,
         **run.labels(),
@@ -131,14 +177,35 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
 
 def _new_sentences(run: RunSpec, gold: list[Sentence]) -> list[Sentence]:
     """The sentences that the arm adds to the gold ones."""
-    if run.arm in ("gold", "gold-steps"):
+    if run.arm in ("gold", "gold-steps", ENSEMBLE):
         return []
     whole = int(run.amount)
     fraction = run.amount - whole
     rng = Random(f"part {run.seed} {run.amount}")
     if run.method is None:
         return [*gold * whole, *_sample(gold, round(fraction * len(gold)), rng)]
-    file = _augmented_file(run)
+    ensemble = teacher(run, gold) if any(part.labels != "method" for part in run.parts) else None
+    return [sentence for part in run.parts for sentence in _sentences_of(run, part, ensemble, rng)]
+
+
+def _sentences_of(run: RunSpec, part: MethodPlan, ensemble: EnsembleTagger | None, rng: Random) -> list[Sentence]:
+    """The new sentences of a method, with the labels that the plan asks for."""
+    amount = run.amount_of(part)
+    if part.is_self_training:
+        unlabelled = list(read(run.split.unlabelled)) if run.split.unlabelled else []
+        new = unlabelled[: round(amount * run.split.size)]
+    else:
+        new = _generated(run, part, amount, rng)
+    if part.labels == "method" or not new:
+        return new
+    assert ensemble is not None
+    return label_with_teacher(new, ensemble, part.labels, part.is_self_training)
+
+
+def _generated(run: RunSpec, part: MethodPlan, amount: float, rng: Random) -> list[Sentence]:
+    whole = int(amount)
+    fraction = amount - whole
+    file = _augmented_file(run, part, amount)
     augmented = list(read(file)) if file.stat().st_size else []  # a method may return nothing
     copies = [sentence.provenance.copy if sentence.provenance else 0 for sentence in augmented]
     new = [sentence for sentence, copy in zip(augmented, copies, strict=True) if copy <= whole]
@@ -152,14 +219,13 @@ def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
     return [sentences[i] for i in sorted(rng.sample(range(len(sentences)), n))]
 
 
-def _augmented_file(run: RunSpec) -> Path:
+def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
     """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
-    assert run.method is not None
-    augmenter = run.method.create(copies_for(run.amount, run.method.amounts), run.seed)
+    augmenter = part.create(copies_for(amount, part.amounts), run.seed)
     name = short_hash([augmenter.signature, file_digest(run.split.train), __version__])
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)
-    label = f"{run.split.train.stem}.{run.method.label}"
+    label = f"{run.split.train.stem}.{part.name}"
     label = "".join(c if c.isalnum() or c in "-.," else "_" for c in label)
     label = label.encode()[:120].decode(errors="ignore")  # file names have at most 255 bytes
     target = folder / f"{label}.{name}.jsonl"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from entaug.experiment.data import DataSplit
-from entaug.experiment.plan import PATIENCE, MethodPlan, Plan, TaggerPlan, patience_amounts
+from entaug.experiment.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_amounts
 from entaug.experiment.records import RunRecord
 from entaug.experiment.runs import RunSpec
 
@@ -82,6 +82,8 @@ class Schedule:
 
     def _add_arms(self, split: DataSplit, tagger: TaggerPlan) -> None:
         self._add(split, tagger, "gold", 0)
+        if ENSEMBLE in self.plan.baselines:
+            self._add(split, tagger, ENSEMBLE, 0)
         for method in filter(split.corpus.includes, self.plan.methods):
             if method.amounts == PATIENCE:
                 first, *others = patience_amounts(split.size)
@@ -105,7 +107,14 @@ class Schedule:
             identity = (split.train, tagger.label, arm, amount, seed)
             if identity not in self._known:
                 self._known.add(identity)
-                self.runs.append(RunSpec(split, tagger, arm, amount, seed, method, self.plan.threads, self.plan.output))
+                plan = self.plan
+                labels = method.combine if method and method.combine else ()
+                parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
+                self.runs.append(
+                    RunSpec(
+                        split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teacher_size
+                    )
+                )
 
     def _runs_of(self, search: _Search, amount: float) -> list[RunSpec]:
         wanted = (search.split, search.tagger, search.method.label, amount)

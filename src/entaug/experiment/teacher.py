@@ -1,0 +1,89 @@
+"""The teacher of a run: taggers trained on its gold sentences, each trained once for all runs that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from entaug._version import __version__
+from entaug.backends.compute import compute_settings
+from entaug.data import Sentence
+from entaug.experiment.data import file_digest, short_hash
+from entaug.files.locks import lock
+from entaug.taggers.base import TrainableTagger, load_tagger
+from entaug.taggers.ensemble import EnsembleTagger
+
+if TYPE_CHECKING:
+    from entaug.experiment.runs import RunSpec
+
+__all__ = ["gold_tagger", "label_with_teacher", "teacher"]
+
+
+def gold_tagger(run: RunSpec, gold: Sequence[Sentence], seed: int) -> TrainableTagger:
+    """The tagger of a run trained on its gold sentences alone.
+
+    Args:
+        run: the run.
+        gold: its gold sentences.
+        seed: seed of the training.
+
+    Returns:
+        The tagger, loaded where an earlier run has trained it.
+    """
+    config = replace(run.tagger.training, steps=run.gold_steps, seed=seed)
+    identity = {
+        "train": file_digest(run.split.train),
+        "tagger": [run.tagger.name, dict(run.tagger.params), run.split.corpus.overlap],
+        "training": asdict(config),
+        "threads": run.threads,
+        "computed": [compute_settings().device, compute_settings().precision],
+        "entaug": __version__,
+    }
+    folder = run.folder / "teachers" / f"{run.split.train.stem}.{seed}.{short_hash(identity)}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock(folder.parent / f"{folder.name}.lock"):
+        if folder.exists():
+            return load_tagger(folder)
+        tagger = run.tagger.create(run.split.corpus.overlap)
+        tagger.fit(gold, None, config)
+        tagger.save(folder)
+        return tagger
+
+
+def teacher(run: RunSpec, gold: Sequence[Sentence]) -> EnsembleTagger:
+    """The teacher of a run: the taggers of its seed and of those that follow it.
+
+    Args:
+        run: the run.
+        gold: its gold sentences.
+
+    Returns:
+        The ensemble.
+    """
+    return EnsembleTagger.of(gold_tagger(run, gold, run.seed + number) for number in range(run.teacher_size))
+
+
+def label_with_teacher(
+    sentences: Sequence[Sentence], ensemble: EnsembleTagger, labels: str, is_unlabelled: bool
+) -> list[Sentence]:
+    """Give sentences the labels of the teacher.
+
+    Args:
+        sentences: the sentences.
+        ensemble: the teacher.
+        labels: ``"teacher"`` for its tag probabilities, ``"teacher-hard"`` for its likeliest tags.
+        is_unlabelled: whether the sentences have no mentions of their own, which would stay beside the probabilities.
+
+    Returns:
+        The sentences in the same order.
+    """
+    labelled = []
+    for sentence, probabilities in zip(sentences, ensemble.tag_probabilities(sentences), strict=True):
+        if labels == "teacher-hard":
+            labelled.append(sentence.with_(mentions=probabilities.mentions()))
+        elif is_unlabelled:
+            labelled.append(probabilities.label(sentence))
+        else:
+            labelled.append(probabilities.attach_to(sentence))
+    return labelled
