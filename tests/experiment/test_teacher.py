@@ -1,0 +1,165 @@
+"""Arms with a teacher: self-training, labels of the teacher, methods whose sentences are used together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import entaug
+import tiny
+from conftest import EXAMPLE
+from entaug.errors import InputError
+from entaug.experiment.data import prepare_splits
+from entaug.experiment.reading import read_plan
+from entaug.experiment.runner import _check_requirements
+from entaug.experiment.runs import RunSpec, _new_sentences, execute_run
+from entaug.experiment.schedule import Schedule
+from entaug.tag_probabilities import TagProbabilities
+from entaug.taggers.base import load_tagger
+
+TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
+METHODS = """
+[[methods]]
+name = "selftrain"
+label = "self soft"
+labels = "teacher"
+amounts = [1]
+training = { schedule = "staged", gold_learning_rate = 1e-3 }
+[[methods]]
+name = "selftrain"
+label = "self hard"
+labels = "teacher-hard"
+[[methods]]
+name = "mr"
+label = "mr soft"
+labels = "teacher"
+amounts = [2]
+[[methods]]
+combine = ["self soft", "mr soft"]
+label = "both"
+"""
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+def write_plan(folder: Path, encoder: Path, methods: str = METHODS, unlabelled: str | None = None) -> Path:
+    plan = folder / "plan.toml"
+    text = f"""
+seeds = [1, 2]
+baselines = ["gold", "ensemble"]
+teacher_size = 2
+[training]
+steps = 3
+batch_size = 8
+learning_rate = 2e-3
+[[taggers]]
+name = "linear"
+encoder = "{encoder}"
+precision = "fp32"
+[[corpora]]
+name = "toy"
+train = "{TRAIN}"
+test = "{TEST}"
+sizes = [16]
+max_test = 12
+unlabelled = {unlabelled or "{ rest = 20 }"}
+missing_types = "allow"
+{methods}"""
+    plan.write_text(text, encoding="utf-8")
+    return plan
+
+
+def runs_of(plan: Path) -> dict[tuple[str, int], RunSpec]:
+    read = read_plan(plan)
+    return {(run.arm, run.seed): run for run in Schedule(read, prepare_splits(read)).runs}
+
+
+def test_arms_learn_from_the_teacher_and_its_taggers_are_trained_once(
+    encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    assert {arm for arm, _ in runs} == {"gold", "ensemble", "self soft", "self hard", "mr soft", "both"}
+    assert {run.steps for run in runs.values()} == {3}
+    assert len({run.key for run in runs.values()}) == len(runs)
+    records = {name: execute_run(run)[0] for name, run in runs.items()}
+    # Seeds 1 and 2 have teachers of the seeds 1 and 2, and 2 and 3; the taggers of the gold runs are among them.
+    teachers = [path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()]
+    assert sorted(path.name.split(".")[-2] for path in teachers) == ["1", "2", "3"]
+    assert all(len(record.test.sentences) == 12 for record in records.values())
+    assert records["self soft", 1].new == 16
+    assert records["both", 1].new == records["self soft", 1].new + records["mr soft", 1].new
+    # Whether a teacher was there already makes no difference.
+    shutil.rmtree(tmp_path / "plan" / "teachers")
+    for name in (("both", 2), ("gold", 2)):
+        again = execute_run(runs[name])[0]
+        assert again.to_dict() == records[name].to_dict()
+
+
+def test_new_sentences_have_the_labels_that_the_plan_asks_for(encoder: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    gold = list(entaug.read(runs["gold", 1].split.train))
+    soft, hard, mr, both = (_new_sentences(runs[arm, 1], gold) for arm in ("self soft", "self hard", "mr soft", "both"))
+    members = [load_tagger(path) for path in sorted((tmp_path / "plan" / "teachers").iterdir()) if path.is_dir()]
+    for sentence in soft:
+        probabilities = TagProbabilities.from_sentence(sentence)
+        assert probabilities is not None
+        means = np.mean([m.tag_probabilities([sentence])[0].aligned(probabilities.tags) for m in members], axis=0)
+        assert probabilities.values == pytest.approx(means, abs=2e-3)
+        assert sentence.mentions == probabilities.mentions()
+    assert [s.mentions for s in hard] == [s.mentions for s in soft]
+    assert all(TagProbabilities.from_sentence(s) is None for s in hard)
+    assert all(TagProbabilities.from_sentence(s) is not None and s.provenance and s.mentions for s in mr)
+    assert [s.tokens for s in both] == [s.tokens for s in [*soft, *mr]]
+    assert runs["self soft", 1].training.schedule == "staged"
+    assert runs["gold", 1].training.schedule == runs["both", 1].training.schedule == "shuffled"
+
+
+def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tmp_path: Path) -> None:
+    everything = tmp_path / "all.jsonl"
+    train, test = list(entaug.read(TRAIN)), list(entaug.read(TEST))
+    entaug.write([*train, *test, *train], everything)
+    run = runs_of(write_plan(tmp_path, encoder, unlabelled=f'"{everything}"'))["self soft", 1]
+    assert run.split.unlabelled is not None
+    unlabelled = list(entaug.read(run.split.unlabelled))
+    used = {s.tokens for path in (run.split.train, run.split.test) for s in entaug.read(path)}
+    assert unlabelled
+    assert not used & {s.tokens for s in unlabelled}
+    assert len({s.tokens for s in unlabelled}) == len(unlabelled)
+    assert not any(s.mentions for s in unlabelled)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("unlabelled = { rest = 20 }\n", "", "has no unlabelled sentences for self soft"),
+        ('combine = ["self soft", "mr soft"]', 'combine = ["self soft", "mr sft"]', "did you mean 'mr soft'"),
+        ('combine = ["self soft", "mr soft"]', 'name = "mr"\ncombine = ["mr soft"]', "either a name or combine"),
+        ('labels = "teacher-hard"', "", "labels of the teacher"),
+        ('schedule = "staged"', 'schedule = "stages"', "schedule must be"),
+        ("gold_learning_rate", "gold_lerning_rate", "did you mean 'gold_learning_rate'"),
+        ('labels = "teacher-hard"', 'labels = "techer"', "labels must be"),
+        ("teacher_size = 2", "teacher_size = 0", "teacher_size must be"),
+        ("rest = 20", "rest = 20000", "unlabelled asks for 20,000 sentences"),
+        ('label = "both"', 'label = "ensemble"', "is there already, as a baseline"),
+    ],
+)
+def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    text = plan.read_text()
+    assert old in text
+    plan.write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message) as caught:
+        prepare_splits(read_plan(plan))
+    assert caught.value.line
+
+
+def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
+    plan: Any = read_plan(write_plan(tmp_path, encoder))
+    _check_requirements(plan)
