@@ -31,8 +31,9 @@ from entaug.experiment.plan import copies_for, patience_amounts
 from entaug.experiment.reading import read_plan
 from entaug.experiment.records import RecordStore, RunRecord, read_run_records
 from entaug.experiment.runner import _interrupts_blocked, _run_error, run_experiment
-from entaug.experiment.runs import RunSpec, execute_run
+from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
+from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores

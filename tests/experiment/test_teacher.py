@@ -16,8 +16,9 @@ from entaug.errors import InputError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.reading import read_plan
 from entaug.experiment.runner import _check_requirements
-from entaug.experiment.runs import RunSpec, _new_sentences, execute_run
+from entaug.experiment.runs import _new_sentences, execute_run
 from entaug.experiment.schedule import Schedule
+from entaug.experiment.specification import RunSpec
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import load_tagger
 

@@ -23,8 +23,9 @@ from entaug.experiment.data import prepare_splits
 from entaug.experiment.plan import Plan
 from entaug.experiment.reading import key_of_error, read_plan
 from entaug.experiment.records import RECORDS_FILE, RecordStore, RunRecord
-from entaug.experiment.runs import RunSpec, execute_run
+from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
+from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 
 __all__ = ["ExperimentProgress", "SettingProgress", "run_experiment"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from entaug.experiment.data import DataSplit
 from entaug.experiment.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_amounts
 from entaug.experiment.records import RunRecord
-from entaug.experiment.runs import RunSpec
+from entaug.experiment.specification import RunSpec
 
 __all__ = ["Schedule"]
 

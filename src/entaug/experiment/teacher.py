@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import file_digest, short_hash
+from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 from entaug.taggers.base import TrainableTagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
-
-if TYPE_CHECKING:
-    from entaug.experiment.runs import RunSpec
 
 __all__ = ["gold_tagger", "label_with_teacher", "teacher"]
 

@@ -1,0 +1,127 @@
+"""The specification of a run: everything that its result depends on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from entaug._version import __version__
+from entaug.backends.compute import compute_settings
+from entaug.experiment.data import DataSplit, file_digest, short_hash
+from entaug.experiment.plan import ENSEMBLE, MethodPlan, TaggerPlan, copies_for
+from entaug.taggers.base import TaggerTrainingConfig
+
+__all__ = ["RunSpec"]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Specification of a run: everything that its result depends on.
+
+    Args:
+        split: the data.
+        tagger: the tagger.
+        arm: ``"gold"``, ``"gold-steps"``, ``"duplicate"``, ``"ensemble"`` or the label of a method.
+        amount: number of new sentences per gold sentence; 0 for gold.
+        seed: seed of the training and of the method.
+        method: the method, if the arm is one.
+        threads: number of threads.
+        folder: folder of the experiment, for files that runs share.
+        parts: the methods whose sentences are used: `method`, or those that it combines.
+        teacher_size: number of taggers of the teacher.
+    """
+
+    split: DataSplit
+    tagger: TaggerPlan
+    arm: str
+    amount: float
+    seed: int
+    method: MethodPlan | None
+    threads: int
+    folder: Path
+    parts: tuple[MethodPlan, ...] = ()
+    teacher_size: int = 3
+
+    @property
+    def training(self) -> TaggerTrainingConfig:
+        """The hyperparameters of the training: those of the tagger, and what the method changes."""
+        changes = dict(self.method.training) if self.method else {}
+        return replace(self.tagger.training, **changes, steps=self.steps, seed=self.seed)
+
+    @property
+    def gold_steps(self) -> int:
+        """Number of optimizer steps of a training on the gold sentences alone."""
+        return self.tagger.training.total_steps(self.split.size)
+
+    @property
+    def steps(self) -> int:
+        """Number of optimizer steps: those of the plan, or its epochs over as many sentences as the amount stands for.
+
+        It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
+        """
+        return self.tagger.training.total_steps(self.split.size + round(self.amount * self.split.size))
+
+    def config(self) -> dict[str, Any]:
+        """The configuration that the result depends on, without labels."""
+        split, tagger, method, compute = self.split, self.tagger, self.method, compute_settings()
+        training = {k: v for k, v in asdict(self.training).items() if k not in ("seed", "steps", "epochs")}
+        arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
+        if self.arm == ENSEMBLE:
+            arm = {"ensemble": self.teacher_size}
+        if method is not None:
+            parts = [self._part_config(part) for part in self.parts]
+            arm = {"combine": parts} if method.combine else parts[0]
+        return {
+            "arm": arm,
+            # Gold trained for more steps is the same run, whichever amount the steps come from.
+            "amount": self.amount if arm != "gold" else 0,
+            "steps": self.steps,
+            "seed": self.seed,
+            "train": file_digest(split.train),
+            "dev": file_digest(split.dev) if split.dev else None,
+            "test": file_digest(split.test),
+            "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
+            "training": training,
+            "threads": self.threads,
+            "computed": {"device": compute.device, "precision": compute.precision},
+            "entaug": __version__,
+        }
+
+    def amount_of(self, part: MethodPlan) -> float:
+        """The amount of a method: that of the run, or for a method that is combined with others its own.
+
+        Args:
+            part: one of `parts`.
+        """
+        return self.amount if part is self.method or part == self.method else float(part.amounts[0])
+
+    def _part_config(self, part: MethodPlan) -> dict[str, Any]:
+        if part.is_self_training:
+            source = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
+        else:
+            source = {"method": part.name, "params": dict(part.params)}
+            source["copies"] = copies_for(self.amount_of(part), part.amounts)
+        if part.labels != "method":
+            source |= {"labels": part.labels, "teacher": self.teacher_size, "teacher_steps": self.gold_steps}
+        if part is not self.method:
+            source["amount"] = self.amount_of(part)
+        return source
+
+    @cached_property
+    def key(self) -> str:
+        """Identifier of the configuration."""
+        return short_hash(self.config())
+
+    def labels(self) -> dict[str, Any]:
+        """The fields of the record that say where the run belongs in the plan."""
+        return {
+            "corpus": self.split.corpus.name,
+            "size": self.split.size,
+            "tagger": self.tagger.label,
+            "arm": self.arm,
+            "amount": self.amount,
+            "seed": self.seed,
+            "leaks": self.split.leaks,
+        }
