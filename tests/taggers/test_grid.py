@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import entaug
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
-from entaug.taggers.grid import MAX_MENTIONS, NNW, THW, GridHead, decode, relations
+from entaug.taggers.grid import GridHead
+from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
 from strategies import LABELS, sentences
 
 Relation = tuple[int, int, str]
@@ -216,8 +217,8 @@ def test_all_of_genia_survives(corpora: Path, kind: str, count: int) -> None:
 
 def test_targets() -> None:
     gold = sentence(4, ("B", [(0, 1), (2, 4)]), ("A", [(1, 2)]))
-    assert small_head().targets(gold).tolist() == [[0, 2, 0], [1, 1, 1], [2, 3, 0], [3, 0, 2]]
-    assert small_head().targets(sentence(2)).shape == (0, 3)
+    assert small_head().targets(gold).cells.tolist() == [[0, 2, 0], [1, 1, 1], [2, 3, 0], [3, 0, 2]]
+    assert small_head().targets(sentence(2)).cells.shape == (0, 3)
     with pytest.raises(ParameterError, match="'C'"):
         small_head().targets(sentence(1, ("C", [(0, 1)])))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -21,6 +21,7 @@ from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
 from entaug.taggers.neural import NeuralTagger
+from entaug.taggers.relations import RelationProbabilities
 from entaug.tags import Overlap
 
 __all__ = ["BiLSTMCRFTagger", "LinearTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]
@@ -161,7 +162,12 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
 
 @dataclass(kw_only=True, eq=False)
 class W2NERTagger(_EncoderTagger):
-    """Fine-tuned encoder with a grid of word pairs, for mentions of any shape (W2NER, Li et al. 2022)."""
+    """Fine-tuned encoder with a grid of word pairs, for mentions of any shape (W2NER, Li et al. 2022).
+
+    Its soft labels are probabilities of relations between words, see
+    `entaug.taggers.relations.RelationProbabilities`. Of tag probabilities it uses the weights of words alone, and
+    learns the mentions.
+    """
 
     name = "w2ner"
     pooling: ClassVar[str] = "max"
@@ -175,3 +181,24 @@ class W2NERTagger(_EncoderTagger):
     def build_head(self, size: int) -> GridHead:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
         return GridHead(size, self.labels_)
+
+    def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
+        """Compute the probabilities of relations between words, from which the mentions are decoded.
+
+        Args:
+            sentences: the sentences; their mentions are ignored.
+
+        Returns:
+            The probabilities of each sentence.
+
+        Raises:
+            ParameterError: the tagger was neither trained nor loaded.
+        """
+        self._check_fitted()
+        sentences = list(sentences)
+        results: list[Any] = [None] * len(sentences)
+        for batch, vectors in self._word_vectors(sentences):
+            computed = self._head.probabilities(vectors, [len(sentences[i]) for i in batch])
+            for i, probabilities in zip(batch, computed, strict=True):
+                results[i] = probabilities
+        return results

@@ -1,4 +1,4 @@
-"""An ensemble of taggers, whose tag probabilities are averaged: the teacher of self-training."""
+"""An ensemble of taggers, whose probabilities are averaged: the teacher of self-training."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ from entaug.taggers.base import (
     create_tagger,
     load_tagger,
 )
+from entaug.taggers.relations import RelationProbabilities
 
 __all__ = ["EnsembleTagger"]
 
 
 @dataclass(kw_only=True, eq=False)
 class EnsembleTagger(Configurable):
-    """Several taggers that differ by the seed of their training; their tag probabilities are averaged.
+    """Several taggers that differ by the seed of their training; their probabilities are averaged.
+
+    The probabilities are those of tags, or those of relations between words if the taggers are ``"w2ner"``.
 
     Args:
-        member: name of the tagger, one that gives probabilities to tags.
+        member: name of the tagger.
         size: number of taggers; they are trained with the seed of the configuration and those that follow it.
         params: parameters of the taggers.
 
@@ -125,12 +128,31 @@ class EnsembleTagger(Configurable):
             for several in zip(*by_member, strict=True)
         ]
 
-    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
-        """See `entaug.taggers.base.TrainableTagger.predict`: the likeliest tag of each word."""
+    def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
+        """See `entaug.taggers.architectures.W2NERTagger.relation_probabilities`: the mean over the taggers.
+
+        Raises:
+            ParameterError: the ensemble is not trained, or its taggers compute no relations.
+        """
+        self._check_fitted()
+        if not self._has_relations:
+            raise ParameterError("taggers of flat mentions have no relations", remedy="use tag_probabilities")
         sentences = list(sentences)
+        by_member = [member.relation_probabilities(sentences) for member in self.members_]
+        return [RelationProbabilities.mean(several) for several in zip(*by_member, strict=True)]
+
+    @property
+    def _has_relations(self) -> bool:
+        return all(hasattr(member, "relation_probabilities") for member in self.members_)
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        """See `entaug.taggers.base.TrainableTagger.predict`: the likeliest tags, or the likely relations."""
+        self._check_fitted()
+        sentences = list(sentences)
+        compute: Any = self.relation_probabilities if self._has_relations else self.tag_probabilities
         return [
             sentence.with_(mentions=probabilities.mentions())
-            for sentence, probabilities in zip(sentences, self.tag_probabilities(sentences), strict=True)
+            for sentence, probabilities in zip(sentences, compute(sentences), strict=True)
         ]
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:

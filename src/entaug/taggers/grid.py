@@ -1,158 +1,37 @@
-"""Mentions of any shape as relations between words: a head that fills a grid of word pairs.
-
-W2NER (Li et al. 2022, "Unified Named Entity Recognition as Word-Word Relation Classification", AAAI) uses two kinds of
-relation. *Next-neighbouring word* (NNW): within a mention, the word of the column follows the word of the row; these
-cells lie above the diagonal. *Tail-head word* with a label (THW): the word of the row is the last of a mention with
-this label, the word of the column the first; these cells lie on or below the diagonal. A mention is a path of NNW
-relations from a head to a tail that a THW relation joins.
-
-**Limits.** An NNW relation does not say to which mention it belongs. Contiguous mentions, nested or overlapping, are
-always decoded exactly. Discontinuous ones may yield additional mentions, if relations of others form a second path
-between a head and a tail: with "a b c" as a mention and "a c" as another of another label, both paths and both labels
-fit the pair (c, a), so four mentions are decoded. All gold mentions are decoded (up to the limits of `decode`), so the
-result is a superset. For the 57,992 mentions of GENIA with its discontinuous ones the result is exact.
-"""
+"""A head for mentions of any shape: it fills a grid of word pairs with relations, see `entaug.taggers.relations`."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
+from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.heads import run_lstm
+from entaug.taggers.relations import NNW, THW, RelationProbabilities, relations
 
-__all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "GridHead", "decode", "relations"]
-
-NNW = "NNW"
-"""Relation of a word (row) to the next word (column) of a mention."""
-THW = "THW-"
-"""Relation of the last word (row) of a mention to its first (column); the label follows."""
-MAX_PATHS = 100
-"""Largest number of mentions of a pair of tail and head."""
-MAX_MENTIONS = 1000
-"""Largest number of mentions of a sentence."""
+__all__ = ["GridHead"]
 
 BINS = 19
 DILATIONS = (1, 2, 3)
 
 
-# ----------------------------------------------------------------------------------------------- mentions and relations
-
-
-def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
-    """Convert the mentions of a sentence to relations between words.
+class GridTargets(NamedTuple):
+    """What the head learns from a sentence.
 
     Args:
-        sentence: a sentence with mentions of any shape.
-        labels: the known labels.
-
-    Returns:
-        Triples (row, column, relation): `NNW` with row < column, and `THW` with a label and row >= column.
-
-    Raises:
-        ParameterError: a label is unknown.
-
-    Example:
-        >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
-        >>> sorted(relations(s, ["ADR"]))
-        [(0, 1, 'NNW'), (1, 3, 'NNW'), (3, 0, 'THW-ADR')]
+        cells: integers (relations, 3): row, column, and 0 for NNW or i for THW with the i-th label, from 1.
+        values: the probability of each relation (relations,); those of all others are 0.
+        weights: the weight of each word (words,); None for 1.
     """
-    known = set(labels)
-    triples: set[tuple[int, int, str]] = set()
-    for mention in sentence.mentions:
-        if mention.label not in known:
-            raise ParameterError(f"the label {mention.label!r} is not among {', '.join(sorted(known)) or 'none'}")
-        triples.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
-        triples.add((mention.end - 1, mention.start, THW + mention.label))
-    return triples
 
-
-def decode(
-    nnw: Iterable[tuple[int, int]],
-    thw: Iterable[tuple[int, int, str]],
-    *,
-    max_paths: int = MAX_PATHS,
-    max_mentions: int = MAX_MENTIONS,
-) -> tuple[Mention, ...]:
-    """Convert relations to mentions: every path from a head to its tail.
-
-    The running time is bounded by `max_mentions`, whatever the relations.
-
-    Args:
-        nnw: pairs (word, next word).
-        thw: triples (tail, head, label), most probable first: those beyond `max_mentions` are dropped.
-        max_paths: largest number of mentions per element of `thw`; those with the fewest words come first, then the
-            leftmost.
-        max_mentions: largest number of mentions in total.
-
-    Returns:
-        The mentions in canonical order.
-
-    Raises:
-        ParameterError: a word does not precede its next word, or a tail precedes its head.
-
-    Example:
-        >>> [m.spans for m in decode([(0, 1), (1, 2), (1, 3)], [(2, 0, "ADR"), (3, 0, "ADR")])]
-        [((0, 2), (3, 4)), ((0, 3),)]
-    """
-    successors: dict[int, list[int]] = defaultdict(list)
-    predecessors: dict[int, list[int]] = defaultdict(list)
-    for word, following in sorted(set(nnw)):
-        if not 0 <= word < following:
-            raise ParameterError(f"word {word} cannot have {following} as its next")
-        successors[word].append(following)
-        predecessors[following].append(word)
-    distances: dict[int, dict[int, int]] = {}
-    mentions: list[Mention] = []
-    for tail, head, label in dict.fromkeys(thw):
-        if not 0 <= head <= tail:
-            raise ParameterError(f"a mention cannot begin at {head} and end at {tail}")
-        if tail not in distances:
-            distances[tail] = _distances_to(tail, predecessors)
-        limit = max(0, min(max_paths, max_mentions - len(mentions)))
-        paths = itertools.islice(_paths(head, tail, successors, distances[tail]), limit)
-        mentions += [Mention(label, ((i, i + 1) for i in path)) for path in paths]
-    return tuple(sorted(mentions, key=lambda mention: (mention.spans, mention.label)))
-
-
-def _distances_to(tail: int, predecessors: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """The words that have a path to the tail, with the length of the shortest."""
-    distances = {tail: 0}
-    queue = [tail]
-    for word in queue:
-        for earlier in predecessors.get(word, ()):
-            if earlier not in distances:
-                distances[earlier] = distances[word] + 1
-                queue.append(earlier)
-    return distances
-
-
-def _paths(
-    head: int, tail: int, successors: Mapping[int, Sequence[int]], distances: Mapping[int, int]
-) -> Iterator[tuple[int, ...]]:
-    """All paths, shortest first, then leftmost.
-
-    The heap is sorted by the total length of the shortest completion, so only prefixes of requested paths and their
-    direct successors are visited.
-    """
-    heap: list[tuple[int, tuple[int, ...]]] = [(distances[head], (head,))] if head in distances else []
-    while heap:
-        path = heapq.heappop(heap)[1]
-        if path[-1] == tail:
-            yield path
-            continue
-        for word in successors.get(path[-1], ()):
-            if word in distances:
-                heapq.heappush(heap, (len(path) + distances[word], (*path, word)))
-
-
-# ------------------------------------------------------------------------------------------------------------- the head
+    cells: torch.Tensor
+    values: torch.Tensor
+    weights: torch.Tensor | None = None
 
 
 class GridHead(torch.nn.Module):
@@ -190,7 +69,7 @@ class GridHead(torch.nn.Module):
         >>> _ = torch.manual_seed(0)
         >>> head = GridHead(8, ["ADR"], hidden=4, channels=4, biaffine=4).eval()
         >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
-        >>> head.targets(s).tolist()
+        >>> head.targets(s).cells.tolist()
         [[0, 1, 0], [1, 3, 0], [3, 0, 1]]
         >>> head.loss(torch.zeros(1, 4, 8), [4], [head.targets(s)]).shape
         torch.Size([])
@@ -199,7 +78,9 @@ class GridHead(torch.nn.Module):
     """
 
     CELLS = 1 << 16
-    """Number of cells of the grid that `decode` computes at once."""
+    """Number of cells of the grid that `probabilities` computes at once."""
+    LEAST = 0.001
+    """Smaller probabilities are left out."""
 
     def __init__(
         self,
@@ -230,8 +111,8 @@ class GridHead(torch.nn.Module):
                 raise ParameterError(f"{name} is out of range", parameter=name)
         self.labels = list(labels)
         self.weight = weight
-        self._relation_ids = {NNW: 0, **{THW + label: i for i, label in enumerate(labels, 1)}}
-        num_relations = len(self._relation_ids)
+        self.relations = [NNW, *(THW + label for label in labels)]
+        num_relations = len(self.relations)
         self.dropout = torch.nn.Dropout(dropout)
         self.dropout_of_grid = torch.nn.Dropout2d(dropout)
         self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True) if hidden else None
@@ -261,27 +142,34 @@ class GridHead(torch.nn.Module):
         torch.nn.init.normal_(self.region.weight, std=0.1)
         torch.nn.init.normal_(self.pairs, std=1 / biaffine)
 
-    def targets(self, sentence: Sentence) -> torch.Tensor:
-        """Convert the mentions of a sentence to relations.
+    def targets(self, sentence: Sentence) -> GridTargets:
+        """What a sentence teaches: its relation probabilities where it has some, else the relations of its mentions.
 
         Args:
-            sentence: a sentence with mentions.
-
-        Returns:
-            Integers (relations, 3): row, column, and 0 for NNW or i for THW with the i-th label, from 1.
+            sentence: a sentence with mentions or relation probabilities. Of tag probabilities only the weights of words
+                are used.
 
         Raises:
             ParameterError: a label is unknown.
+            InputError: the probabilities do not fit the sentence.
         """
-        triples = sorted(
-            (row, column, self._relation_ids[name]) for row, column, name in relations(sentence, self.labels)
-        )
-        return torch.tensor(triples, dtype=torch.long).view(-1, 3)
+        soft = RelationProbabilities.from_sentence(sentence)
+        if soft is None:
+            ids = {name: i for i, name in enumerate(self.relations)}
+            triples = sorted((row, column, ids[name]) for row, column, name in relations(sentence, self.labels))
+            cells = torch.tensor(triples, dtype=torch.long).view(-1, 3)
+            values = torch.ones(len(triples))
+        else:
+            cells, values = map(torch.from_numpy, soft.aligned(self.relations))
+        weighted = soft or TagProbabilities.from_sentence(sentence)
+        weights = None if weighted is None or weighted.weights is None else torch.from_numpy(weighted.weights)
+        return GridTargets(cells, values, weights)
 
-    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[torch.Tensor]) -> torch.Tensor:
+    def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[GridTargets]) -> torch.Tensor:
         """The binary cross-entropy of all possible relations: their sum, divided by the number of words of the batch.
 
-        A mean over cells would weigh mentions of long sentences less.
+        A mean over cells would weigh mentions of long sentences less. The weight of a relation rises with its expected
+        probability, from 1 to `weight`, so that the loss is smallest where both probabilities are equal.
 
         Args:
             vectors: word vectors (sentences, words, size).
@@ -289,43 +177,51 @@ class GridHead(torch.nn.Module):
             targets: result of `targets` for each sentence.
         """
         scores = self.scores(vectors, lengths)
-        gold = torch.zeros_like(scores)
-        sentences = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor(list(map(len, targets))))
-        rows, columns, relation_ids = torch.cat([triples.cpu() for triples in targets]).unbind(1)
-        gold[sentences, rows, columns, relation_ids] = 1.0
-        possible = self._possible(lengths, scores)
+        expected = torch.zeros_like(scores)
+        sentences = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor([len(t.cells) for t in targets]))
+        rows, columns, relation_ids = torch.cat([target.cells for target in targets]).unbind(1)
+        expected[sentences, rows, columns, relation_ids] = torch.cat([t.values for t in targets]).to(expected)
         losses = torch.nn.functional.binary_cross_entropy_with_logits(
-            scores, gold, reduction="none", pos_weight=scores.new_tensor(self.weight)
+            scores, expected, weight=1 + (self.weight - 1) * expected, reduction="none"
         )
-        return losses.masked_fill(~possible, 0.0).sum() / sum(lengths)
+        losses = losses.masked_fill(~self._possible(lengths, scores), 0.0)
+        if all(target.weights is None for target in targets):
+            return losses.sum() / sum(lengths)
+        weights = torch.zeros(scores.shape[:2])
+        for i, (n, target) in enumerate(zip(lengths, targets, strict=True)):
+            weights[i, :n] = 1.0 if target.weights is None else target.weights
+        weights = weights.to(losses)
+        losses = losses * (weights[:, :, None] * weights[:, None])[..., None]
+        return losses.sum() / weights.sum().clamp(min=1e-6)
+
+    def probabilities(self, vectors: torch.Tensor, lengths: list[int]) -> Iterator[RelationProbabilities]:
+        """Compute the probabilities of the relations of each sentence.
+
+        Args:
+            vectors: word vectors (sentences, words, size).
+            lengths: number of words of each sentence.
+
+        Yields:
+            Those of one sentence, without those below 0.001.
+        """
+        size = max(1, self.CELLS // max(1, max(lengths, default=1) ** 2))
+        for start in range(0, len(lengths), size):
+            part = lengths[start : start + size]
+            with torch.no_grad():
+                scores = self.scores(vectors[start : start + size], part)
+                grids = scores.sigmoid().masked_fill(~self._possible(part, scores), 0.0).cpu()
+            for grid, n in zip(grids, part, strict=True):
+                cells = torch.nonzero(grid >= self.LEAST)
+                yield RelationProbabilities(self.relations, n, cells.numpy(), grid[tuple(cells.T)].numpy())
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The mentions of each sentence, from the relations with a probability above 0.5; see `decode`.
+        """The mentions of each sentence, from the relations with a probability above 0.5.
 
         Args:
             vectors: word vectors (sentences, words, size).
             lengths: number of words of each sentence.
         """
-        size = max(1, self.CELLS // max(1, max(lengths, default=1) ** 2))
-        mentions = []
-        for start in range(0, len(lengths), size):
-            part = lengths[start : start + size]
-            with torch.no_grad():
-                scores = self.scores(vectors[start : start + size], part)
-                scores = scores.masked_fill(~self._possible(part, scores), -1.0).cpu()
-            mentions += [self._mentions(grid) for grid in scores]
-        return mentions
-
-    def _mentions(self, grid: torch.Tensor) -> tuple[Mention, ...]:
-        cells = torch.nonzero(grid > 0)
-        most_probable_first = torch.argsort(grid[tuple(cells.T)], descending=True, stable=True)
-        nnw, thw = [], []
-        for row, column, relation_id in cells[most_probable_first].tolist():
-            if relation_id:
-                thw.append((row, column, self.labels[relation_id - 1]))
-            else:
-                nnw.append((row, column))
-        return decode(nnw, thw)
+        return [probabilities.mentions() for probabilities in self.probabilities(vectors, lengths)]
 
     def _possible(self, lengths: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
         """Mask of the relations that a cell can hold (sentences, words, words, relations)."""

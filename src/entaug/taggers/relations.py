@@ -1,0 +1,343 @@
+"""Mentions of any shape as relations between words, and the probabilities of relations: soft labels for them.
+
+W2NER (Li et al. 2022, "Unified Named Entity Recognition as Word-Word Relation Classification", AAAI) uses two kinds of
+relation. *Next-neighbouring word* (NNW): within a mention, the word of the column follows the word of the row; these
+cells lie above the diagonal. *Tail-head word* with a label (THW): the word of the row is the last of a mention with
+this label, the word of the column the first; these cells lie on or below the diagonal. A mention is a path of NNW
+relations from a head to a tail that a THW relation joins.
+
+**Limits.** An NNW relation does not say to which mention it belongs. Contiguous mentions, nested or overlapping, are
+always decoded exactly. Discontinuous ones may yield additional mentions, if relations of others form a second path
+between a head and a tail: with "a b c" as a mention and "a c" as another of another label, both paths and both labels
+fit the pair (c, a), so four mentions are decoded. All gold mentions are decoded (up to the limits of `decode`), so the
+result is a superset. For the 57,992 mentions of GENIA with its discontinuous ones the result is exact.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from entaug.data import Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.mentions import Mention
+from entaug.tag_probabilities import word_weights
+
+__all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
+
+NNW = "NNW"
+"""Relation of a word (row) to the next word (column) of a mention."""
+THW = "THW-"
+"""Relation of the last word (row) of a mention to its first (column); the label follows."""
+MAX_PATHS = 100
+"""Largest number of mentions of a pair of tail and head."""
+MAX_MENTIONS = 1000
+"""Largest number of mentions of a sentence."""
+
+FIELD = "relation_probabilities"
+"""The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its relations."""
+
+_LEAST = 0.001  # smaller probabilities are left out
+
+
+def relations(sentence: Sentence, labels: Iterable[str]) -> set[tuple[int, int, str]]:
+    """Convert the mentions of a sentence to relations between words.
+
+    Args:
+        sentence: a sentence with mentions of any shape.
+        labels: the known labels.
+
+    Returns:
+        Triples (row, column, relation): `NNW` with row < column, and `THW` with a label and row >= column.
+
+    Raises:
+        ParameterError: a label is unknown.
+
+    Example:
+        >>> s = Sentence("pain in left arm".split(), [Mention("ADR", [(0, 2), (3, 4)])])
+        >>> sorted(relations(s, ["ADR"]))
+        [(0, 1, 'NNW'), (1, 3, 'NNW'), (3, 0, 'THW-ADR')]
+    """
+    known = set(labels)
+    triples: set[tuple[int, int, str]] = set()
+    for mention in sentence.mentions:
+        if mention.label not in known:
+            raise ParameterError(f"the label {mention.label!r} is not among {', '.join(sorted(known)) or 'none'}")
+        triples.update((a, b, NNW) for a, b in itertools.pairwise(mention.positions()))
+        triples.add((mention.end - 1, mention.start, THW + mention.label))
+    return triples
+
+
+def decode(
+    nnw: Iterable[tuple[int, int]],
+    thw: Iterable[tuple[int, int, str]],
+    *,
+    max_paths: int = MAX_PATHS,
+    max_mentions: int = MAX_MENTIONS,
+) -> tuple[Mention, ...]:
+    """Convert relations to mentions: every path from a head to its tail.
+
+    The running time is bounded by `max_mentions`, whatever the relations.
+
+    Args:
+        nnw: pairs (word, next word).
+        thw: triples (tail, head, label), most probable first: those beyond `max_mentions` are dropped.
+        max_paths: largest number of mentions per element of `thw`; those with the fewest words come first, then the
+            leftmost.
+        max_mentions: largest number of mentions in total.
+
+    Returns:
+        The mentions in canonical order.
+
+    Raises:
+        ParameterError: a word does not precede its next word, or a tail precedes its head.
+
+    Example:
+        >>> [m.spans for m in decode([(0, 1), (1, 2), (1, 3)], [(2, 0, "ADR"), (3, 0, "ADR")])]
+        [((0, 2), (3, 4)), ((0, 3),)]
+    """
+    successors: dict[int, list[int]] = defaultdict(list)
+    predecessors: dict[int, list[int]] = defaultdict(list)
+    for word, following in sorted(set(nnw)):
+        if not 0 <= word < following:
+            raise ParameterError(f"word {word} cannot have {following} as its next")
+        successors[word].append(following)
+        predecessors[following].append(word)
+    distances: dict[int, dict[int, int]] = {}
+    mentions: list[Mention] = []
+    for tail, head, label in dict.fromkeys(thw):
+        if not 0 <= head <= tail:
+            raise ParameterError(f"a mention cannot begin at {head} and end at {tail}")
+        if tail not in distances:
+            distances[tail] = _distances_to(tail, predecessors)
+        limit = max(0, min(max_paths, max_mentions - len(mentions)))
+        paths = itertools.islice(_paths(head, tail, successors, distances[tail]), limit)
+        mentions += [Mention(label, ((i, i + 1) for i in path)) for path in paths]
+    return tuple(sorted(mentions, key=lambda mention: (mention.spans, mention.label)))
+
+
+def _distances_to(tail: int, predecessors: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """The words that have a path to the tail, with the length of the shortest."""
+    distances = {tail: 0}
+    queue = [tail]
+    for word in queue:
+        for earlier in predecessors.get(word, ()):
+            if earlier not in distances:
+                distances[earlier] = distances[word] + 1
+                queue.append(earlier)
+    return distances
+
+
+def _paths(
+    head: int, tail: int, successors: Mapping[int, Sequence[int]], distances: Mapping[int, int]
+) -> Iterator[tuple[int, ...]]:
+    """All paths, shortest first, then leftmost.
+
+    The heap is sorted by the total length of the shortest completion, so only prefixes of requested paths and their
+    direct successors are visited.
+    """
+    heap: list[tuple[int, tuple[int, ...]]] = [(distances[head], (head,))] if head in distances else []
+    while heap:
+        path = heapq.heappop(heap)[1]
+        if path[-1] == tail:
+            yield path
+            continue
+        for word in successors.get(path[-1], ()):
+            if word in distances:
+                heapq.heappush(heap, (len(path) + distances[word], (*path, word)))
+
+
+# ------------------------------------------------------------------------------------------------------- probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class RelationProbabilities:
+    """The probabilities of relations between the words of a sentence, where they are not about 0.
+
+    They are for mentions of any shape what `entaug.tag_probabilities.TagProbabilities` are for flat ones. A relation is
+    independent of the others, as in `entaug.taggers.grid.GridHead`: the probabilities do not sum to 1.
+
+    Args:
+        names: the relations: `NNW`, and `THW` with each label.
+        num_words: the number of words of the sentence.
+        cells: row, column and relation of each probability (probabilities, 3); the relation as its position in
+            `names`. NNW needs row < column, THW row >= column.
+        values: the probabilities (probabilities,).
+        weights: the weight of each word in the loss of a training (words,); None for 1. A relation has the product of
+            the weights of its two words, so those of a word of weight 0 are masked.
+
+    Raises:
+        InputError: a relation is unknown, a cell cannot hold its relation, or a value is no probability.
+
+    Example:
+        >>> soft = RelationProbabilities(["NNW", "THW-LOC"], 3, [[0, 1, 0], [1, 0, 1], [2, 2, 1]], [0.9, 0.8, 0.1])
+        >>> soft.mentions()
+        (Mention(label='LOC', spans=((0, 2),)),)
+        >>> [round(float(x), 2) for x in soft.confidences]
+        [0.8, 0.8, 0.9]
+    """
+
+    names: tuple[str, ...]
+    num_words: int
+    cells: NDArray[np.int64]
+    values: NDArray[np.float32]
+    weights: NDArray[np.float32] | None = None
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        num_words: int,
+        cells: ArrayLike,
+        values: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> None:
+        names = tuple(names)
+        if num_words < 1:
+            raise InputError("a sentence needs words")
+        if not all(name == NNW or (name.startswith(THW) and len(name) > len(THW)) for name in map(str, names)):
+            raise InputError(f"relations must be {NNW} or {THW} with a label, not {', '.join(map(str, names))}")
+        if NNW not in names or len(set(names)) < len(names):
+            raise InputError(f"relations must be distinct, with {NNW} among them, not {', '.join(names)}")
+        triples, numbers = np.asarray(cells, np.int64).reshape(-1, 3), np.asarray(values, np.float32)
+        if numbers.shape != (len(triples),):
+            raise InputError(f"there are {numbers.size} probabilities for {len(triples)} relations")
+        if not ((numbers >= 0) & (numbers <= 1)).all():
+            raise InputError("the probabilities of relations must be numbers from 0 to 1")
+        rows, columns, ids = triples.T
+        if (triples < 0).any() or (triples[:, :2] >= num_words).any() or (ids >= len(names)).any():
+            raise InputError(f"there are relations outside the {num_words} words or {len(names)} kinds")
+        is_nnw = np.array([name == NNW for name in names])[ids]
+        if ((rows < columns) != is_nnw).any():
+            raise InputError(f"{NNW} must lie above the diagonal, and {THW} on or below it")
+        if len(np.unique(triples, axis=0)) < len(triples):
+            raise InputError("a relation has two probabilities")
+        for name, value in (("names", names), ("num_words", num_words), ("cells", triples), ("values", numbers)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "weights", None if weights is None else word_weights(weights, num_words))
+
+    @property
+    def confidences(self) -> NDArray[np.float32]:
+        """The certainty of the least certain relation of each word: of its being there or not (words,)."""
+        certainty = np.maximum(self.values, 1 - self.values)
+        confidences = np.ones(self.num_words, np.float32)
+        for words in self.cells[:, :2].T:
+            np.minimum.at(confidences, words, certainty)
+        return confidences
+
+    def mentions(self) -> tuple[Mention, ...]:
+        """The mentions of the relations with a probability above 0.5; see `decode`."""
+        likeliest_first = np.argsort(-self.values, kind="stable")
+        nnw, thw = [], []
+        for i in likeliest_first[self.values[likeliest_first] > 0.5]:
+            row, column, kind = self.cells[i].tolist()
+            if self.names[kind] == NNW:
+                nnw.append((row, column))
+            else:
+                thw.append((row, column, self.names[kind].removeprefix(THW)))
+        return decode(nnw, thw)
+
+    def label(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with the mentions of the likely relations, and with these probabilities.
+
+        Args:
+            sentence: the sentence; its own mentions and probabilities are replaced.
+        """
+        return self.attach_to(sentence.with_(mentions=self.mentions()))
+
+    def aligned(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The probabilities for another list of relations.
+
+        Args:
+            names: the relations; those that are unknown here have the probability 0, others of this object are left
+                out.
+
+        Returns:
+            Cells (probabilities, 3) with positions in `names`, and their values.
+        """
+        position = {name: i for i, name in enumerate(names)}
+        ids = np.array([position.get(name, -1) for name in self.names])[self.cells[:, 2]]
+        cells = np.column_stack([self.cells[:, :2], ids])[ids >= 0]
+        return cells, self.values[ids >= 0]
+
+    @classmethod
+    def mean(cls, several: Sequence[RelationProbabilities]) -> Self:
+        """The mean of the probabilities of several taggers for one sentence.
+
+        Args:
+            several: the probabilities; a relation that one of them does not have counts as 0 there.
+        """
+        names = [NNW, *sorted({name for one in several for name in one.names} - {NNW})]
+        sums: dict[tuple[int, ...], float] = defaultdict(float)
+        for one in several:
+            for cell, value in zip(*one.aligned(names), strict=True):
+                sums[tuple(cell.tolist())] += float(value) / len(several)
+        return cls(names, several[0].num_words, sorted(sums), [min(1.0, sums[cell]) for cell in sorted(sums)])
+
+    @classmethod
+    def from_sentence(cls, sentence: Sentence) -> Self | None:
+        """Read the probabilities of a sentence.
+
+        Args:
+            sentence: the sentence.
+
+        Returns:
+            The probabilities; None if it has none.
+
+        Raises:
+            InputError: they are invalid, or belong to a sentence of another length.
+        """
+        data = sentence.layout.get(FIELD)
+        if data is None:
+            return None
+        probabilities = cls.from_dict(data)
+        if probabilities.num_words != len(sentence):
+            message = f"there are relation probabilities of {probabilities.num_words} words for {len(sentence)}"
+            raise InputError(message)
+        return probabilities
+
+    def attach_to(self, sentence: Sentence) -> Sentence:
+        """Return a copy of a sentence with these probabilities, in place of those that it has.
+
+        Args:
+            sentence: the sentence; its mentions stay as they are.
+        """
+        return sentence.with_(layout={**sentence.layout, FIELD: self.to_dict()})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create probabilities from a dictionary as files hold it; the inverse of `to_dict`.
+
+        Args:
+            data: the dictionary.
+
+        Raises:
+            InputError: a key is missing, or a value is invalid.
+        """
+        try:
+            cells = [list(map(index, cell)) for cell in zip(data["rows"], data["columns"], data["ids"], strict=True)]
+            return cls(data["relations"], index(data["words"]), cells, data["values"], data.get("weights"))
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise InputError(f"no relation probabilities as entaug writes them ({error})") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the probabilities as a dictionary that can be written as JSON or Parquet.
+
+        Returns:
+            ``relations``; the number of ``words``; and ``rows``, ``columns``, ``ids`` of relations and ``values`` of
+            the same length, rounded to four digits, without those below 0.001; ``weights`` where there are any.
+        """
+        kept = self.values >= _LEAST
+        columns = dict(zip(("rows", "columns", "ids"), self.cells[kept].T.tolist(), strict=True))
+        values = [round(float(value), 4) for value in self.values[kept]]
+        data: dict[str, Any] = {"relations": list(self.names), "words": self.num_words, **columns, "values": values}
+        if self.weights is not None:
+            data["weights"] = [round(float(weight), 4) for weight in self.weights]
+        return data
