@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from entaug.cli import options, output
 from entaug.cli.command import Command
+from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
     from entaug.workflows.train import TrainSummary
@@ -16,21 +17,44 @@ __all__ = ["COMMAND"]
 
 _DEFAULT = "linear"
 _COMPUTE = ("device", "precision")  # set for all models by the options for computing
+_NESTED = ("params", "training")  # tables of an ensemble: the options of its taggers, and those of the training
+# What these options say has a meaning with these schedules only.
+_SCHEDULES = {
+    "gold_share": ("mixed", "staged"),
+    "first_stage": ("staged",),
+    "gold_learning_rate": ("staged",),
+}
 
 
 def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    from entaug.params import parameters
     from entaug.taggers.base import TAGGERS, TaggerTrainingConfig
 
     parser.add_argument("input", help="the training sentences")
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the tagger")
+    parser.add_argument(
+        "--augmented",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="augmented sentences, with mentions or soft labels, which --schedule joins with the gold ones",
+    )
     parser.add_argument("--dev", metavar="FILE", help="dev sentences, for scores and for --checkpoint best")
     parser.add_argument("--tagger", default=_DEFAULT, help=f"one of: {', '.join(TAGGERS)} (default: {_DEFAULT})")
     options.add_json_option(parser)
     name = options.option_in_advance(argv, "--tagger")
     if argv and (name or not {"-h", "--help"} & {*argv}):
         cls = TAGGERS[name or _DEFAULT]
-        options.add_parameters(parser.add_argument_group(f"parameters of {name or _DEFAULT}"), cls, without=_COMPUTE)
-        parser.set_defaults(tagger_class=cls)
+        group = parser.add_argument_group(f"parameters of {name or _DEFAULT}")
+        options.add_parameters(group, cls, without=(*_COMPUTE, *_NESTED))
+        parser.set_defaults(tagger_class=cls, member_class=None)
+        members = [parameter.default for parameter in parameters(cls) if parameter.name == "member"]
+        if members:
+            member = options.option_in_advance(argv, "--member") or members[0]
+            group = parser.add_argument_group(f"parameters of the taggers of the ensemble ({member})")
+            options.add_parameters(group, TAGGERS[member], without=_COMPUTE)
+            parser.set_defaults(member_class=TAGGERS[member])
         title = "training"
     else:
         title = "training; parameters of a tagger: entaug train --tagger NAME --help"
@@ -44,16 +68,26 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.taggers.base import TaggerTrainingConfig
     from entaug.workflows.train import train_file
 
-    given = options.given_parameters(args, args.tagger_class)
-    params = {name: value for name, value in given.items() if name not in _COMPUTE}
+    def given(cls: type) -> dict[str, Any]:
+        return {name: value for name, value in options.given_parameters(args, cls).items() if name not in _COMPUTE}
+
+    params = given(args.tagger_class)
+    if args.member_class is not None:
+        params["params"] = given(args.member_class)
     tagger = construct(args.tagger_class, args.tagger, params)
-    config = TaggerTrainingConfig(**options.given_parameters(args, TaggerTrainingConfig))
+    settings = options.given_parameters(args, TaggerTrainingConfig)
+    config = TaggerTrainingConfig(**settings)
+    for name, schedules in _SCHEDULES.items():
+        if name in settings and config.schedule not in schedules:
+            option, remedy = "--" + name.replace("_", "-"), f"add --schedule {' or '.join(schedules)}"
+            raise ParameterError(f"{option} has no effect with the schedule {config.schedule}", remedy=remedy)
     with output.show_training_progress() as progress:
         summary = train_file(
             args.input,
             args.output,
             tagger,
             dev=args.dev,
+            augmented=args.augmented,
             config=config,
             **options.read_options(args),
             progress=progress,
@@ -67,8 +101,12 @@ def _run(args: argparse.Namespace) -> int:
 
 def _print_summary(name: str, summary: TrainSummary) -> None:
     history = summary.history
+    kinds = [f"{summary.augmented} augmented"] if summary.augmented else []
+    kinds += [f"{summary.soft_labels} with soft labels"] if summary.soft_labels else []
+    of_these = f" ({', '.join(kinds)})" if kinds else ""
     output.print_message(
-        f"{name}: {output.quantity(summary.sentences, 'sentence')}, {output.quantity(len(summary.labels), 'type')}, "
+        f"{name}: {output.quantity(summary.sentences, 'sentence')}{of_these}, "
+        f"{output.quantity(len(summary.labels), 'type')}, "
         f"{output.quantity(history.steps, 'step')} ({summary.seconds:.1f} s), loss {history.losses[-1]:.3f}"
     )
     if history.best_epoch:

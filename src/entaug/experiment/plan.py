@@ -18,8 +18,8 @@ from entaug.backends.config import Seed
 from entaug.errors import InputError, ParameterError
 from entaug.experiment.lines import Position, TomlLines
 from entaug.experiment.subsets import Strategy
-from entaug.params import Check, PositiveInt, parameters, validate
-from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, create_tagger
+from entaug.params import Check, PositiveInt, validate
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
     "PATIENCE",
@@ -254,8 +254,7 @@ class TaggerPlan(_Table):
     @property
     def is_flat_only(self) -> bool:
         """Whether the tagger cannot learn nested mentions, and no parameter selects some of them."""
-        default = next((p.default for p in parameters(TAGGERS[self.name]) if p.name == "overlap"), None)
-        return bool(self.params.get("overlap", default) == "error")
+        return overlap_of(self.name, self.params) == "error"
 
     def create(self, overlap: str | None = None) -> TrainableTagger:
         """Create the tagger.
@@ -268,7 +267,7 @@ class TaggerPlan(_Table):
         """
         params = dict(self.params)
         if overlap is not None and self.is_flat_only:
-            params.setdefault("overlap", overlap)
+            params = with_overlap(self.name, params, overlap)
         return create_tagger(self.name, **params)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, runtime_checkable
@@ -11,11 +11,20 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 from entaug.backends.config import BaseTrainingConfig, TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.params import PositiveFloat, PositiveInt, Probability, construct
+from entaug.params import PositiveFloat, PositiveInt, Probability, construct, parameters
 from entaug.registry import Registry
 from entaug.tag_probabilities import TagProbabilities
 
-__all__ = ["TAGGERS", "TaggerTrainingConfig", "TrainableTagger", "TrainingHistory", "create_tagger", "load_tagger"]
+__all__ = [
+    "TAGGERS",
+    "TaggerTrainingConfig",
+    "TrainableTagger",
+    "TrainingHistory",
+    "create_tagger",
+    "load_tagger",
+    "overlap_of",
+    "with_overlap",
+]
 
 TAGGERS: Registry[Any] = Registry(
     "tagger",
@@ -204,6 +213,51 @@ def create_tagger(name: str, **params: Any) -> TrainableTagger:
     """
     tagger: TrainableTagger = construct(TAGGERS[name], name, params)
     return tagger
+
+
+def overlap_of(name: str, params: Mapping[str, Any]) -> str | None:
+    """Which of overlapping mentions a tagger, or those of an ensemble, would learn.
+
+    Args:
+        name: a name in `TAGGERS`.
+        params: its parameters.
+
+    Returns:
+        The value of the parameter ``overlap``; None if there is no such parameter, since mentions of any shape can be
+        learnt.
+
+    Example:
+        >>> overlap_of("linear", {}), overlap_of("w2ner", {})
+        ('error', None)
+        >>> overlap_of("ensemble", {"member": "linear", "params": {"overlap": "innermost"}})
+        'innermost'
+    """
+    defaults = {parameter.name: parameter.default for parameter in parameters(TAGGERS[name])}
+    if "member" in defaults:
+        return overlap_of(params.get("member", defaults["member"]), params.get("params", {}))
+    overlap: str | None = params.get("overlap", defaults.get("overlap"))
+    return overlap
+
+
+def with_overlap(name: str, params: Mapping[str, Any], overlap: str) -> dict[str, Any]:
+    """Say which of overlapping mentions a tagger, or those of an ensemble, learn; see `overlap_of`.
+
+    Args:
+        name: a name in `TAGGERS`.
+        params: its parameters.
+        overlap: the value of the parameter ``overlap``.
+
+    Returns:
+        New parameters.
+
+    Example:
+        >>> with_overlap("ensemble", {"size": 2}, "outermost")
+        {'size': 2, 'params': {'overlap': 'outermost'}}
+    """
+    names = {parameter.name for parameter in parameters(TAGGERS[name])}
+    if "member" in names:
+        return {**params, "params": {**params.get("params", {}), "overlap": overlap}}
+    return {**params, "overlap": overlap}
 
 
 def load_tagger(folder: str | Path) -> TrainableTagger:

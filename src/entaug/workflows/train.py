@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from entaug.backends.config import TrainingProgress
-from entaug.errors import OutputError
+from entaug.data import Sentence
+from entaug.errors import InputError, OutputError
 from entaug.files.atomic import check_new_folder, output_error
-from entaug.formats import read
+from entaug.formats import read, read_each
 from entaug.scoring.span_f1 import Scores, score
+from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory
+from entaug.taggers.relations import THW, RelationProbabilities
 from entaug.workflows.common import Options
 
 __all__ = ["TrainSummary", "train_file"]
@@ -26,7 +30,10 @@ class TrainSummary:
     Args:
         input: the training file.
         output: the folder of the tagger.
-        sentences: the number of training sentences.
+        sentences: the number of training sentences, augmented ones included.
+        augmented: the number of augmented sentences, where they were told apart: those of further files, and with a
+            schedule other than ``"shuffled"`` those of the training file.
+        soft_labels: the number of sentences with soft labels.
         labels: the labels of the tagger.
         history: steps, losses and the selected epoch.
         dev: scores on the dev sentences, if given.
@@ -37,6 +44,8 @@ class TrainSummary:
     output: str
     sentences: int
     labels: list[str]
+    augmented: int = 0
+    soft_labels: int = 0
     history: TrainingHistory = field(default_factory=TrainingHistory)
     dev: Scores | None = None
     seconds: float = 0.0
@@ -47,6 +56,8 @@ class TrainSummary:
             "input": self.input,
             "output": self.output,
             "sentences": self.sentences,
+            "augmented": self.augmented,
+            "soft_labels": self.soft_labels,
             "labels": self.labels,
             "steps": self.history.steps,
             "losses": self.history.losses,
@@ -63,6 +74,7 @@ def train_file(
     tagger: TrainableTagger,
     *,
     dev: str | Path | None = None,
+    augmented: Sequence[str | Path] = (),
     config: TaggerTrainingConfig | None = None,
     repair: bool = False,
     from_format: str | None = None,
@@ -72,40 +84,88 @@ def train_file(
     """Train a tagger on a file and save it.
 
     Args:
-        input: the training sentences.
+        input: the training sentences. With a schedule other than ``"shuffled"`` those with provenance are augmented
+            ones, the others gold.
         output: the folder for the tagger; new or empty.
         tagger: a new tagger.
         dev: sentences for selecting the best epoch and for scores.
+        augmented: further files, whose sentences are augmented ones: with soft labels, or with mentions. Gold sentences
+            that they repeat are left out.
         config: the hyperparameters.
         repair: repair invalid tag sequences.
-        from_format: the format of both files; None to detect it.
-        read_options: options of the format of both.
+        from_format: the format of all files; None to detect it.
+        read_options: options of the formats.
         progress: called after each step.
 
     Returns:
         A summary of the training.
 
     Raises:
-        InputError: a file is invalid, or holds no mentions to learn.
+        InputError: a file is invalid, or holds no mentions to learn; there are no gold sentences; there are no
+            augmented ones for the schedule; or soft labels have types that no gold mention has.
         OutputError: the output exists already, or cannot be written.
     """
     begun = time.monotonic()
     output = Path(output)
     _check_output_folder(output)  # check before the training, which may take an hour
+    config = config or TaggerTrainingConfig()
     options = read_options or {}
-    gold = read(input, from_format, repair=repair, **options)
+    sentences = list(read(input, from_format, repair=repair, **options))
     dev_gold = None if dev is None else read(dev, from_format, repair=repair, **options)
-    tagger.fit(gold, dev_gold, config, progress)
+    gold, new = _split_by_provenance(sentences, config, str(input))
+    known = {(sentence.tokens, sentence.mentions) for sentence in gold}
+    for corpus in read_each(augmented, from_format, repair=repair, beside=True, **options):
+        new += [s for s in corpus if s.provenance or (s.tokens, s.mentions) not in known]
+    if config.schedule != "shuffled" and not new:
+        remedy = "name them with --augmented, or train on what augment wrote as JSON lines or with --provenance"
+        raise InputError(
+            f"has no augmented sentences for the schedule {config.schedule}", path=str(input), remedy=remedy
+        )
+    soft_labels = _check_soft_labels(gold, new)
+    tagger.fit(gold, dev_gold, config, progress, new)
     tagger.save(output)
     return TrainSummary(
         input=str(input),
         output=str(output),
-        sentences=len(gold),
-        labels=list(gold.labels),
+        sentences=len(gold) + len(new),
+        augmented=len(new),
+        soft_labels=soft_labels,
+        labels=list(getattr(tagger, "labels_", ())),
         history=getattr(tagger, "history_", TrainingHistory()),
         dev=None if dev_gold is None else score(dev_gold, tagger.predict(dev_gold)),
         seconds=time.monotonic() - begun,
     )
+
+
+def _split_by_provenance(
+    sentences: list[Sentence], config: TaggerTrainingConfig, path: str
+) -> tuple[list[Sentence], list[Sentence]]:
+    """Gold and augmented sentences of a file; all are gold where the schedule makes no difference."""
+    if config.schedule == "shuffled":
+        return sentences, []
+    gold = [sentence for sentence in sentences if sentence.provenance is None]
+    if not gold:
+        remedy = "train on the gold sentences, and name this file with --augmented"
+        raise InputError("has augmented sentences only, and none that are gold", path=path, remedy=remedy)
+    return gold, [sentence for sentence in sentences if sentence.provenance is not None]
+
+
+def _check_soft_labels(gold: list[Sentence], augmented: list[Sentence]) -> int:
+    """The number of sentences with soft labels, whose types must be those of the gold mentions."""
+    types = {mention.label for sentence in gold for mention in sentence.mentions}
+    number = 0
+    for sentence in (*gold, *augmented):
+        flat, any_shape = TagProbabilities.from_sentence(sentence), RelationProbabilities.from_sentence(sentence)
+        soft_types = {tag[2:] for tag in (flat.tags if flat else ()) if tag != "O"}
+        soft_types |= {name.removeprefix(THW) for name in (any_shape.names if any_shape else ()) if THW in name}
+        number += flat is not None or any_shape is not None
+        if unknown := sorted(soft_types - types):
+            message = f"soft labels have types that no gold mention has: {', '.join(unknown)}"
+            beginning = " ".join(sentence.tokens[:6])
+            raise InputError(
+                f"{message} (in {beginning!r})", remedy="use a teacher that was trained on these sentences"
+            )
+    return number
 
 
 def _check_output_folder(folder: Path) -> None:
