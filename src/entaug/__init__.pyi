@@ -14,6 +14,7 @@ from .augmenters.generative.melm import MaskedEntityLM
 from .augmenters.masked_lm import MaskedLMReplacement
 from .augmenters.online import OnlineDataset
 from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement, SynonymReplacement
+from .augmenters.selftraining import SelfTraining
 from .augmenters.shuffling import ShuffleWithinSegments
 from .augmenters.syntax.constituents import ConstituencyReplacement
 from .augmenters.syntax.dependency_fragments import Crop, Rotate
@@ -38,6 +39,7 @@ from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
 from .workflows.report import write_html_report
 from .workflows.subset import subset_file
+from .workflows.unlabelled import read_unlabelled
 
 __all__ = [
     "ACLM",
@@ -68,6 +70,7 @@ __all__ = [
     "Rotate",
     "RoundTrip",
     "Scores",
+    "SelfTraining",
     "Sentence",
     "ShuffleWithinSegments",
     "SynonymReplacement",
@@ -92,6 +95,7 @@ __all__ = [
     "read",
     "read_augmented",
     "read_run_records",
+    "read_unlabelled",
     "score",
     "stream",
     "subset_file",

@@ -8,7 +8,7 @@ from typing import overload
 
 from entaug.data import Sentence
 
-__all__ = ["Corpus", "CorpusStream", "SentenceKeys"]
+__all__ = ["Corpus", "CorpusStream", "SentenceKeys", "UnlabelledText"]
 
 
 class SentenceKeys:
@@ -92,6 +92,25 @@ class Corpus(Sequence[Sentence]):
     def mention_counts(self) -> Counter[str]:
         """Return the number of mentions of each label."""
         return Counter(mention.label for sentence in self for mention in sentence.mentions)
+
+
+class UnlabelledText(Corpus):
+    """Sentences without labels, and what was noticed when they were read.
+
+    Args:
+        sentences: the sentences; their mentions are not used.
+        source: the files they were read from, for messages.
+        notes: remarks for the user: what was left out, and how the text differs from the training sentences.
+
+    Example:
+        >>> text = UnlabelledText([Sentence(["Rome", "burns"])], notes=["2 duplicates left out"])
+        >>> len(text), text.notes
+        (1, ('2 duplicates left out',))
+    """
+
+    def __init__(self, sentences: Iterable[Sentence], source: str | None = None, notes: Iterable[str] = ()) -> None:
+        super().__init__(sentences, source)
+        self.notes = tuple(notes)
 
 
 class CorpusStream(Iterable[Sentence]):

@@ -53,12 +53,23 @@ FAKES: dict[str, Any] = {
 }
 
 ALL = pytest.mark.parametrize("name", sorted(METHODS))
+# What a method needs besides backends.
+GIVEN: dict[str, dict[str, Any]] = {
+    "selftrain": {
+        "unlabelled": [Sentence([*"some words of a text number".split(), str(n)], id=f"s{n}") for n in range(1500)],
+        "copies": 1,
+    }
+}
+
+
+def needs_of(name: str) -> dict[str, Any]:
+    """What a method needs besides the corpus; fakes for its backends."""
+    return {kind: FAKES[kind] for kind in METHODS[name].info.needs} | GIVEN.get(name, {})
 
 
 def make(name: str, **params: Any) -> Augmenter:
-    """A method with fakes for the backends it needs."""
-    fakes = {kind: FAKES[kind] for kind in METHODS[name].info.needs}
-    return create_augmenter(name, **{**fakes, **params})
+    """A method with what it needs."""
+    return create_augmenter(name, **{**needs_of(name), **params})
 
 
 def corpus(name: str) -> list[Sentence]:
@@ -108,7 +119,7 @@ def test_constructor_loads_nothing_and_parameters_make_it_again(name: str) -> No
     gold = corpus(name)
     first = make(name, seed=3)
     assert not [field for field in vars(first) if field.endswith("_")]
-    again = make(name, **{k: v for k, v in first.get_params().items() if k not in METHODS[name].info.needs})
+    again = make(name, **{k: v for k, v in first.get_params().items() if k not in needs_of(name)})
     assert contents(first.fit(gold).augment(gold)) == contents(again.fit(gold).augment(gold))
     assert first.signature == again.signature
 

@@ -20,7 +20,7 @@ __all__ = ["METHODS", "create_augmenter"]
 
 
 def _long_names() -> dict[str, str]:
-    return {METHODS[name].info.long_name: name for name in METHODS}
+    return {METHODS[name].info.long_name: name for name in METHODS} | {"pseudo-labels": "selftrain"}
 
 
 def _check_method(name: str, cls: object) -> None:
@@ -46,6 +46,7 @@ METHODS: Registry[type[Augmenter]] = Registry(
         "mr": "entaug.augmenters.replacement:MentionReplacement",
         "mulda": "entaug.augmenters.generative.daga:MulDA",
         "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
+        "selftrain": "entaug.augmenters.selftraining:SelfTraining",
         "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
         "sr": "entaug.augmenters.replacement:SynonymReplacement",
     },

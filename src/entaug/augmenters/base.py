@@ -242,6 +242,18 @@ class Augmenter(Component, abc.ABC):
         """The maximum number of drafts for a copy; with ``p=0`` all drafts would be equal."""
         return 1 if getattr(self, "p", None) == 0 else self.max_attempts
 
+    def copies_of(self, source: Sentence) -> int:
+        """Return the number of augmented sentences requested for a source sentence.
+
+        Args:
+            source: the source.
+
+        Returns:
+            The number; `copies`, unless the method decides for each source.
+        """
+        del source
+        return self.copies
+
     @property
     def id_infix(self) -> str:
         """The part that the ids of all sentences of this method and seed share."""

@@ -59,7 +59,7 @@ class CombinedAugmenter:
     @property
     def copies(self) -> int:
         """The number of augmented sentences requested per source sentence."""
-        return sum(augmenter.copies for augmenter in self.augmenters)
+        return sum(augmenter.copies or 1 for augmenter in self.augmenters)
 
     @property
     def signature(self) -> str:

@@ -247,6 +247,16 @@ class Method(Protocol):
     def attempts(self) -> int:
         """The maximum number of drafts for a sentence."""
 
+    def copies_of(self, source: Sentence) -> int:
+        """Return the number of sentences requested for a source.
+
+        Args:
+            source: the source.
+
+        Returns:
+            The number; `copies`, unless the method decides for each source.
+        """
+
     @property
     def id_infix(self) -> str:
         """The part that the ids of all sentences of this method and seed share."""

@@ -52,6 +52,10 @@ class OnlineDataset(Sequence[Sentence]):
                 f"{augmenter.name} generates the same sentences in every epoch",
                 remedy="augment once, before training: augmenter.augment(corpus)",
             )
+        if augmenter.copies is None:
+            raise ParameterError(
+                f"{augmenter.name} has no number of sentences for each source", remedy="set copies, for example to 1"
+            )
         augmenter.check_ready()
         self._corpus = corpus
         self._augmenter = augmenter

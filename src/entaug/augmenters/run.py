@@ -30,6 +30,8 @@ from entaug.rng import Streams
 
 __all__ = ["Draft", "Run", "draw"]
 
+_PROBABILITIES = "tag_probabilities"  # the field of `entaug.tag_probabilities`
+
 
 class Draft:
     """The state of one requested augmented sentence.
@@ -155,7 +157,6 @@ class Run:
         self._target = target
         self._excluded = excluded
         self._methods = [_MethodRun(method) for method in methods]
-        self._requested = sum(method.copies for method in methods)
         self.window_size = min(method.window_size for method in methods)
         self._accepted: set[int] = set()
         self._keys = SentenceKeys()
@@ -193,10 +194,10 @@ class Run:
                 outcomes = [
                     outcome
                     for run, of_run in zip(self._methods, drafts, strict=True)
-                    for draft in of_run[i * run.copies : (i + 1) * run.copies]
+                    for draft in of_run[i]
                     for outcome in self._finish(run, draft, key)
                 ]
-                self.statistics.add(self._requested, outcomes)
+                self.statistics.add(sum(len(of_run[i]) for of_run in drafts), outcomes)
                 yield source, outcomes
 
     def sentences(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -255,16 +256,16 @@ class _MethodRun:
         self._method = method
         self._streams = Streams(method.seed, method.name)
         self._signature = method.signature
-        self.copies = method.copies
 
-    def drafts(self, sources: Sequence[Sentence], keys: Sequence[str]) -> list[Draft]:
-        """Return the finished drafts of some sources."""
+    def drafts(self, sources: Sequence[Sentence], keys: Sequence[str]) -> list[list[Draft]]:
+        """Return the finished drafts of some sources, those of each source in a list."""
         stream = self._streams.stream
         drafts = []
         for source, key in zip(sources, keys, strict=True):
             siblings: set[Any] = set()
-            drafts += [Draft(source, stream(key, copy), copy, siblings) for copy in range(1, self.copies + 1)]
-        draw(self._method, drafts)
+            copies = range(1, self._method.copies_of(source) + 1)
+            drafts.append([Draft(source, stream(key, copy), copy, siblings) for copy in copies])
+        draw(self._method, [draft for of_source in drafts for draft in of_source])
         return drafts
 
     def signed(
@@ -276,14 +277,18 @@ class _MethodRun:
         # A method that combines sentences names the other sources.
         sources = (key, *own.sources)
         method = self._method.name
+        # Of the layout only the probabilities of tags hold for a new sentence, where the method has set them.
+        probabilities = sentence.layout.get(_PROBABILITIES)
+        is_own = probabilities is not None and probabilities is not draft.source.layout.get(_PROBABILITIES)
         return Sentence(
             sentence.tokens,
             sentence.mentions,
             self._id(key, draft.copy) + suffix,
-            draft.source.meta,
+            sentence.meta if self._method.info.unconditioned else draft.source.meta,
             sentence.columns,
             sentence.spaces,
-            provenance=Provenance(method, self._signature, sources, draft.copy, own.details, rejected),
+            {_PROBABILITIES: probabilities} if is_own else {},
+            Provenance(method, self._signature, sources, draft.copy, own.details, rejected),
         )
 
     def _id(self, key: str, copy: int) -> str:

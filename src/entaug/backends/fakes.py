@@ -328,9 +328,16 @@ class FakeTagger:
         self.name = "fake"
         self._known: dict[tuple[str, ...], Sentence] = {}
 
-    def fit(self, train: Iterable[Sentence]) -> Self:
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        *,
+        progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> Self:
         """See `Tagger.fit`."""
-        self._known = {sentence.tokens: sentence for sentence in train}
+        del progress
+        self._known = {sentence.tokens: sentence for sentence in (*augmented, *train)}
         return self
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:

@@ -387,11 +387,19 @@ class RoundTrip(NamedTuple):
 class Tagger(_Named, Protocol):
     """A named-entity recogniser that can be trained; one on an encoder also has `Encoder.attentions`."""
 
-    def fit(self, train: Iterable[Sentence]) -> Self:
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        *,
+        progress: TrainingProgress | None = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> Self:
         """Train from scratch.
 
         Args:
             train: sentences with gold mentions.
+            progress: called after each step.
+            augmented: further sentences, the probabilities of tags of which are learnt where they have some.
 
         Returns:
             The tagger itself.

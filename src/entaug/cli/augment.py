@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from entaug.cli import options, output
+from entaug.cli import options, output, unlabelled
 from entaug.cli.command import Command
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:
         _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
+    unlabelled.add_options(parser)
     options.add_filter_options(parser)
     options.add_read_options(parser)
     options.add_write_options(parser)
@@ -59,8 +60,8 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     group = parser.add_argument_group(title)
-    # --filter is added separately, because it may be repeated.
-    options.add_parameters(group, cls, without=("filters",))
+    # --filter and --unlabelled are added separately, because they may be repeated.
+    options.add_parameters(group, cls, without=("filters", "unlabelled"))
     parser.set_defaults(method_class=cls)
 
 
@@ -70,9 +71,11 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.workflows.augment import augment_file
     from entaug.workflows.common import check_apart
 
-    check_apart([args.output, args.rejected], args.held_out)
+    check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled])
     cls = args.method_class
     values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
+    if args.unlabelled:
+        values["unlabelled"] = unlabelled.read(args, args.input)
     augmenter = parse_methods(args.method, **values)
     with output.show_progress(quiet=args.quiet) as progress:
         summary = augment_file(

@@ -358,7 +358,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="dev or test sentences that the leakage filter compares with; may be repeated",
+        help="dev or test sentences that the leakage filter, or unlabelled text, is compared with; may be repeated",
     )
 
 
@@ -382,6 +382,7 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
         options = {"repair": given["repair"], "beside": True, **given["read_options"]}
         held_out = [s for corpus in read_each(args.held_out, given["from_format"], **options) for s in corpus]
     filters = create_filters(args.filters, held_out)
-    if held_out is not None and not any(filter_.name == "leakage" for filter_ in filters):
+    is_used = any(filter_.name == "leakage" for filter_ in filters) or getattr(args, "unlabelled", None)
+    if held_out is not None and not is_used:
         raise ParameterError("--held-out needs the leakage filter", remedy="add --filter leakage")
     return filters

@@ -16,7 +16,7 @@ from entaug.backends.config import TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
-from entaug.params import Configurable, parameters
+from entaug.params import Configurable, construct, parameters
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import (
     CONFIG_FILE,
@@ -41,6 +41,7 @@ class EnsembleTagger(Configurable):
         member: name of the tagger.
         size: number of taggers; they are trained with the seed of the configuration and those that follow it.
         params: parameters of the taggers.
+        training: hyperparameters by name (the fields of `TaggerTrainingConfig`) for `fit` without a configuration.
 
     Attributes:
         members_: the trained taggers, set by `fit`.
@@ -53,6 +54,7 @@ class EnsembleTagger(Configurable):
     member: str = "linear"
     size: Annotated[int, Ge(2)] = 3
     params: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
     members_: list[Any] = field(default_factory=list, init=False, repr=False)
     history_: TrainingHistory = field(default_factory=TrainingHistory, init=False, repr=False)
 
@@ -61,6 +63,7 @@ class EnsembleTagger(Configurable):
         if self.member == self.name:
             raise ParameterError("an ensemble cannot consist of ensembles", parameter="member")
         self._new_member()
+        self._training_config()
 
     @classmethod
     def of(cls, members: Iterable[TrainableTagger]) -> Self:
@@ -85,6 +88,9 @@ class EnsembleTagger(Configurable):
     def _new_member(self) -> TrainableTagger:
         return create_tagger(self.member, **self.params)
 
+    def _training_config(self) -> TaggerTrainingConfig:
+        return construct(TaggerTrainingConfig, "the training of an ensemble", self.training)
+
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
         self._new_member().check_requirements()
@@ -102,7 +108,7 @@ class EnsembleTagger(Configurable):
         augmented: Iterable[Sentence] = (),
     ) -> Self:
         """See `entaug.taggers.base.TrainableTagger.fit`."""
-        config = config or TaggerTrainingConfig()
+        config = config or self._training_config()
         train, augmented, dev = list(train), list(augmented), None if dev is None else list(dev)
         self.members_ = []
         for number in range(self.size):
@@ -184,7 +190,7 @@ class EnsembleTagger(Configurable):
         with atomic_folder(Path(folder)) as new:
             for number, member in enumerate(self.members_, start=1):
                 member.save(new / f"member-{number}")
-            params = {**self.get_params(), "params": dict(self.params)}
+            params = {**self.get_params(), "params": dict(self.params), "training": dict(self.training)}
             config = {"tagger": self.name, "params": params, "version": _version.__version__}
             (new / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
 

@@ -1,0 +1,68 @@
+"""Options for unlabelled text, which several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from entaug.cli import options
+from entaug.errors import ParameterError
+
+if TYPE_CHECKING:
+    from entaug.corpus import UnlabelledText
+
+__all__ = ["add_options", "read"]
+
+
+def add_options(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the options for reading unlabelled text; see `read`.
+
+    Args:
+        parser: the parser of the command.
+        required: whether the command needs unlabelled text.
+    """
+    group = parser.add_argument_group("unlabelled text" if required else "unlabelled text (for selftrain)")
+    group.add_argument(
+        "--unlabelled",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        required=required,
+        help="text without labels: plain text, a folder of .txt files, one token a line, JSON lines with text or "
+        "tokens, or a file in any format, whose labels are dropped",
+    )
+    group.add_argument(
+        "--drop-held-out",
+        action="store_true",
+        help="leave out sentences of the text that are in a file given with --held-out, which is an error otherwise",
+    )
+
+
+def read(args: argparse.Namespace, gold: str) -> UnlabelledText:
+    """Read the unlabelled text.
+
+    Args:
+        args: the parsed arguments, those of `entaug.cli.options.add_read_options` among them.
+        gold: the training file.
+
+    Raises:
+        ParameterError: the training sentences are read from standard input.
+        InputError: a file cannot be read, or shares sentences with a held-out file.
+    """
+    from entaug.files.streams import STDIN
+    from entaug.formats import read_each
+    from entaug.workflows.unlabelled import read_unlabelled
+
+    if gold == STDIN:
+        message = "unlabelled text is tokenised as the training file, which cannot be standard input then"
+        raise ParameterError(message, remedy="save it to a file")
+    given = options.read_options(args)
+    [corpus] = read_each([gold], given["from_format"], repair=given["repair"], beside=True, **given["read_options"])
+    return read_unlabelled(
+        args.unlabelled,
+        corpus,
+        held_out=args.held_out,
+        drop_held_out=args.drop_held_out,
+        language=given["read_options"]["text_language"] or "en",
+    )

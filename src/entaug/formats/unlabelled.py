@@ -1,0 +1,295 @@
+"""Sentences of unlabelled text: plain text, folders of it, tokens one a line, JSON lines, and labelled files.
+
+Running text is split into sentences by the rules of spaCy, and tokenised by the function that the caller gives. Lines
+that hold one sentence each stay as they are; lines of text that was wrapped at a margin are joined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from entaug.alignment import align_spaces
+from entaug.data import Sentence
+from entaug.errors import EntaugError, InputError
+from entaug.files.folders import natural_sort_key, walk_files
+from entaug.files.streams import read_beginning, read_line_chunks
+from entaug.formats import open_file
+from entaug.formats.base import Reading
+from entaug.formats.documents import Document
+from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
+from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.spacing import is_unspaced_script
+
+__all__ = ["Tokenizer", "read_unlabelled_file"]
+
+Tokenizer = Callable[[str], Sequence[str]]
+"""Splits a text without line ends into tokens."""
+
+_TEXT_SUFFIXES = (".txt", ".text", ".md")
+_JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_END_OF_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")  # noqa: RUF001
+_AFTER_UNSPACED = re.compile(r"(?<=[。！？])")  # noqa: RUF001
+# A full stop within a line may be that of an abbreviation.
+_TOKENISED_MARK = re.compile(r"(?:^|\s)(?:[,;:!?](?=\s|$)|\.$)")
+_GLUED_MARK = re.compile(r"\w(?:[,;:!?](?=\s|$)|\.$)")
+_LONGEST_TOKEN = 40  # longer lines without white space are text in a script without spaces, not tokens
+_ONE_SENTENCE = 0.9  # share of lines of one sentence in a file of one sentence a line
+_WRAPPED = 0.3  # share of lines that go on in the next line with a small letter, in wrapped text
+
+
+class _Line(NamedTuple):
+    """A line of text, or several that were joined; `number` is that of the first."""
+
+    number: int
+    text: str
+
+
+def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") -> Iterator[Sentence]:
+    """Read the sentences of a file or folder; labels are dropped.
+
+    Args:
+        path: a text, a file of tokens or JSON lines, a file in any format of `entaug.formats`, or a folder of texts;
+            text files may be gzipped.
+        tokenize: the tokeniser of running text; tokens that a file gives are kept.
+        language: the language of running text, by whose rules spaCy finds the ends of sentences.
+
+    Yields:
+        The sentences, each with the file and line, or its id in the file, as id.
+
+    Raises:
+        InputError: the file cannot be read, or holds no sentence.
+        MissingExtraError: running text must be split, and spaCy is not installed.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "a.txt")
+        >>> _ = file.write_text("Ada sang. Bo slept.")
+        >>> [sentence.tokens for sentence in read_unlabelled_file(file, str.split)]
+        [('Ada', 'sang.'), ('Bo', 'slept.')]
+    """
+    options = SegmentationOptions(language=language, split="sentences")
+    if path.is_dir():
+        yield from _read_folder(path, tokenize, options)
+        return
+    suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
+    yield from _not_empty(_read_file(path, suffix, tokenize, options), path)
+
+
+def _not_empty(sentences: Iterator[Sentence], path: Path) -> Iterator[Sentence]:
+    is_empty = True
+    for sentence in sentences:
+        is_empty = False
+        yield sentence
+    if is_empty:
+        raise InputError("holds no sentence", path=str(path), remedy="name a text that has some")
+
+
+def _read_folder(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
+    files = [(name, file) for name, file in walk_files(path) if file.suffix.lower() in _TEXT_SUFFIXES]
+    if not files or any(file.with_suffix(".ann").exists() for _, file in files):
+        yield from _read_labelled(path)  # a folder in one of the labelled formats, or an error that names these
+        return
+    ordered = sorted(files, key=lambda pair: natural_sort_key(pair[0]))
+    yield from _not_empty((s for name, file in ordered for s in _read_text(file, tokenize, options, name)), path)
+
+
+def _read_file(path: Path, suffix: str, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
+    if suffix in _JSON_SUFFIXES and not peek_records(path, 1)[1]:
+        return _read_json_lines(path, tokenize, options)
+    if suffix in _TEXT_SUFFIXES or not suffix:
+        return _read_text(path, tokenize, options, path.name)
+    return _read_rows(path)
+
+
+def _read_labelled(path: Path) -> Iterator[Sentence]:
+    """Read a file in a labelled format, without its labels."""
+    for number, sentence in enumerate(open_file(path).sentences(Reading(repair=True)), start=1):
+        yield Sentence(sentence.tokens, id=f"{path.name}:{sentence.id or number}", spaces=sentence.spaces)
+
+
+# ----------------------------------------------------------------------------------------------------------------- rows
+
+
+def _read_rows(path: Path) -> Iterator[Sentence]:
+    """Read a file of a labelled format, or one of tokens without tags."""
+    try:
+        open_file(path)
+    except InputError:
+        yield from _token_rows(list(_lines(path)), path.name)
+        return
+    yield from _read_labelled(path)
+
+
+def _token_rows(lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
+    """Read one token a line; of several columns the first, or the second where the first numbers the tokens."""
+    rows = [(number, text.split("\t") if "\t" in text else text.split()) for number, text in lines]
+    rows = [(number, [] if cells and cells[0].startswith("#") and len(cells) > 1 else cells) for number, cells in rows]
+    numbered = [cells[0].isdecimal() and len(cells) > 1 for _, cells in rows if any(cells)]
+    column = 1 if numbered and all(numbered) else 0
+    tokens: list[str] = []
+    first = 0
+    for number, cells in (*rows, (0, [])):
+        if any(cells):
+            first = first or number
+            tokens.append(cells[column].strip())
+        elif tokens:
+            yield Sentence(tokens, id=f"{name}:{first}")
+            tokens, first = [], 0
+
+
+# ----------------------------------------------------------------------------------------------------------------- text
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    """The lines of a file; an empty one ends a paragraph or a sentence."""
+    for first, lines in read_line_chunks(path):
+        for number, line in enumerate(lines, start=first):
+            if "\0" in line:
+                raise InputError("holds a NUL character, so it is no text", path=str(path), line=number)
+            yield _Line(number, " ".join(line.split()) if "\t" not in line else line.strip("\n"))
+
+
+def _read_text(path: Path, tokenize: Tokenizer, options: SegmentationOptions, name: str) -> Iterator[Sentence]:
+    if _has_tags(path):
+        yield from _read_labelled(path)
+        return
+    lines = list(_lines(path))
+    if _are_tokens([line.text for line in lines]):
+        yield from _token_rows(lines, name)
+    else:
+        yield from _split_text(lines, tokenize, options, name)
+
+
+def _has_tags(path: Path) -> bool:
+    """Whether a file is one of columns with tags, as many `.txt` files of corpora are."""
+    lines = [line for line in read_beginning(path).decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
+    widths = {len(line.split()) for line in lines[:200] if not line.startswith(("#", "-DOCSTART-"))}
+    if len(widths) != 1 or widths <= {1}:
+        return False
+    try:
+        open_file(path, "conll")
+    except EntaugError:
+        return False
+    return True
+
+
+def _are_tokens(lines: Sequence[str]) -> bool:
+    """Whether lines hold one token each, and empty ones end sentences."""
+    filled = [line for line in lines if line]
+    one_word = all(len(line.split()) == 1 and len(line) <= _LONGEST_TOKEN for line in filled)
+    gaps = sum(1 for before, after in pairwise(lines) if before and not after)
+    if not one_word or len(filled) < 2:
+        return False
+    is_unspaced = sum(is_unspaced_script(line) and len(line) > 4 for line in filled) > len(filled) / 2
+    return not is_unspaced and (gaps == 0 or len(filled) > 2 * gaps)
+
+
+def _split_text(
+    lines: Sequence[_Line], tokenize: Tokenizer, options: SegmentationOptions, name: str
+) -> Iterator[Sentence]:
+    texts = [line.text.replace("\t", " ") for line in lines]
+    filled = [text for text in texts if text]
+    is_tokenised = _is_tokenised(filled)
+    if _is_wrapped(texts):
+        lines = list(_paragraphs(lines))
+    whole = is_tokenised or _is_one_sentence_a_line([line.text for line in lines if line.text], options)
+    for number, text in lines:
+        parts = [text] if whole else _sentences(text.replace("\t", " "), options)
+        for part in filter(str.strip, parts):
+            yield _sentence(part, str.split if is_tokenised else tokenize, f"{name}:{number}")
+
+
+def _is_tokenised(texts: Sequence[str]) -> bool:
+    """Whether punctuation stands alone, as in text that was tokenised already."""
+    sample = texts[:1000]
+    alone = sum(len(_TOKENISED_MARK.findall(text)) for text in sample)
+    glued = sum(len(_GLUED_MARK.findall(text)) for text in sample)
+    return alone > 0 and alone >= 9 * glued
+
+
+def _is_wrapped(texts: Sequence[str]) -> bool:
+    """Whether text was wrapped at a margin: lines go on in the next line."""
+    pairs = [(a, b) for a, b in pairwise(texts) if a and b]
+    goes_on = sum(not _END_OF_SENTENCE.search(a) and b[0].islower() for a, b in pairs)
+    return len(pairs) >= 3 and goes_on > _WRAPPED * len(pairs)
+
+
+def _paragraphs(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Join the lines of each paragraph; a word that was divided at the end of a line stays divided."""
+    parts: list[str] = []
+    first = 0
+    for number, text in (*lines, _Line(0, "")):
+        if text:
+            first = first or number
+            parts.append(text)
+        elif parts:
+            yield _Line(first, " ".join(parts))
+            parts, first = [], 0
+
+
+def _is_one_sentence_a_line(texts: Sequence[str], options: SegmentationOptions) -> bool:
+    sample = texts[:200]
+    single = sum(len(_sentences(text, options)) == 1 for text in sample)
+    return len(texts) > 1 and single >= _ONE_SENTENCE * len(sample)
+
+
+def _sentences(text: str, options: SegmentationOptions) -> list[str]:
+    """Split a text into sentences; none begins with a small letter, unless the text has no capital ones."""
+    sentences: list[str] = []
+    for part in _AFTER_UNSPACED.split(text) if is_unspaced_script(text) else [text]:
+        if not part.strip():
+            continue
+        for sentence in split_document(Document(part), options, Reading()):
+            words = sentence.text.strip()
+            if sentences and words[:1].islower() and text != text.lower():  # after an abbreviation, as "et al."
+                sentences[-1] += f" {words}"
+            else:
+                sentences.append(words)
+    return sentences
+
+
+def _sentence(text: str, tokenize: Tokenizer, id_: str) -> Sentence:
+    """Tokenise a sentence; its white space is kept where the tokens are those of the text."""
+    text = text.strip()
+    tokens = tuple(tokenize(text))
+    return Sentence(tokens, id=id_, spaces=align_spaces(tokens, text))
+
+
+# ----------------------------------------------------------------------------------------------------------- JSON lines
+
+
+def _read_json_lines(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
+    """Read the fields `tokens` or `text` of each object; further fields, labels too, are ignored."""
+    for number, line in numbered_lines(path):
+        try:
+            yield from _read_record(parse_json(line), number, path.name, tokenize, options)
+        except InputError as error:
+            error.locate(str(path), number)
+            raise
+
+
+def _read_record(
+    record: Any, number: int, name: str, tokenize: Tokenizer, options: SegmentationOptions
+) -> Iterator[Sentence]:
+    remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
+    if type(record) is not dict:
+        raise InputError(f"{json_type(record)} where an object is expected", remedy=remedy)
+    id_ = record.get("id")
+    origin = f"{name}:{id_ if type(id_) in (str, int) and id_ != '' else number}"
+    tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
+    if type(tokens) is list and tokens:
+        if all(type(token) is dict and type(token.get("text")) is str for token in tokens):  # as Prodigy writes them
+            tokens = [token["text"] for token in tokens]
+        tokens = [token for token in tokens if type(token) is not str or token.strip()]
+        spaces = align_spaces(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
+        yield Sentence(tokens, id=origin, spaces=spaces)
+    elif type(text) is str:
+        for line in map(str.split, text.split("\n")):
+            for part in _sentences(" ".join(line), options):
+                yield _sentence(part, tokenize, origin)
+    else:
+        raise InputError("no string 'text' and no list 'tokens' in the object", remedy=remedy)

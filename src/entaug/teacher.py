@@ -1,0 +1,141 @@
+"""The teacher: taggers trained on the gold sentences, whose probabilities of tags label other sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from annotated_types import Ge
+
+from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import BACKENDS, Backend, resolve
+from entaug.data import Sentence
+from entaug.errors import ParameterError
+from entaug.params import Configurable, PositiveInt
+
+__all__ = ["Teacher", "TeacherParameters"]
+
+_ENSEMBLE = "ensemble"
+_PASSES, _MIN_STEPS, _MAX_STEPS = 30, 300, 3000
+
+
+@dataclass(kw_only=True, eq=False)
+class TeacherParameters(Configurable):
+    """The parameters of a teacher; a base of components that have one.
+
+    Args:
+        tagger: the teacher: a `Tagger`, or the name of one. ``"ensemble"`` trains several taggers that differ by their
+            seed, and averages their probabilities.
+        ensemble_size: the number of taggers of the ensemble.
+        ensemble_member: the kind of these taggers, see ``entaug train --help``.
+        ensemble_encoder: their pretrained encoder: an alias of the starter set, a folder, or a name on the hub; none
+            for the default of the tagger.
+        ensemble_steps: the number of optimizer steps of each; none for 30 passes over the training sentences, but at
+            least 300 steps and at most 3,000.
+        ensemble_batch_size: the number of sentences of a step.
+
+    Example:
+        >>> TeacherParameters(ensemble_size=5, ensemble_encoder="mpnet").create_teacher(seed=1).tagger.size
+        5
+    """
+
+    tagger: Annotated[Tagger | str, Backend("tagger")] = _ENSEMBLE
+    ensemble_size: Annotated[int, Ge(2)] = 3
+    ensemble_member: str = "linear"
+    ensemble_encoder: str | None = None
+    ensemble_steps: PositiveInt | None = None
+    ensemble_batch_size: PositiveInt = 16
+
+    def create_teacher(self, seed: int) -> Teacher:
+        """Create the teacher, which is not trained yet.
+
+        Args:
+            seed: the seed of the training of an ensemble.
+
+        Returns:
+            The teacher.
+
+        Raises:
+            UnknownNameError: there is no such tagger.
+            ParameterError: a parameter of an ensemble is given for another tagger, or an invalid one.
+            MissingModelError: the encoder is not on this machine.
+            MissingExtraError: a library that it needs is not installed.
+        """
+        is_name = isinstance(self.tagger, str)
+        if not is_name or BACKENDS["tagger"].registry.canonical(str(self.tagger)) != _ENSEMBLE:
+            if self.ensemble_encoder is not None or self.ensemble_steps is not None:
+                raise ParameterError(
+                    "ensemble_encoder and ensemble_steps are parameters of an ensemble",
+                    remedy='set tagger to "ensemble", or give a tagger with its parameters',
+                )
+            return Teacher(resolve("tagger", self.tagger))
+        tagger = BACKENDS["tagger"].registry[_ENSEMBLE](
+            member=self.ensemble_member,
+            size=self.ensemble_size,
+            params={} if self.ensemble_encoder is None else {"encoder": self.ensemble_encoder},
+            training={"seed": seed, "batch_size": self.ensemble_batch_size},
+        )
+        tagger.check_requirements()
+        return Teacher(tagger, self.ensemble_steps, self.ensemble_batch_size, is_ensemble=True)
+
+
+class Teacher:
+    """A tagger that labels sentences.
+
+    Args:
+        tagger: the tagger.
+        steps: see `TeacherParameters`.
+        batch_size: see `TeacherParameters`.
+        is_ensemble: whether the tagger is an ensemble, whose hyperparameters are set by the number of sentences.
+
+    Example:
+        >>> from entaug import Mention
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> gold = Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])])
+        >>> teacher = Teacher(FakeTagger()).fit([gold])
+        >>> teacher.tagger.predict([gold])[0] == gold
+        True
+    """
+
+    def __init__(
+        self, tagger: Any, steps: int | None = None, batch_size: int = 16, *, is_ensemble: bool = False
+    ) -> None:
+        self.tagger = tagger
+        self._steps = steps
+        self._batch_size = batch_size
+        self._is_ensemble = is_ensemble
+
+    @property
+    def name(self) -> str:
+        """The name of the tagger, for provenance."""
+        return str(getattr(self.tagger, "name", type(self.tagger).__name__))
+
+    def fit(
+        self,
+        gold: Sequence[Sentence],
+        augmented: Iterable[Sentence] = (),
+        progress: Callable[[int, int, float], None] | None = None,
+    ) -> Teacher:
+        """Train the tagger from scratch.
+
+        Args:
+            gold: the gold sentences.
+            augmented: further sentences; an ensemble is trained on them first, then on the gold sentences alone.
+            progress: called after each step.
+
+        Returns:
+            The teacher itself.
+        """
+        augmented = list(augmented)
+        if self._is_ensemble:
+            passes = -(-_PASSES * len(gold) // self._batch_size)
+            steps = self._steps or min(max(passes, _MIN_STEPS), _MAX_STEPS)
+            schedule = "staged" if augmented else "shuffled"
+            training = {**self.tagger.training, "steps": steps, "schedule": schedule}
+            self.tagger = replace(self.tagger, training=training)
+        options: dict[str, Any] = {} if progress is None else {"progress": progress}
+        if augmented:
+            options["augmented"] = augmented
+        self.tagger = self.tagger.fit(gold, **options)
+        return self
