@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import entaug
 from entaug.augmented import read_augmented
@@ -22,6 +23,15 @@ from method_pages import CORPUS, RECORDED, SEED, select_examples  # on the path 
 MAX_SENTENCES = 30  # for methods that take seconds per sentence
 
 
+def given(name: str) -> dict[str, Any]:
+    """What a method needs besides the corpus: the sentences of dev as unlabelled text.
+
+    Args:
+        name: the name of the method.
+    """
+    return {"unlabelled": entaug.read(CORPUS.with_name("dev.conll"))} if name == "selftrain" else {}
+
+
 def main(names: list[str]) -> None:
     """Record examples.
 
@@ -30,7 +40,7 @@ def main(names: list[str]) -> None:
     """
     gold = list(entaug.read(CORPUS))
     for name in names or [name for name in entaug.METHODS if entaug.METHODS[name].info.needs]:
-        augmenter = entaug.create_augmenter(name, seed=SEED).fit(gold)
+        augmenter = entaug.create_augmenter(name, seed=SEED, **given(name)).fit(gold)
         sentences = gold if "rules" in augmenter.info.cost else gold[:MAX_SENTENCES]
         new = list(augmenter.augment(sentences))
         with tempfile.TemporaryDirectory() as folder:

@@ -106,8 +106,9 @@ def show_methods(console: Console) -> list[Path]:
         elif OUTPUT / f"{name}.jsonl" in paths:  # the last one: nested mentions
             train, label = NESTED, f"nested.{name}"
         path = OUTPUT / f"{label}.jsonl"
+        more = ["--unlabelled", str(TRAIN.with_name("dev.conll"))] if name == "selftrain" else []
         console.rule(f"[bold]{label}[/]: {entaug.METHODS[name].info.summary}", align="left")
-        run(console, "augment", str(train), "-m", name, "--seed", "13", "--force", "--only-new", "-o", str(path))
+        run(console, "augment", str(train), "-m", name, "--seed", "13", "--force", "--only-new", "-o", str(path), *more)
         show_examples(console, [*entaug.read(train), *entaug.read(path)])
         paths.append(path)
     return paths

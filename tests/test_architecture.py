@@ -40,7 +40,7 @@ LAYERS = (
     ("scoring",),
     ("backends",),
     ("taggers",),
-    ("component", "filters"),
+    ("teacher", "component", "filters"),
     ("augmenters",),
     ("augmented", "experiment.records", "experiment.subsets"),  # augmented sentences beside their sources
     ("quality",),
@@ -55,6 +55,7 @@ LAYERS = (
 APART = {
     "augmenters": {"formats", "files", "backends", "taggers"},
     "filters": {"formats", "files", "backends", "taggers"},
+    "teacher": {"formats", "files", "backends", "taggers"},
     "component": {"formats", "files", "backends", "taggers"},
     "scoring": {"formats", "files", "models"},
     "backends": {"formats", "scoring"},

@@ -237,13 +237,17 @@ def cost_of(info: MethodInfo) -> str:
 
 
 def fluency_of(name: str) -> str:
-    """Whether the output of a method reads well: its perplexity relative to gold."""
+    """Whether the output of a method reads well: its perplexity relative to gold; a dash where it has none."""
+    if name not in measurements():
+        return "-"
     ratio = float(measurements()[name]["perplexity"]) / float(measurements()["gold"]["perplexity"])
     return "yes" if ratio < _READS_WELL else "mostly" if ratio < _READS_MOSTLY_WELL else "no"
 
 
 def labels_of(info: MethodInfo) -> str:
-    """How labels are kept: ``kept`` within known spans, or ``matched`` in text that a model writes."""
+    """How labels are kept: ``kept`` within known spans, ``matched`` in text that a model writes, or ``predicted``."""
+    if info.needs == ("tagger",):
+        return "predicted"
     writes = _WRITES_LABELS & set(info.needs) or (not info.keeps_mention_words and info.needs == ("masked_lm",))
     return "matched" if writes else "kept"
 

@@ -39,6 +39,7 @@ from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
 from .workflows.report import write_html_report
 from .workflows.subset import subset_file
+from .workflows.suggest import suggest_file
 from .workflows.unlabelled import read_unlabelled
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "score",
     "stream",
     "subset_file",
+    "suggest_file",
     "to_datasets",
     "write",
     "write_html_report",

@@ -74,7 +74,16 @@ print(json.dumps(results))
 """
 
 COMMANDS: dict[str, list[str]] = {
-    **{f"method {name}": ["augment", TRAIN, "-m", name] for name in METHODS},
+    **{
+        f"method {name}": [
+            "augment",
+            TRAIN,
+            "-m",
+            name,
+            *(["--unlabelled", str(EXAMPLE / "dev.conll")] if name == "selftrain" else []),
+        ]
+        for name in METHODS
+    },
     **{f"help of {name}": ["augment", "-m", name, "--help"] for name in METHODS},
     **{f"filter {name}": ["augment", TRAIN, "-m", "sis", "--filter", name] for name in FILTERS if name != "leakage"},
     "filter leakage": ["augment", TRAIN, "-m", "sis", "--filter", "leakage", "--held-out", TRAIN],

@@ -41,7 +41,7 @@ PARSED_ONLY = (
 OTHER_PROGRAMS = ("pip install", "python -m spacy ", "make ", "head -n", "python docs/record.py")
 # Filters and commands that need starter models.
 MODEL_FILTERS = ("fluency", "consistency", "similarity")
-TRAINED = ("aclm", "daga", "entda", "melm", "mulda")
+TRAINED = ("aclm", "daga", "entda", "melm", "mulda", "selftrain")
 FEW = 8  # sentences for methods with models
 
 
@@ -93,7 +93,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command == "train":
+    if command in ("train", "suggest"):
         return True, True
     if command == "evaluate":
         return "tagger" in rest, "tagger" in rest
@@ -147,6 +147,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         entaug.write(entaug.augment(gold[:FEW], "lwtr", seed=13), folder / f"{name}.jsonl")
     entaug.write(test, folder / "predicted.conll")
     entaug.write(gold, folder / "papers", format="brat")
+    (folder / "news.txt").write_text("Ada Moss left Lisbon on Monday. Nobody knew why.\nThe BreezeBox sells well.\n")
     nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if all(m.is_contiguous for m in s.mentions)]
     entaug.write(nested, folder / "export.json", format="label-studio")
     entaug.write(gold, folder / "wiki.conll")

@@ -171,8 +171,7 @@ def balanced(
             chosen.add(empty.popleft())
             num_empty += 1
             continue
-        label = min(wanted, key=lambda name: (counts[name] / wanted[name], name), default=None)
-        queue = queues[label] if label is not None else deque[int]()
+        queue = queues[min(wanted, key=lambda name: (counts[name] / wanted[name], name))] if wanted else empty
         while queue and queue[0] in chosen:
             queue.popleft()
         if not queue:

@@ -35,6 +35,7 @@ COMMANDS: Registry[Command] = Registry(
             "filters",
             "quality",
             "subset",
+            "suggest",
             "train",
             "evaluate",
             "experiment",

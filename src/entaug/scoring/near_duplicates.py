@@ -9,12 +9,12 @@ shared.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 
-__all__ = ["find_near_duplicates", "similarity"]
+__all__ = ["find_near_duplicates", "select_distinct", "similarity"]
 
 _CELLS = 1 << 21  # similarities in memory at once
 _ROUNDING = 1e-9  # equal similarities may differ by as much
@@ -110,3 +110,30 @@ def find_near_duplicates(
         if progress is not None:
             progress(end, len(rows))
     return nearest
+
+
+def select_distinct(sentences: Iterable[Sentence], number: int, *, max_similarity: float) -> list[int]:
+    """Select the first sentences of which no two are near-duplicates.
+
+    Args:
+        sentences: the sentences, the preferred ones first.
+        number: the maximum number of sentences to select.
+        max_similarity: a sentence that is more similar than this to a selected one is passed over.
+
+    Returns:
+        The indices of the selected sentences.
+
+    Example:
+        >>> texts = [Sentence(text.split()) for text in ("a b c d", "A b c e", "x y", "z")]
+        >>> select_distinct(texts, 2, max_similarity=0.7)
+        [0, 2]
+    """
+    chosen: list[Sentence] = []
+    indices: list[int] = []
+    for i, sentence in enumerate(sentences):
+        if len(chosen) == number:
+            break
+        if all(similarity(sentence, other) <= max_similarity for other in chosen):
+            chosen.append(sentence)
+            indices.append(i)
+    return indices

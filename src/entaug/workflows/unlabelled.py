@@ -17,7 +17,7 @@ from entaug.formats.base import Reading
 from entaug.formats.documents import Document
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file
-from entaug.spacing import PRINTED_FORMS, is_unspaced_script
+from entaug.spacing import PRINTED_FORMS, infer_spaces_of_characters, is_unspaced_script
 
 __all__ = ["read_unlabelled"]
 
@@ -70,8 +70,8 @@ def read_unlabelled(
     files = [as_path(path) for path in paths]
     if not files:
         raise ParameterError("no unlabelled file is given", remedy="name one with --unlabelled")
-    held_out = [as_path(path) for path in held_out]
-    _check_other_files(files, held_out)
+    others = [as_path(path) for path in held_out]
+    _check_other_files(files, others)
     tokenize = _corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
     for file in files:
@@ -84,7 +84,7 @@ def read_unlabelled(
     new = {content: sentence for content, sentence in reversed(distinct.items()) if content not in known}
     _note(notes, len(sentences) - len(distinct), "is a duplicate", "are duplicates")
     _note(notes, len(distinct) - len(new), "is a training sentence", "are training sentences")
-    new = _without_held_out(new, held_out, notes, drop=drop_held_out)
+    new = _without_held_out(new, others, notes, drop=drop_held_out)
     if not new:
         remedy = "name another text"
         raise InputError("every sentence is a training sentence or a held-out one", path=source, remedy=remedy)
@@ -158,7 +158,10 @@ def _corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
 
 def _is_reproduced(sentence: Sentence, tokenize: Tokenizer) -> bool:
     wanted = tuple(PRINTED_FORMS.get(token, token) for token in sentence.tokens)
-    text = detokenize(sentence.tokens, sentence.spaces)
+    spaces = sentence.spaces
+    if spaces is None and is_unspaced_script(sentence.tokens[0]):
+        spaces = infer_spaces_of_characters(sentence.tokens)
+    text = detokenize(sentence.tokens, spaces)
     return bool(text) and tuple(tokenize(text)) == wanted
 
 
