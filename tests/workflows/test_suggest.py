@@ -41,7 +41,7 @@ class Unsure(FakeTagger):
         for sentence in sentences:
             p = {"maybe": 0.5, "perhaps": 0.7}.get(sentence.tokens[0], 1.0)
             rows = [[p, (1 - p) / 2, (1 - p) / 2] for _ in sentence.tokens]
-            rows = [[0.1, 0.9, 0.0] if token == "Bo" else row for token, row in zip(sentence.tokens, rows, strict=True)]
+            rows = [[0.1, 0.9, 0.0] if word == "Bo" else row for word, row in zip(sentence.tokens, rows, strict=True)]
             results.append(TagProbabilities(TAGS, rows))
         return results
 
@@ -135,7 +135,9 @@ def test_the_command_suggests(train: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["suggest", str(train), "--unlabelled", str(text), "-o", str(out), "--to", "label-studio"]) == 0
     assert "2 of 2 sentences suggested" in capsys.readouterr().err
     assert {task["id"] for task in orjson.loads(out.read_bytes())} == {"news.txt:1", "news.txt:2"}
-    assert main(["suggest", str(train), "-o", str(out), "--force"]) == 2
+    with pytest.raises(SystemExit):
+        main(["suggest", str(train), "-o", str(out), "--force"])
+    assert "required: --unlabelled" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("fake_ensemble")
@@ -151,9 +153,11 @@ def test_augment_with_unlabelled_text(train: Path, capsys: pytest.CaptureFixture
     assert "cannot be standard input" in capsys.readouterr().err
     assert main(command[:-2]) == 2
     assert "selftrain needs unlabelled text; name files with --unlabelled" in capsys.readouterr().err
-    assert main([*command[:-2], "--method", "mr", "--unlabelled", str(text)]) == 2
-    assert "has no parameter" in capsys.readouterr().err or True
-    assert main(command) == 0
+    assert main(["augment", str(train), "-m", "mr", "--unlabelled", str(text), "-o", str(out)]) == 2
+    assert "unknown parameter of mr: 'unlabelled'" in capsys.readouterr().err
+    assert main([*command, "-m", "sis:p=1,selftrain:min_confidence=1.0"]) == 0
+    assert "selftrain" in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
     told = capsys.readouterr().err
     assert "1 sentence of the unlabelled text is a duplicate" in told
     assert "1 sentence of the unlabelled text is a training sentence" in told

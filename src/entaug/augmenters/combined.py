@@ -172,7 +172,7 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
     Args:
         text: names of methods joined by ``+`` or ``,``, each optionally with parameters after a colon:
             ``mr``, ``mr,sis``, ``mr:copies=2,p=0.5+lm:top_k=5``.
-        parameters: parameters of every method, unless the text sets them.
+        parameters: parameters of every method, unless the text sets them; ``unlabelled`` only of those that have it.
 
     Returns:
         The augmenter of a single method, or a `CombinedAugmenter`; not fitted.
@@ -199,9 +199,12 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
     if not assignments:
         raise ParameterError("no method is given", remedy="for example mr, or mr:copies=2+sis")
     augmenters = []
+    need_text = [name for name, _ in assignments if hasattr(METHODS[name], "unlabelled")]
     for name, texts in assignments:
         cls = METHODS[name]
-        augmenters.append(construct(cls, name, {**parameters, **parse_assignments(cls, name, texts)}))
+        without = () if name in need_text or not need_text else ("unlabelled",)
+        shared = {key: value for key, value in parameters.items() if key not in without}
+        augmenters.append(construct(cls, name, {**shared, **parse_assignments(cls, name, texts)}))
     return augmenters[0] if len(augmenters) == 1 else CombinedAugmenter(augmenters)
 
 

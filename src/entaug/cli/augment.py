@@ -74,6 +74,7 @@ def _run(args: argparse.Namespace) -> int:
     check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled])
     cls = args.method_class
     values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
+    values.pop("unlabelled", None)  # the names of files
     if args.unlabelled:
         values["unlabelled"] = unlabelled.read(args, args.input)
     augmenter = parse_methods(args.method, **values)
