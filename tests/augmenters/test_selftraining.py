@@ -175,7 +175,7 @@ def test_nested_corpora_get_hard_labels() -> None:
     assert not new.layout
     assert new.provenance is not None
     assert new.provenance.details["confidence"] == 1.0
-    with pytest.raises(ParameterError, match="min_token_confidence needs probabilities"):
+    with pytest.raises(ParameterError, match="min_token_confidence needs probabilities, which"):
         SelfTraining(unlabelled=text("So what"), tagger=FakeTagger(), min_token_confidence=0.5).fit(nested)
     assert label_sentences([], FakeTagger()) == []
 
@@ -245,6 +245,19 @@ def test_an_ensemble_on_any_encoder_gives_the_same_twice(encoder: Path) -> None:
     assert all(TagProbabilities.from_sentence(s) for s in new)
     other = SelfTraining(**{**options, "seed": 6}).fit(gold)
     assert [one.confidence for one in other.selected_] != [one.confidence for one in method.selected_]
+
+
+def test_an_ensemble_for_nested_mentions(encoder: Path) -> None:
+    nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if s.mentions][:6]
+    assert not all(s.is_flat for s in nested)
+    options = {"ensemble_size": 2, "ensemble_encoder": str(encoder), "ensemble_steps": 2}
+    lines = text("So it goes", "The port of Oslo")
+    method = SelfTraining(unlabelled=lines, ensemble_member="w2ner", min_token_confidence=0.01, **options)
+    new = list(method.fit(nested).augment(nested))
+    assert len(new) == 2
+    assert all("relation_probabilities" in s.layout for s in new)
+    with pytest.raises(EntaugError, match="nested"):
+        SelfTraining(unlabelled=lines, **options).fit(nested)
 
 
 @pytest.mark.models

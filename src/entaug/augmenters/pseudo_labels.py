@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from entaug.backends.protocols import Tagger
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.provenance import Provenance
-
-if TYPE_CHECKING:
-    from entaug.backends.protocols import Tagger
-    from entaug.tag_probabilities import TagProbabilities
 
 __all__ = ["PseudoLabelled", "balanced", "label_sentences", "mask_words", "ranked", "sentence_confidence"]
 
@@ -25,8 +23,8 @@ class PseudoLabelled(NamedTuple):
     """A sentence with the labels of a teacher.
 
     Args:
-        sentence: the sentence with its mentions, the probabilities of tags where the teacher gives some, and as
-            provenance the confidence and the id of the unlabelled sentence.
+        sentence: the sentence with its mentions, the probabilities of tags or relations where the teacher gives some,
+            and as provenance the confidence and the id of the unlabelled sentence.
         confidence: the geometric mean, over its words, of the probability of the tag; from 0 to 1.
     """
 
@@ -34,24 +32,24 @@ class PseudoLabelled(NamedTuple):
     confidence: float
 
 
-def sentence_confidence(probabilities: TagProbabilities) -> float:
+def sentence_confidence(probabilities: Any) -> float:
     """Compute the confidence of a teacher in the labels of a sentence.
 
     Args:
-        probabilities: the probabilities of its tags.
+        probabilities: the probabilities of its tags or relations, see `label_sentences`.
 
     Returns:
-        The geometric mean, over its words, of the probability of the likeliest tag.
+        The geometric mean, over its words, of the probability of the likeliest tag, or of the least certain relation.
     """
     logs = [math.log(max(float(x), 1e-12)) for x in probabilities.confidences]
     return math.exp(math.fsum(logs) / len(logs))
 
 
-def mask_words(probabilities: TagProbabilities, min_confidence: float) -> TagProbabilities:
+def mask_words(probabilities: Any, min_confidence: float) -> Any:
     """Mask the words whose likeliest tag is less probable than a threshold.
 
     Args:
-        probabilities: the probabilities of the tags of a sentence.
+        probabilities: the probabilities of the tags or relations of a sentence, see `label_sentences`.
         min_confidence: the threshold.
 
     Returns:
@@ -63,43 +61,59 @@ def mask_words(probabilities: TagProbabilities, min_confidence: float) -> TagPro
         [1.0, 0.0]
     """
     weights = [float(confidence >= min_confidence) for confidence in probabilities.confidences]
-    return probabilities if all(weights) else type(probabilities)(probabilities.tags, probabilities.values, weights)
+    if all(weights):
+        return probabilities
+    return type(probabilities).from_dict({**probabilities.to_dict(), "weights": weights})
 
 
 def label_sentences(
-    sentences: Sequence[Sentence], tagger: Tagger, *, min_token_confidence: float = 0.0, soft: bool = True
+    sentences: Sequence[Sentence], tagger: Tagger, *, min_token_confidence: float = 0.0, is_flat: bool = True
 ) -> list[PseudoLabelled]:
     """Label sentences with a trained tagger.
+
+    The sentences get the probabilities of relations between words if the tagger gives these (``w2ner``, see
+    `entaug.taggers.relations`), else those of tags if mentions are flat, else none.
 
     Args:
         sentences: the sentences; their own mentions and further fields are ignored.
         tagger: the tagger.
         min_token_confidence: words whose likeliest tag is less probable are masked, see `mask_words`.
-        soft: whether to add the probabilities of tags; without them the tagger needs none.
+        is_flat: whether the mentions of the training sentences are flat.
 
     Returns:
         The sentences in the same order.
 
     Raises:
-        ParameterError: the tagger gives no probabilities to tags, and they are asked for.
+        ParameterError: words are to be masked, and the tagger gives no probabilities.
     """
     plain = [s.with_(mentions=(), layout={}, meta={}, columns={}, provenance=None) for s in sentences]
     labelled = []
-    if not soft:
+    probabilities_of_all = _probabilities(tagger, plain, is_flat)
+    if probabilities_of_all is None:
         if min_token_confidence:
             raise ParameterError(
-                "min_token_confidence needs probabilities of tags, which this teacher does not give",
-                remedy="leave it out, or use min_confidence",
+                "min_token_confidence needs probabilities, which this teacher does not give to nested mentions",
+                remedy="use min_confidence, or the tagger w2ner",
             )
         predicted = tagger.predict(plain)
         for sentence, confidence in zip(predicted, tagger.confidences(predicted), strict=True):
             labelled.append(PseudoLabelled(_signed(sentence, confidence), confidence))
         return labelled
-    for sentence, probabilities in zip(plain, tagger.tag_probabilities(plain), strict=True):
+    for sentence, probabilities in zip(plain, probabilities_of_all, strict=True):
         confidence = sentence_confidence(probabilities)
         masked = mask_words(probabilities, min_token_confidence)
         labelled.append(PseudoLabelled(_signed(masked.label(sentence), confidence), confidence))
     return labelled
+
+
+def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool) -> Sequence[Any] | None:
+    """The probabilities of relations or of tags; None if the tagger gives none for such mentions."""
+    relation_probabilities = getattr(tagger, "relation_probabilities", None)
+    if relation_probabilities is not None:
+        with contextlib.suppress(ParameterError):  # an ensemble of taggers without relations
+            relations: Sequence[Any] = relation_probabilities(sentences)
+            return relations
+    return tagger.tag_probabilities(sentences) if is_flat else None
 
 
 def _signed(sentence: Sentence, confidence: float) -> Sentence:

@@ -30,7 +30,7 @@ from entaug.rng import Streams
 
 __all__ = ["Draft", "Run", "draw"]
 
-_PROBABILITIES = "tag_probabilities"  # the field of `entaug.tag_probabilities`
+_SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of soft labels in `Sentence.layout`
 
 
 class Draft:
@@ -277,9 +277,9 @@ class _MethodRun:
         # A method that combines sentences names the other sources.
         sources = (key, *own.sources)
         method = self._method.name
-        # Of the layout only the probabilities of tags hold for a new sentence, where the method has set them.
-        probabilities = sentence.layout.get(_PROBABILITIES)
-        is_own = probabilities is not None and probabilities is not draft.source.layout.get(_PROBABILITIES)
+        # Of the layout only soft labels hold for a new sentence, where the method has set them.
+        before = draft.source.layout
+        soft = {n: v for n, v in sentence.layout.items() if n in _SOFT_LABELS and v is not before.get(n)}
         return Sentence(
             sentence.tokens,
             sentence.mentions,
@@ -287,7 +287,7 @@ class _MethodRun:
             sentence.meta if self._method.info.unconditioned else draft.source.meta,
             sentence.columns,
             sentence.spaces,
-            {_PROBABILITIES: probabilities} if is_own else {},
+            soft,
             Provenance(method, self._signature, sources, draft.copy, own.details, rejected),
         )
 

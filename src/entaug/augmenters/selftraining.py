@@ -31,7 +31,8 @@ class SelfTraining(TeacherParameters, Augmenter):
     thinks likeliest. It also has the probabilities of all tags of each word (the field ``tag_probabilities`` in JSON
     Lines and Parquet), which the taggers of entaug learn as soft labels, and in its provenance the confidence of the
     teacher and the id of the sentence in the text. Corpora with nested or discontinuous mentions need a teacher that
-    predicts these (``tagger="w2ner"``); their new sentences have no probabilities.
+    predicts these (``ensemble_member="w2ner"``), and their new sentences have the probabilities of relations between
+    words (``relation_probabilities``).
 
     New sentences have no source; the source in provenance only determines the position in the output. `copies` is the
     number of new sentences for each training sentence, so that amounts can be compared with other methods.
@@ -128,10 +129,12 @@ class SelfTraining(TeacherParameters, Augmenter):
             return  # the base class raises the error
         text = self._new_text(gold)
         teacher: Teacher = self.tagger_
-        soft = all(sentence.is_flat for sentence in gold)
+        is_flat = all(sentence.is_flat for sentence in gold)
         for _ in range(self.rounds):
             teacher.fit(gold, [one.sentence for one in self.selected_], self.progress)
-            labelled = label_sentences(text, teacher.tagger, min_token_confidence=self.min_token_confidence, soft=soft)
+            labelled = label_sentences(
+                text, teacher.tagger, min_token_confidence=self.min_token_confidence, is_flat=is_flat
+            )
             self.selected_ = self._select(labelled, gold)
 
     def _new_text(self, gold: Sequence[Sentence]) -> list[Sentence]:
@@ -216,6 +219,5 @@ class SelfTraining(TeacherParameters, Augmenter):
 
 def _has_words(labelled: PseudoLabelled) -> bool:
     """Whether a sentence has a word that is not masked."""
-    field_ = labelled.sentence.layout.get("tag_probabilities")
-    weights = field_.get("weights") if field_ is not None else None
-    return weights is None or any(weights)
+    weights = [soft["weights"] for soft in labelled.sentence.layout.values() if "weights" in soft]
+    return not weights or any(weights[0])

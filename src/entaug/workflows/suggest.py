@@ -163,7 +163,7 @@ def _label(
     teacher = parameters.create_teacher(seed)
     teacher.fit(gold, progress=lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total))
     progress("labelling", 0, len(text))
-    return label_sentences(text, teacher.tagger, soft=all(sentence.is_flat for sentence in gold))
+    return label_sentences(text, teacher.tagger, is_flat=all(sentence.is_flat for sentence in gold))
 
 
 def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:
