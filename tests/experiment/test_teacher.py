@@ -55,11 +55,12 @@ def write_plan(folder: Path, encoder: Path, methods: str = METHODS, unlabelled: 
     text = f"""
 seeds = [1, 2]
 baselines = ["gold", "ensemble"]
-teacher_size = 2
 [training]
 steps = 3
 batch_size = 8
 learning_rate = 2e-3
+[teacher]
+size = 2
 [[taggers]]
 name = "linear"
 encoder = "{encoder}"
@@ -146,7 +147,9 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
         ('schedule = "staged"', 'schedule = "stages"', "schedule must be"),
         ("gold_learning_rate", "gold_lerning_rate", "did you mean 'gold_learning_rate'"),
         ('labels = "teacher-hard"', 'labels = "techer"', "labels must be"),
-        ("teacher_size = 2", "teacher_size = 0", "teacher_size must be"),
+        ("size = 2", "size = 0", "size must be"),
+        ("size = 2", "sized = 2", "sized"),
+        ("size = 2", 'seeds = "mine"', "seeds must be"),
         ("rest = 20", "rest = 20000", "unlabelled asks for 20,000 sentences"),
         ('label = "both"', 'label = "ensemble"', "is there already, as a baseline"),
     ],
@@ -164,3 +167,17 @@ def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path
 def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path) -> None:
     plan: Any = read_plan(write_plan(tmp_path, encoder))
     _check_requirements(plan)
+
+
+def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, encoder)
+    larger = tiny.save(tmp_path / "larger", "bert")
+    own = f'[teacher]\nsize = 1\nseeds = "shared"\nencoder = "{larger}"\nprecision = "fp32"\ntraining = {{ steps = 2 }}'
+    plan.write_text(plan.read_text().replace("[teacher]\nsize = 2", own, 1))
+    runs = runs_of(plan)
+    records = {name: execute_run(runs[name])[0] for name in (("self soft", 1), ("self soft", 2), ("ensemble", 1))}
+    teachers = [path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()]
+    assert len(teachers) == 1
+    assert load_tagger(teachers[0]).history_.steps == 2  # type: ignore[attr-defined]
+    assert records["self soft", 1].key != records["self soft", 2].key
+    assert records["self soft", 1].config["arm"]["teacher"]["seeds"] == [1]

@@ -28,6 +28,7 @@ __all__ = [
     "MethodPlan",
     "Plan",
     "TaggerPlan",
+    "TeacherPlan",
     "copies_for",
     "patience_amounts",
 ]
@@ -272,6 +273,22 @@ class TaggerPlan(_Table):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TeacherPlan(_Table):
+    """The teacher of a plan: an ensemble of taggers trained on the gold sentences of a run.
+
+    Args:
+        size: number of taggers.
+        seeds: ``"own"``: the taggers have the seed of the run and those that follow it; ``"shared"``: all runs have the
+            same teacher, with seeds from 1, which costs less and hides how much results depend on the teacher.
+        tagger: the tagger, for example one with a larger encoder; None for that of the run.
+    """
+
+    size: PositiveInt = 3
+    seeds: Literal["own", "shared"] = "own"
+    tagger: TaggerPlan | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan(_Table):
     """A plan.
 
@@ -283,7 +300,7 @@ class Plan(_Table):
         baselines: arms without a method; gains are measured against ``"gold"``, which is always among them.
         leakage: what to do about training sentences that are in dev or test too: ``"warn"``, ``"drop"`` them from
             training, or ``"error"``.
-        teacher_size: number of taggers of the teacher; those of a run have its seed and the seeds that follow it.
+        teacher: the teacher.
         threads: threads of a run; results may depend on them in the last digit.
         training: hyperparameters of all taggers, which may change them.
         corpora: the corpora.
@@ -297,7 +314,7 @@ class Plan(_Table):
     amounts: Amounts = (1,)
     baselines: Baselines = BASELINES
     leakage: Literal["warn", "drop", "error"] = "warn"
-    teacher_size: PositiveInt = 3
+    teacher: TeacherPlan = field(default_factory=TeacherPlan)
     threads: PositiveInt = 1
     training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
     corpora: tuple[CorpusPlan, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.experiment.lines import Position, TomlLines
-from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan
+from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan
 from entaug.params import construct
 from entaug.taggers.base import TaggerTrainingConfig
 
@@ -89,6 +89,7 @@ class _PlanReader:
         top = {"name": self.path.stem, "output": self.path.stem, **data}
         top["output"] = self.resolve(top["output"], ("", 0, "output"))
         training = self.training(top.pop("training", {}), TaggerTrainingConfig(), lambda key: ("training", 0, key))
+        top["teacher"] = self.teacher(top.pop("teacher", {}), training)
         corpora, taggers, methods = (self.tables(top, name) for name in ("corpora", "taggers", "methods"))
         plan = self.construct(Plan, "the plan", {**top, "training": training}, lambda key: ("", 0, key))
         plan = replace(
@@ -142,6 +143,20 @@ class _PlanReader:
     def tagger(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TaggerPlan:
         own = self.training(table.pop("training", {}), training, _always(("taggers", i, "training")))
         return self.component(TaggerPlan, "a tagger", {**table, "training": own}, lambda key: ("taggers", i, key))
+
+    def teacher(self, table: Any, training: TaggerTrainingConfig) -> TeacherPlan:
+        """The teacher: keys that it does not define are those of its tagger."""
+        position = _always(("teacher", 0, ""))
+        if not isinstance(table, dict):
+            raise self.error(("", 0, "teacher"), "teacher must be a table", "write [teacher]")
+        own = {key: value for key, value in table.items() if key in ("size", "seeds")}
+        rest = {key: value for key, value in table.items() if key not in own}
+        if rest:
+            steps = self.training(rest.pop("training", {}), training, position)
+            own["tagger"] = self.component(
+                TaggerPlan, "a teacher", {"name": "linear", **rest, "training": steps}, position
+            )
+        return self.construct(TeacherPlan, "the teacher", own, lambda key: ("teacher", 0, key))
 
     def method(self, i: int, table: dict[str, Any], amounts: Any) -> MethodPlan:
         def position(key: str) -> Position:

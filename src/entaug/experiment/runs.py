@@ -42,8 +42,8 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
     tagger: TrainableTagger
     if run.arm == ENSEMBLE:
         tagger = teacher(run, gold)
-    elif run.arm == "gold" and run.steps == run.gold_steps and run.training.checkpoint == "last":
-        tagger = gold_tagger(run, gold, run.seed)
+    elif run.arm == "gold" and run.training.checkpoint == "last":
+        tagger = gold_tagger(run, run.tagger, gold, run.seed)
     else:
         tagger = run.tagger.create(run.split.corpus.overlap)
         tagger.fit(gold, dev, run.training, augmented=new)

@@ -111,9 +111,7 @@ class Schedule:
                 labels = method.combine if method and method.combine else ()
                 parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
                 self.runs.append(
-                    RunSpec(
-                        split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teacher_size
-                    )
+                    RunSpec(split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teacher)
                 )
 
     def _runs_of(self, search: _Search, amount: float) -> list[RunSpec]:

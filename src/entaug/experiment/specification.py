@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.experiment.data import DataSplit, file_digest, short_hash
-from entaug.experiment.plan import ENSEMBLE, MethodPlan, TaggerPlan, copies_for
+from entaug.experiment.plan import ENSEMBLE, MethodPlan, TaggerPlan, TeacherPlan, copies_for
 from entaug.taggers.base import TaggerTrainingConfig
 
 __all__ = ["RunSpec"]
@@ -30,7 +30,7 @@ class RunSpec:
         threads: number of threads.
         folder: folder of the experiment, for files that runs share.
         parts: the methods whose sentences are used: `method`, or those that it combines.
-        teacher_size: number of taggers of the teacher.
+        teacher: the teacher.
     """
 
     split: DataSplit
@@ -42,7 +42,7 @@ class RunSpec:
     threads: int
     folder: Path
     parts: tuple[MethodPlan, ...] = ()
-    teacher_size: int = 3
+    teacher: TeacherPlan = field(default_factory=TeacherPlan)
 
     @property
     def training(self) -> TaggerTrainingConfig:
@@ -51,9 +51,25 @@ class RunSpec:
         return replace(self.tagger.training, **changes, steps=self.steps, seed=self.seed)
 
     @property
-    def gold_steps(self) -> int:
-        """Number of optimizer steps of a training on the gold sentences alone."""
-        return self.tagger.training.total_steps(self.split.size)
+    def teacher_tagger(self) -> TaggerPlan:
+        """The tagger of the teacher."""
+        return self.teacher.tagger or self.tagger
+
+    @property
+    def teacher_seeds(self) -> list[int]:
+        """The seeds of the taggers of the teacher."""
+        first = self.seed if self.teacher.seeds == "own" else 1
+        return [first + number for number in range(self.teacher.size)]
+
+    def _teacher_config(self) -> dict[str, Any]:
+        tagger = self.teacher_tagger
+        training = {k: v for k, v in asdict(tagger.training).items() if k not in ("seed", "steps", "epochs")}
+        return {
+            "seeds": self.teacher_seeds,
+            "tagger": {"name": tagger.name, "params": dict(tagger.params)},
+            "steps": tagger.training.total_steps(self.split.size),
+            "training": training,
+        }
 
     @property
     def steps(self) -> int:
@@ -69,7 +85,7 @@ class RunSpec:
         training = {k: v for k, v in asdict(self.training).items() if k not in ("seed", "steps", "epochs")}
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
         if self.arm == ENSEMBLE:
-            arm = {"ensemble": self.teacher_size}
+            arm = {"ensemble": self._teacher_config()}
         if method is not None:
             parts = [self._part_config(part) for part in self.parts]
             arm = {"combine": parts} if method.combine else parts[0]
@@ -104,7 +120,7 @@ class RunSpec:
             source = {"method": part.name, "params": dict(part.params)}
             source["copies"] = copies_for(self.amount_of(part), part.amounts)
         if part.labels != "method":
-            source |= {"labels": part.labels, "teacher": self.teacher_size, "teacher_steps": self.gold_steps}
+            source |= {"labels": part.labels, "teacher": self._teacher_config()}
         if part is not self.method:
             source["amount"] = self.amount_of(part)
         return source

@@ -9,6 +9,7 @@ from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import file_digest, short_hash
+from entaug.experiment.plan import TaggerPlan
 from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 from entaug.taggers.base import TrainableTagger, load_tagger
@@ -17,21 +18,22 @@ from entaug.taggers.ensemble import EnsembleTagger
 __all__ = ["gold_tagger", "label_with_teacher", "teacher"]
 
 
-def gold_tagger(run: RunSpec, gold: Sequence[Sentence], seed: int) -> TrainableTagger:
-    """The tagger of a run trained on its gold sentences alone.
+def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: int) -> TrainableTagger:
+    """A tagger trained on the gold sentences of a run alone.
 
     Args:
         run: the run.
+        plan: the tagger, that of the run or of its teacher.
         gold: its gold sentences.
         seed: seed of the training.
 
     Returns:
         The tagger, loaded where an earlier run has trained it.
     """
-    config = replace(run.tagger.training, steps=run.gold_steps, seed=seed)
+    config = replace(plan.training, steps=plan.training.total_steps(len(gold)), seed=seed)
     identity = {
         "train": file_digest(run.split.train),
-        "tagger": [run.tagger.name, dict(run.tagger.params), run.split.corpus.overlap],
+        "tagger": [plan.name, dict(plan.params), run.split.corpus.overlap],
         "training": asdict(config),
         "threads": run.threads,
         "computed": [compute_settings().device, compute_settings().precision],
@@ -42,14 +44,14 @@ def gold_tagger(run: RunSpec, gold: Sequence[Sentence], seed: int) -> TrainableT
     with lock(folder.parent / f"{folder.name}.lock"):
         if folder.exists():
             return load_tagger(folder)
-        tagger = run.tagger.create(run.split.corpus.overlap)
+        tagger = plan.create(run.split.corpus.overlap)
         tagger.fit(gold, None, config)
         tagger.save(folder)
         return tagger
 
 
 def teacher(run: RunSpec, gold: Sequence[Sentence]) -> EnsembleTagger:
-    """The teacher of a run: the taggers of its seed and of those that follow it.
+    """The teacher of a run.
 
     Args:
         run: the run.
@@ -58,7 +60,7 @@ def teacher(run: RunSpec, gold: Sequence[Sentence]) -> EnsembleTagger:
     Returns:
         The ensemble.
     """
-    return EnsembleTagger.of(gold_tagger(run, gold, run.seed + number) for number in range(run.teacher_size))
+    return EnsembleTagger.of(gold_tagger(run, run.teacher_tagger, gold, seed) for seed in run.teacher_seeds)
 
 
 def label_with_teacher(

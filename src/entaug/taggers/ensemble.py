@@ -6,17 +6,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from annotated_types import Ge
 
 from entaug import _version
 from entaug.backends.config import TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
-from entaug.params import Configurable, construct, parameters
+from entaug.params import Configurable, PositiveInt, construct, parameters
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import (
     CONFIG_FILE,
@@ -52,7 +51,7 @@ class EnsembleTagger(Configurable):
     name: ClassVar[str] = "ensemble"
 
     member: str = "linear"
-    size: Annotated[int, Ge(2)] = 3
+    size: PositiveInt = 3
     params: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     members_: list[Any] = field(default_factory=list, init=False, repr=False)
