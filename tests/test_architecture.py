@@ -46,7 +46,7 @@ LAYERS = (
     ("quality",),
     ("report",),
     ("workflows",),
-    ("experiment",),
+    ("experiment", "recipes"),
     ("integrations",),
     ("cli",),
     ("__init__", "__main__"),

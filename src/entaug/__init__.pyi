@@ -27,6 +27,7 @@ from .experiment.records import read_run_records
 from .formats import read, stream, write
 from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
+from .recipes.runner import auto
 from .report.markdown import markdown_report
 from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
@@ -78,6 +79,7 @@ __all__ = [
     "__version__",
     "augment",
     "augment_file",
+    "auto",
     "best_by_likelihood",
     "check_file",
     "convert_file",

@@ -26,6 +26,7 @@ COMMANDS: Registry[Command] = Registry(
         name: f"entaug.cli.{name}:COMMAND"
         for name in (
             "augment",
+            "auto",
             "methods",
             "check",
             "convert",

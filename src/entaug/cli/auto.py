@@ -1,0 +1,128 @@
+"""``entaug auto``: find out which augmentation helps on a corpus, and train with it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+if TYPE_CHECKING:
+    from entaug.recipes.summary import AutoSummary
+    from entaug.recipes.tracking import AutoProgress
+
+__all__ = ["COMMAND"]
+
+_REPEATED = ("unlabelled", "mentions")
+_GIVEN = ("dev", "encoder", "tagger", "budget", "recipes", "folds", "repeats", "steps", "seed")
+
+
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
+    parser.add_argument(
+        "train", help="the gold training sentences; or the plan.toml of an earlier result, to repeat it"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the result")
+    for option, what in (
+        ("unlabelled", "files of further text of the same kind; labels in them are ignored"),
+        ("mentions", "lists of mentions for mr, each as FILE=TYPE: one mention a line"),
+    ):
+        metavar = "FILE=TYPE" if option == "mentions" else "FILE"
+        parser.add_argument(
+            f"--{option}", nargs="+", action="extend", default=argparse.SUPPRESS, metavar=metavar, help=what
+        )
+    for option, type_, metavar, what in (
+        ("dev", str, "FILE", "labelled sentences to measure gains on, in place of cross-validation"),
+        ("encoder", str, "NAME", "the pretrained encoder: an alias, a folder or a name on the hub (default: minilm)"),
+        ("tagger", str, "NAME", "the tagger (default: linear, or w2ner for nested and discontinuous mentions)"),
+        ("budget", float, "MINUTES", "the time that the command may take (default: as long as all recipes take)"),
+        ("recipes", options.split_names, "NAMES", "the recipes to try, joined by commas (default: all that apply)"),
+        ("folds", int, "N", "number of folds (default: 5, or what the budget allows)"),
+        ("repeats", int, "N", "number of repetitions (default: 2, with --dev 3, or what the budget allows)"),
+        ("steps", int, "N", "optimizer steps of each training (default: 50 times the root of the number of sentences)"),
+        ("seed", int, "N", "the random seed (default: 0)"),
+    ):
+        parser.add_argument(f"--{option}", type=type_, default=argparse.SUPPRESS, metavar=metavar, help=what)
+    parser.add_argument("--force", action="store_true", help="drop what an interrupted run with other options left")
+    options.add_json_option(parser)
+    options.add_read_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.recipes.plan_file import read_plan_file
+    from entaug.recipes.runner import auto
+
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*_REPEATED, *_GIVEN) if hasattr(args, name)}
+    given |= {name: value for name, value in options.read_options(args).items() if value}
+    if args.train.endswith(".toml"):
+        given = {**read_plan_file(args.train), **given}
+    else:
+        given["train"] = args.train
+    message = f"waiting: another process works on {args.output}"
+    with _live_progress() as progress:
+        summary = auto(
+            given.pop("train"),
+            args.output,
+            **given,
+            force=args.force,
+            progress=progress,
+            on_wait=lambda: output.print_message(message),
+        )
+    if args.json:
+        output.print_json({"output": summary.output, **summary.to_dict(), "seconds": round(summary.seconds, 1)})
+    else:
+        _print_summary(summary)
+    return output.ExitCode.OK
+
+
+def _print_summary(summary: AutoSummary) -> None:
+    for note in summary.notes:
+        output.print_message(f"note: {note}")
+    for line in summary.lines():
+        output.print_message(line)
+    sentences = f"{output.quantity(summary.sentences, 'gold sentence')}, {summary.augmented:,} added"
+    output.print_message(
+        f"wrote {summary.output}: {sentences}; tagger, report.html, plan.toml ({summary.seconds / 60:.1f} minutes)"
+    )
+
+
+@contextlib.contextmanager
+def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
+    """Show one line with the phase and the time left on a terminal, and a line for each phase in a pipe."""
+    if not sys.stderr.isatty():
+        phase = ""
+
+        def print_line(state: AutoProgress) -> None:
+            nonlocal phase
+            if state.phase != phase:
+                phase = state.phase
+                output.print_message(f"{phase}{_remaining(state)}")
+
+        yield print_line
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
+        yield lambda state: live.update(f"{state.phase}: {state.done:,} of {state.total:,} steps{_remaining(state)}")
+
+
+def _remaining(state: AutoProgress) -> str:
+    if state.seconds_left is None:
+        return ""
+    return f", about {max(1, round(state.seconds_left / 60))} min left"
+
+
+COMMAND = Command(
+    "find out which augmentation helps on a corpus, and train with it",
+    _add_options,
+    _run,
+    description="Measure by cross-validation which recipe of augmentation raises F1 over gold alone, and train a\n"
+    "tagger with the best one; with gold alone where no gain is credible. Test sentences are never read.\n"
+    "Run it again after an interruption: finished trainings are not repeated.",
+    is_resumable=True,
+)

@@ -1,0 +1,312 @@
+"""One choice of a recipe: a first training, the design, the trainings of the folds, the final training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from entaug._version import __version__
+from entaug.augmenters import create_augmenter
+from entaug.backends.compute import compute_settings
+from entaug.backends.config import TrainingProgress
+from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
+from entaug.recipes.catalogue import GOLD, RECIPES, Recipe, applicable_recipes
+from entaug.recipes.design import FINALISTS, TEACHER_SIZE, Design, designs, largest_affordable
+from entaug.recipes.folds import default_steps, partition
+from entaug.recipes.inputs import AutoInputs
+from entaug.recipes.output import write_output
+from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains
+from entaug.recipes.summary import AutoSummary
+from entaug.recipes.tracking import ProgressCallback, Tracker
+from entaug.recipes.trainings import FoldRunner, Pools, Trainer, sample_sentences
+from entaug.recipes.workspace import TrainingKey, Workspace
+from entaug.scoring.span_f1 import score
+from entaug.taggers.base import TrainableTagger, load_tagger
+
+__all__ = ["Choice"]
+
+_OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
+_FIRST = "final-0"
+_clock = time.monotonic
+
+
+class Choice:
+    """The choice of a recipe for a corpus, and the final training.
+
+    Args:
+        arguments: the arguments of `entaug.auto` that the result depends on.
+        inputs: the sentences.
+        output: the folder of the result.
+        budget: the time in minutes; None for no limit.
+        force: drop what an interrupted call with other arguments left.
+        progress: called during each training.
+    """
+
+    def __init__(
+        self,
+        arguments: dict[str, Any],
+        inputs: AutoInputs,
+        output: Path,
+        *,
+        budget: float | None,
+        force: bool,
+        progress: ProgressCallback,
+    ) -> None:
+        self.arguments = arguments
+        self.inputs = inputs
+        self.output = output
+        self.budget = budget
+        self.notes = list(inputs.notes)
+        self.workspace = Workspace(output, self._key(), force=force)
+        self.steps = arguments["steps"] or default_steps(len(inputs.gold))
+        self.tracker = Tracker(progress)
+        methods = {"mr": {"mentions": tuple(arguments["mentions"])}} if arguments["mentions"] else {}
+        self.trainer = Trainer(
+            tagger=arguments["tagger"],
+            params={"encoder": arguments["encoder"]},
+            has_probabilities=True,
+            seed=arguments["seed"],
+            methods=methods,
+        )
+
+    def _key(self) -> str:
+        """Names everything that the result depends on, but for the budget, which is noted when it has been used."""
+        compute = asdict(compute_settings())
+        files = list(self.inputs.digests.values())
+        value = [__version__, files, self.arguments, compute["device"], compute["precision"]]
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+    def execute(self) -> AutoSummary:
+        """Choose, train and write the result.
+
+        Returns:
+            The result.
+        """
+        first = self._first_training()
+        recipes = self._recipes()
+        design = self._design(len(recipes), first["seconds"])
+        recipes = recipes[: design.recipes]
+        gains, gold_f1 = self._measure(recipes, design)
+        chosen = choose(gains)
+        recipe = None if chosen is None else RECIPES[chosen.recipe]
+        augmented, tagger = self._train_final(recipe)
+        summary = AutoSummary(
+            input=self.arguments["train"],
+            output=str(self.output),
+            sentences=len(self.inputs.gold),
+            augmented=len(augmented),
+            recipe=recipe.name if recipe else GOLD,
+            design=design,
+            measured_on="cross-validation" if self.inputs.dev is None else "dev",
+            steps=self.steps,
+            gold_f1=gold_f1,
+            gains=gains,
+            files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
+            notes=self.notes,
+        )
+        self.tracker.start("writing the report", 0)
+        pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": design.repeats}
+        pinned["folds"] = design.folds if self.inputs.dev is None else None
+        write_output(self.output, self.inputs, augmented, tagger, summary, {**self.arguments, **pinned})
+        shutil.rmtree(self.workspace.folder, ignore_errors=True)
+        return summary
+
+    # ---------------------------------------------------------------------------------------------- what can be tried
+
+    def _first_training(self) -> dict[str, Any]:
+        """Train on all gold sentences: the tagger that is kept if nothing helps, and a measure of the time it takes."""
+        note = self.workspace.note("first")
+        folder = self.workspace.folder / _FIRST
+        if note is None or not folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+            start = _clock()
+            callback = self.tracker.start("training on all gold sentences", self.steps)
+            tagger = self.trainer.train(self.inputs.gold, self.trainer.config(self.steps, 0, 0), progress=callback)
+            seconds = _clock() - start
+            try:
+                tagger.tag_probabilities(self.inputs.gold[:1])
+                has_probabilities = True
+            except ParameterError:
+                has_probabilities = False
+            tagger.save(folder)
+            note = {"seconds": seconds, "has_probabilities": has_probabilities}
+            self.workspace.write_note("first", note)
+        self.trainer = replace(self.trainer, has_probabilities=note["has_probabilities"])
+        return note
+
+    def _recipes(self) -> list[Recipe]:
+        """The recipes that can be tried, and notes on the others."""
+        names = self.arguments["recipes"]
+        wanted = {recipe.method for recipe in RECIPES.values() if names is None or recipe.name in names}
+        available = [method for method in wanted if method and self._is_available(method)]
+        recipes, notes = applicable_recipes(
+            names,
+            has_unlabelled=bool(self.inputs.unlabelled),
+            has_probabilities=self.trainer.has_probabilities,
+            shapes=self.inputs.shapes,
+            available=available,
+        )
+        self.notes += notes
+        if not self.trainer.has_probabilities:
+            self.notes.append(
+                f"{self.trainer.tagger} gives no probabilities to tags: only recipes with hard labels are tried"
+            )
+        return recipes
+
+    def _is_available(self, method: str) -> bool:
+        """Whether the models of a method are on this machine."""
+        augmenter = create_augmenter(method, **self.trainer.methods.get(method, {}))
+        try:
+            augmenter.load()
+        except (MissingModelError, MissingExtraError):
+            return False
+        return True
+
+    def _design(self, num_recipes: int, seconds: float) -> Design:
+        """The design; what the budget allows is decided once and noted, so that a resumed run keeps it."""
+        has_dev = self.inputs.dev is not None
+        if (note := self.workspace.note("design")) is None:
+            candidates = designs(num_recipes, has_dev=has_dev)
+            folds, repeats = self.arguments["folds"], self.arguments["repeats"]
+            candidates = [
+                replace(
+                    design, folds=design.folds if has_dev or not folds else folds, repeats=repeats or design.repeats
+                )
+                for design in candidates
+            ]
+            if self.budget is None:
+                design, minutes = candidates[-1], 0.0
+            else:
+                fold_steps = self.steps if has_dev else self._steps_of(round(len(self.inputs.gold) * 0.75))
+                cost = seconds * _OVERHEAD * fold_steps / self.steps
+                left = 60 * self.budget - seconds * (1 + _OVERHEAD * TEACHER_SIZE)
+                affordable = largest_affordable(candidates, left / cost)
+                design = affordable or replace(candidates[0], recipes=0, repeats=1)
+                least = candidates[0].num_trainings * cost + seconds * (1 + _OVERHEAD * TEACHER_SIZE)
+                minutes = least / 60 if affordable is None else 0.0
+            note = {**design.to_dict(), "least_minutes": minutes}
+            self.workspace.write_note("design", note)
+        if note["least_minutes"]:
+            self.notes.append(
+                f"the budget is too small to try a recipe: that takes about {note['least_minutes']:.0f} minutes"
+            )
+        return Design(note["folds"], note["recipes"], note["repeats"])
+
+    def _steps_of(self, num_sentences: int) -> int:
+        return self.arguments["steps"] or default_steps(num_sentences)
+
+    # --------------------------------------------------------------------------------------------------- measurements
+
+    def _measure(self, recipes: Sequence[Recipe], design: Design) -> tuple[list[Gain], float | None]:
+        """Train on the folds, and estimate the gains of the recipes and the F1 of gold alone."""
+        gains: list[Gain] = []
+        if not recipes:
+            return gains, None
+        outcomes: list[Outcome] = []
+        priors = {recipe.name: recipe.prior_gain for recipe in recipes}
+        fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
+        self.tracker.expect((design.num_trainings + TEACHER_SIZE) * fold_steps)
+        for repeat in range(design.repeats):
+            tried = recipes
+            if repeat:
+                best = sorted(gains, key=lambda gain: -gain.expected)[:FINALISTS]
+                names = {gain.recipe for gain in best}
+                tried = [recipe for recipe in recipes if recipe.name in names]
+            outcomes.append(self._measure_once(tried, design, repeat))
+            gains = estimate_gains(outcomes, priors)
+        golds = [2 * counts[:, 0].sum() / max(1, counts[:, 1:].sum()) for o in outcomes for counts in o.gold]
+        return gains, round(100 * float(sum(golds)) / len(golds), 4)
+
+    def _measure_once(self, recipes: Sequence[Recipe], design: Design, repeat: int) -> Outcome:
+        """One repetition: every held-out sentence is predicted once by each recipe."""
+        import numpy as np
+
+        gold, dev = self.inputs.gold, self.inputs.dev
+        if dev is None:
+            parts = partition(gold, design.folds, self.arguments["seed"] + repeat)
+            held_out = gold
+        else:
+            parts, held_out = [list(range(len(dev)))], dev
+        folds = np.zeros(len(held_out))
+        counts = {
+            (recipe, member): np.zeros((len(held_out), 3))
+            for recipe, size in [(GOLD, TEACHER_SIZE), *((recipe.name, 1) for recipe in recipes)]
+            for member in range(size)
+        }
+        for fold, part in enumerate(parts):
+            folds[part] = fold
+            predicted = [held_out[i] for i in part]
+            inside = set(part) if dev is None else set()
+            train = [sentence for i, sentence in enumerate(gold) if i not in inside]
+            steps = self._steps_of(len(train))
+            most = steps * self.trainer.batch_size
+            runner = FoldRunner(
+                self.trainer,
+                self.workspace,
+                repeat,
+                fold,
+                train,
+                predicted,
+                sample_sentences(self.inputs.unlabelled, most, self.arguments["seed"]),
+                steps,
+            )
+            where = f"fold {fold + 1} of {len(parts)}" if dev is None else "dev"
+            where += f", repetition {repeat + 1} of {design.repeats}" if design.repeats > 1 else ""
+
+            def on_training(key: TrainingKey, where: str = where, steps: int = steps) -> TrainingProgress:
+                return self.tracker.start(f"{where}: {key.recipe}", steps)
+
+            missing = len(runner.missing(recipes))
+            self.tracker.skip((TEACHER_SIZE + len(recipes) - missing) * steps)
+            try:
+                runner.run(recipes, on_training)
+            except EntaugError as error:
+                error.message += f" (in {where})"
+                raise
+            for (recipe, member), value in counts.items():
+                mentions = self.workspace.predictions[TrainingKey(repeat, fold, recipe, member)]
+                pairs = zip(predicted, mentions, strict=True)
+                scores = score(predicted, [sentence.with_(mentions=found) for sentence, found in pairs])
+                value[part] = [tuple(one) for one in scores.sentences]
+        gold_counts = np.stack([counts[GOLD, member] for member in range(TEACHER_SIZE)])
+        return Outcome(folds, gold_counts, {recipe.name: counts[recipe.name, 0] for recipe in recipes})
+
+    # ------------------------------------------------------------------------------------------------- final training
+
+    def _train_final(self, recipe: Recipe | None) -> tuple[list[Any], Path]:
+        """Train on all gold sentences with the chosen recipe.
+
+        Returns:
+            The augmented sentences, and the folder of the tagger.
+        """
+        first = self.workspace.folder / _FIRST
+        if recipe is None:
+            return [], first
+        gold, steps = self.inputs.gold, self.steps
+        unlabelled = sample_sentences(self.inputs.unlabelled, steps * self.trainer.batch_size, self.arguments["seed"])
+        phase = f"final training: {recipe.name}"
+
+        def train_teachers() -> list[TrainableTagger]:
+            members = range(1, TEACHER_SIZE if self.trainer.has_probabilities else 1)
+            others = [
+                self.trainer.train(
+                    gold, self.trainer.config(steps, 0, member), progress=self.tracker.start("final teacher", steps)
+                )
+                for member in members
+            ]
+            return [load_tagger(first), *others]
+
+        pools = Pools(self.trainer, self.workspace, "final", 0, steps)
+        pools.prepare([recipe], gold, unlabelled, train_teachers)
+        augmented = pools.sentences(recipe)
+        folder = self.workspace.folder / "student"
+        if not folder.is_dir():
+            config = self.trainer.config(steps, 0, 0, recipe)
+            self.trainer.train(gold, config, augmented, self.tracker.start(phase, steps)).save(folder)
+        return augmented, folder

@@ -1,0 +1,98 @@
+"""How many folds, recipes and repetitions a choice takes, and what fits a budget of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["FINALISTS", "TEACHER_SIZE", "Design", "designs", "largest_affordable"]
+
+TEACHER_SIZE = 3
+"""Number of gold-only taggers of a fold: the baseline, and together the teacher."""
+FINALISTS = 3
+"""Number of recipes that are measured again in further repetitions."""
+_STAGES: tuple[tuple[int, int | None, int], ...] = (
+    (3, 1, 1),
+    (3, 2, 1),
+    (5, 2, 1),
+    (5, 3, 1),
+    (5, None, 1),
+    (5, None, 2),
+)
+_DEV_STAGES: tuple[tuple[int, int | None, int], ...] = (
+    (1, 1, 1),
+    (1, 2, 1),
+    (1, 3, 1),
+    (1, None, 1),
+    (1, None, 2),
+    (1, None, 3),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The size of a choice.
+
+    Args:
+        folds: number of folds; 1 where held-out sentences are given.
+        recipes: number of recipes that are tried, in the order of `entaug.recipes.catalogue.RECIPES`; 0 for none.
+        repeats: number of repetitions, with other folds and seeds; from the second on only the best `FINALISTS` recipes
+            are trained.
+
+    Example:
+        >>> Design(5, 4, 2).num_trainings
+        65
+    """
+
+    folds: int
+    recipes: int
+    repeats: int
+
+    @property
+    def num_trainings(self) -> int:
+        """The number of trainings on parts of the training sentences."""
+        if not self.recipes:
+            return 0
+        further = TEACHER_SIZE + min(self.recipes, FINALISTS)
+        return self.folds * (TEACHER_SIZE + self.recipes + (self.repeats - 1) * further)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers by name."""
+        return asdict(self)
+
+
+def designs(num_recipes: int, *, has_dev: bool) -> list[Design]:
+    """The designs from the smallest to the largest.
+
+    Args:
+        num_recipes: the number of recipes that can be tried.
+        has_dev: whether held-out sentences are given.
+
+    Example:
+        >>> [(d.folds, d.recipes, d.repeats) for d in designs(2, has_dev=False)]
+        [(3, 1, 1), (3, 2, 1), (5, 2, 1), (5, 2, 2)]
+    """
+    result: list[Design] = []
+    for folds, recipes, repeats in _DEV_STAGES if has_dev else _STAGES:
+        design = Design(folds, min(recipes or num_recipes, num_recipes), repeats)
+        if design not in result:
+            result.append(design)
+    return result if num_recipes else [Design(1 if has_dev else 3, 0, 1)]
+
+
+def largest_affordable(candidates: Sequence[Design], num_trainings: float) -> Design | None:
+    """The largest design with at most so many trainings.
+
+    Args:
+        candidates: designs, the smallest first.
+        num_trainings: the number of trainings for which there is time.
+
+    Returns:
+        The design; None if there is no time for any.
+
+    Example:
+        >>> largest_affordable(designs(2, has_dev=False), 20)
+        Design(folds=3, recipes=2, repeats=1)
+    """
+    return next((design for design in reversed(candidates) if design.num_trainings <= num_trainings), None)

@@ -1,0 +1,146 @@
+"""The input of a choice of a recipe: gold sentences, held-out ones and unlabelled text, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.formats import read
+from entaug.provenance import Provenance
+from entaug.recipes.folds import content_key
+
+__all__ = ["UNLABELLED", "AutoInputs", "read_inputs"]
+
+UNLABELLED = "self"
+"""The name of the method in the provenance of unlabelled sentences."""
+_FEWEST = 20
+
+
+@dataclass
+class AutoInputs:
+    """The sentences of a choice.
+
+    Args:
+        gold: the training sentences.
+        unlabelled: unlabelled sentences, none of which is a gold or a held-out one.
+        dev: the held-out sentences; None for cross-validation.
+        digests: digests of the files by name.
+        notes: notes for the user.
+    """
+
+    gold: list[Sentence]
+    unlabelled: list[Sentence] = field(default_factory=list)
+    dev: list[Sentence] | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def shapes(self) -> list[str]:
+        """``"nested"`` and ``"discontinuous"``, as far as the gold sentences have such mentions."""
+        shapes = []
+        if any(not sentence.is_flat and len(sentence.mentions) > 1 for sentence in self.gold):
+            shapes.append("nested")
+        if any(not mention.is_contiguous for sentence in self.gold for mention in sentence.mentions):
+            shapes.append("discontinuous")
+        return shapes
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether tags can express all mentions."""
+        return all(sentence.is_flat for sentence in self.gold)
+
+
+def read_inputs(
+    train: str | Path,
+    unlabelled: Sequence[str | Path],
+    dev: str | Path | None,
+    *,
+    repair: bool,
+    from_format: str | None,
+    read_options: Mapping[str, Any],
+) -> AutoInputs:
+    """Read and check the files.
+
+    Args:
+        train: the gold training sentences.
+        unlabelled: files of text; labels in them are ignored.
+        dev: the held-out sentences; None for cross-validation.
+        repair: repair invalid tag sequences.
+        from_format: format of `train` and `dev`; None to detect it.
+        read_options: options of this format.
+
+    Raises:
+        InputError: a file is invalid, there are too few sentences, or unlabelled text holds sentences of `dev`.
+    """
+    options = {"repair": repair, **read_options}
+    gold = list(read(train, from_format, **options))
+    inputs = AutoInputs(gold)
+    with_mentions = sum(bool(sentence.mentions) for sentence in gold)
+    if dev is not None:
+        inputs.dev = list(read(dev, from_format, **options))
+        if not any(sentence.mentions for sentence in inputs.dev):
+            raise InputError("has no mentions to measure gains by", path=str(dev), remedy="name labelled sentences")
+        _check_apart(gold, inputs.dev, train, dev)
+    elif with_mentions < _FEWEST:
+        message = f"has {with_mentions} sentences with mentions, and cross-validation needs at least {_FEWEST}"
+        raise InputError(message, path=str(train), remedy="label more sentences, or name held-out ones with --dev")
+    if not with_mentions:
+        raise InputError("has no mentions to learn from", path=str(train), remedy="check the tag column")
+    seen = {content_key(sentence) for sentence in gold}
+    held_out = {content_key(sentence) for sentence in inputs.dev or ()}
+    dropped = 0
+    for path in unlabelled:
+        for sentence in read(path):
+            key = content_key(sentence)
+            if key in held_out:
+                example = " ".join(sentence.tokens)[:60]
+                message = f"holds sentences of the dev file {dev}, one is {example!r}"
+                remedy = "remove them, or leave out --dev: taggers must not train on sentences that they are judged by"
+                raise InputError(message, path=str(path), remedy=remedy)
+            if key in seen:
+                dropped += 1
+                continue
+            seen.add(key)
+            inputs.unlabelled.append(
+                Sentence(
+                    sentence.tokens,
+                    id=f"unlabelled/{len(inputs.unlabelled) + 1}",
+                    spaces=sentence.spaces,
+                    provenance=Provenance(UNLABELLED, signature=f"{UNLABELLED}|file={Path(path).name}"),
+                )
+            )
+    if dropped:
+        inputs.notes.append(f"{dropped:,} unlabelled sentences left out: repeated, or among the training sentences")
+    if unlabelled and not inputs.unlabelled:
+        message = "holds no sentence that the training file lacks"
+        raise InputError(message, path=str(unlabelled[0]), remedy="name other text, or leave out --unlabelled")
+    paths = [train, *unlabelled, *([dev] if dev is not None else [])]
+    inputs.digests = {str(path): file_digest(Path(path)) for path in paths}
+    return inputs
+
+
+def _check_apart(gold: Sequence[Sentence], dev: Sequence[Sentence], train: str | Path, path: str | Path) -> None:
+    keys = {content_key(sentence) for sentence in gold}
+    shared = [sentence for sentence in dev if content_key(sentence) in keys]
+    if shared:
+        example = " ".join(shared[0].tokens)[:60]
+        message = f"{len(shared):,} of its sentences are in {train} too, one is {example!r}"
+        raise InputError(message, path=str(path), remedy="remove them from one of the files")
+
+
+def file_digest(path: Path) -> str:
+    """The digest of the content of a file, or of all files of a folder.
+
+    Args:
+        path: the file or folder.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,61 @@
+"""The folder of the result of a choice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug.augmented import read_augmented
+from entaug.data import Sentence
+from entaug.files.atomic import atomic_folder
+from entaug.formats import write
+from entaug.quality import measure_corpus
+from entaug.recipes.inputs import AutoInputs
+from entaug.recipes.plan_file import to_plan_text
+from entaug.recipes.summary import AutoSummary
+from entaug.report.html.assembly import render_html_report
+
+__all__ = ["write_output"]
+
+
+def write_output(
+    output: Path,
+    inputs: AutoInputs,
+    augmented: Sequence[Sentence],
+    tagger: Path,
+    summary: AutoSummary,
+    arguments: Mapping[str, Any],
+) -> None:
+    """Write the folder of a result; it appears when it is complete.
+
+    Args:
+        output: the folder.
+        inputs: the sentences.
+        augmented: what the chosen recipe adds to the gold sentences.
+        tagger: the folder of the trained tagger.
+        summary: the result.
+        arguments: the arguments that repeat the choice.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with atomic_folder(output) as folder:
+        write([*inputs.gold, *augmented], folder / "train.jsonl")
+        shutil.copytree(tagger, folder / "tagger")
+        corpus = read_augmented([folder / "train.jsonl"])
+        qualities = measure_corpus(corpus, causal_lm=None, encoder=None) if corpus.methods else []
+        page = render_html_report(
+            corpus,
+            qualities=qualities,
+            title=f"Augmentation of {Path(summary.input).name}",
+            notes=[line.strip() for line in [*summary.lines(), *summary.notes]],
+        )
+        (folder / "report.html").write_text(page, encoding="utf-8")
+        plan = to_plan_text(arguments, inputs.digests, output, summary.recipe)
+        (folder / "plan.toml").write_text(plan, encoding="utf-8")
+        text = orjson.dumps(summary.to_dict(), option=orjson.OPT_INDENT_2)
+        (folder / "summary.json").write_bytes(text + b"\n")

@@ -1,0 +1,133 @@
+"""The function `auto`: choose a recipe for a corpus by cross-validation, and train with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from entaug.errors import ParameterError
+from entaug.files.atomic import check_new_folder, output_error
+from entaug.files.locks import lock
+from entaug.recipes.choice import Choice
+from entaug.recipes.inputs import file_digest, read_inputs
+from entaug.recipes.summary import AutoSummary
+from entaug.recipes.tracking import ProgressCallback
+from entaug.recipes.workspace import Workspace
+from entaug.taggers.base import create_tagger
+
+__all__ = ["auto"]
+
+
+def auto(
+    train: str | Path,
+    output: str | Path,
+    *,
+    unlabelled: Sequence[str | Path] = (),
+    dev: str | Path | None = None,
+    mentions: Sequence[str] = (),
+    encoder: str = "minilm",
+    budget: float | None = None,
+    tagger: str | None = None,
+    recipes: Sequence[str] | None = None,
+    folds: int | None = None,
+    repeats: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    repair: bool = False,
+    from_format: str | None = None,
+    read_options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    progress: ProgressCallback = lambda _: None,
+    on_wait: Callable[[], None] = lambda: None,
+) -> AutoSummary:
+    """Find out which recipe of augmentation helps on a corpus, and train a tagger with it.
+
+    Gains over gold alone are measured by cross-validation on the training sentences, or on `dev`, at equal numbers of
+    optimizer steps; the rule is described in `entaug.recipes.selection`. Nothing else is seen: no test sentences, and
+    no held-out sentence by a teacher, a method, or as unlabelled text. An interrupted call goes on where it was if it
+    is repeated, with the same result.
+
+    Args:
+        train: the gold training sentences.
+        output: the folder of the result, new or empty: ``train.jsonl`` (gold and augmented sentences), ``tagger``,
+            ``report.html``, ``plan.toml`` and ``summary.json``.
+        unlabelled: files of further text of the same kind; labels in them are ignored.
+        dev: labelled sentences to measure gains on, in place of cross-validation.
+        mentions: lists of mentions for ``mr``, each as ``FILE=TYPE``.
+        encoder: the pretrained encoder of all taggers: an alias of the starter set, a folder, or a name on the hub.
+        budget: the time in minutes. It limits folds, recipes and repetitions in a fixed order, by the duration of a
+            first training; None for all.
+        tagger: name of the tagger; None for ``"linear"``, or ``"w2ner"`` for nested and discontinuous mentions.
+        recipes: names of the recipes to try, see `entaug.recipes.catalogue.RECIPES`; None for all that apply.
+        folds: number of folds; None to let the budget decide.
+        repeats: number of repetitions; None to let the budget decide.
+        steps: number of optimizer steps of every training; None to derive it from the number of sentences, see
+            `entaug.recipes.folds.default_steps`.
+        seed: the random seed.
+        repair: repair invalid tag sequences.
+        from_format: format of `train` and `dev`; None to detect it.
+        read_options: options of this format.
+        force: drop what an interrupted call with other arguments left.
+        progress: called during each training.
+        on_wait: called once if another process works on this output; then it is waited for.
+
+    Returns:
+        What was chosen, and which gain to expect.
+
+    Raises:
+        InputError: a file is invalid, or unlabelled text holds dev sentences.
+        OutputError: the output exists, or cannot be written.
+        ParameterError: an argument is invalid.
+        MissingModelError: the encoder is not on this machine.
+        UnknownNameError: there is no such recipe or tagger.
+    """
+    begun = time.monotonic()
+    output = Path(output)
+    _check_numbers(budget=budget, folds=folds, repeats=repeats, steps=steps)
+    check_new_folder(output)
+    layout = {name: value for name, value in (read_options or {}).items() if value is not None}
+    unlabelled = [unlabelled] if isinstance(unlabelled, str | Path) else list(unlabelled)
+    inputs = read_inputs(train, unlabelled, dev, repair=repair, from_format=from_format, read_options=layout)
+    for assignment in mentions:
+        file = assignment.rpartition("=")[0]
+        if not file or not Path(file).is_file():
+            raise ParameterError(f"{assignment!r} is not of the form FILE=TYPE with a file that exists")
+        inputs.digests[file] = file_digest(Path(file))
+    tagger = tagger or ("linear" if inputs.is_flat else "w2ner")
+    create_tagger(tagger, encoder=str(encoder)).check_requirements()
+    arguments: dict[str, Any] = {
+        "train": str(train),
+        "unlabelled": [str(path) for path in unlabelled],
+        "dev": None if dev is None else str(dev),
+        "mentions": list(mentions),
+        "encoder": str(encoder),
+        "tagger": tagger,
+        "recipes": None if recipes is None else list(recipes),
+        "folds": folds,
+        "repeats": repeats,
+        "steps": steps,
+        "seed": seed,
+        "repair": repair,
+        "from_format": from_format,
+        "read_options": layout,
+    }
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise output_error(output.parent, error) from None
+    with lock(Workspace.folder_for(output), on_wait):
+        check_new_folder(output)  # another process may have finished it
+        choice = Choice(arguments, inputs, output, budget=budget, force=force, progress=progress)
+        return replace(choice.execute(), seconds=time.monotonic() - begun)
+
+
+def _check_numbers(**numbers: float | None) -> None:
+    for name, value in numbers.items():
+        least = 2 if name == "folds" else 1
+        is_valid = value is None or (value > 0 if name == "budget" else type(value) is int and value >= least)
+        if not is_valid:
+            expected = "above 0" if name == "budget" else f"an integer of at least {least}"
+            raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)

@@ -1,0 +1,194 @@
+"""Which recipe to take: gains with their uncertainty, shrunk towards what is expected of recipes in general.
+
+The gain of a recipe is its micro-F1 on held-out sentences, over all folds together, less the mean of the gold-only
+taggers of the same folds. Two sources of noise are estimated: the sentences, by a paired bootstrap, and the training,
+by the spread of the gold-only taggers of a fold, which differ by their seeds. The gains are combined with a prior
+(normal, with the mean `Recipe.prior_gain` and the standard deviation `PRIOR_SD`, of whose variance the share
+`SHARED` is common to all recipes of a corpus): the noisier the measurement, the closer the result is to the prior, so
+that the best of several noisy gains is not taken at face value.
+
+The recipe with the highest expected gain is taken if this gain is positive and the probability of losing more than
+`TOLERATED_LOSS` is at most `RISK`; otherwise the tagger is trained on gold alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+__all__ = ["PRIOR_SD", "RISK", "SHARED", "TOLERATED_LOSS", "Gain", "Outcome", "choose", "estimate_gains"]
+
+PRIOR_SD = 3.0
+"""Standard deviation of the prior of a gain, in points of F1."""
+SHARED = 0.6
+"""Share of the variance of the prior that all recipes of a corpus have in common."""
+TOLERATED_LOSS = 1.0
+"""A loss in points of F1 that must be unlikely."""
+RISK = 0.05
+"""The probability of a larger loss that is accepted."""
+
+_SAMPLES = 1000
+_CHUNK = 100
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The gain of a recipe over gold alone, in points of F1.
+
+    Args:
+        recipe: its name.
+        measured: the difference that was measured.
+        standard_error: the standard error of `measured`.
+        expected: the expected gain: `measured`, shrunk towards the prior.
+        low: lower end of the 95 % credible interval of the gain.
+        high: upper end of the interval.
+        risk: the probability of losing more than `TOLERATED_LOSS`.
+    """
+
+    recipe: str
+    measured: float
+    standard_error: float
+    expected: float
+    low: float
+    high: float
+    risk: float
+
+    @property
+    def is_credible(self) -> bool:
+        """Whether the gain is good enough to take the recipe."""
+        return self.expected > 0 and self.risk <= RISK
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The held-out results of one repetition of the cross-validation.
+
+    Args:
+        folds: the fold of each held-out sentence (sentences,).
+        gold: match counts (correct, predicted, gold) of the gold-only taggers (taggers, sentences, 3).
+        recipes: match counts of the recipes of this repetition by name (sentences, 3).
+    """
+
+    folds: NDArray[float64]
+    gold: NDArray[float64]
+    recipes: Mapping[str, NDArray[float64]]
+
+
+def choose(gains: Sequence[Gain]) -> Gain | None:
+    """Choose a recipe.
+
+    Args:
+        gains: the gains of all recipes.
+
+    Returns:
+        The gain of the recipe to take; None for gold alone.
+
+    Example:
+        >>> choose([Gain("mr", 3.0, 1.0, 2.5, 0.7, 4.3, 0.0), Gain("self", 5.0, 4.0, 2.4, -1.1, 5.9, 0.03)]).recipe
+        'mr'
+        >>> choose([Gain("mr", 0.5, 4.0, 1.0, -2.0, 4.0, 0.09)]) is None
+        True
+    """
+    best = max(gains, key=lambda gain: gain.expected, default=None)
+    return best if best is not None and best.is_credible else None
+
+
+def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> list[Gain]:
+    """Estimate the gains of recipes.
+
+    Args:
+        outcomes: the results of each repetition; they are of the same sentences in the same order.
+        priors: the prior gain of each recipe, in points.
+
+    Returns:
+        The gains, in the order of `priors`.
+    """
+    import numpy as np
+
+    names = list(priors)
+    ones = np.ones((1, len(outcomes[0].folds)))
+    measured = _gains(outcomes, names, ones)[0]
+    rng = np.random.default_rng(0)
+    n = ones.shape[1]
+    draws = []
+    for _ in range(0, _SAMPLES, _CHUNK):
+        drawn = rng.integers(n, size=(_CHUNK, n)) + n * np.arange(_CHUNK)[:, None]
+        weights = np.bincount(drawn.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64)
+        draws.append(_gains(outcomes, names, weights))
+    noise = np.atleast_2d(np.cov(np.concatenate(draws), rowvar=False)) + _training_noise(outcomes, names)
+    mean = np.array([priors[name] for name in names])
+    prior = PRIOR_SD**2 * (SHARED * np.ones((len(names), len(names))) + (1 - SHARED) * np.eye(len(names)))
+    gain_matrix = prior @ np.linalg.inv(prior + noise)
+    expected = mean + gain_matrix @ (measured - mean)
+    deviations = np.sqrt(np.diag(prior - gain_matrix @ prior))
+    return [
+        Gain(
+            recipe=name,
+            measured=round(float(measured[i]), 4),
+            standard_error=round(math.sqrt(noise[i, i]), 4),
+            expected=round(float(expected[i]), 4),
+            low=round(float(expected[i] - 1.96 * deviations[i]), 4),
+            high=round(float(expected[i] + 1.96 * deviations[i]), 4),
+            risk=round(0.5 * math.erfc((TOLERATED_LOSS + expected[i]) / (deviations[i] * math.sqrt(2))), 4),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def _gains(outcomes: Sequence[Outcome], names: Sequence[str], weights: NDArray[float64]) -> NDArray[float64]:
+    """Gains in points, the mean over the repetitions that have a recipe, from weights of sentences (rows, sentences).
+
+    Returns:
+        The gains (rows, recipes).
+    """
+    import numpy as np
+
+    by_name: dict[str, list[NDArray[float64]]] = {name: [] for name in names}
+    for outcome in outcomes:
+        gold = np.mean([_f1(weights @ counts) for counts in outcome.gold], axis=0)
+        for name, counts in outcome.recipes.items():
+            if name in by_name:
+                by_name[name].append(_f1(weights @ counts) - gold)
+    return 100 * np.stack([np.mean(by_name[name], axis=0) for name in names], axis=1)
+
+
+def _f1(sums: NDArray[float64]) -> NDArray[float64]:
+    import numpy as np
+
+    result: NDArray[float64] = 2 * sums[:, 0] / np.maximum(sums[:, 1] + sums[:, 2], 1)
+    return result
+
+
+def _training_noise(outcomes: Sequence[Outcome], names: Sequence[str]) -> NDArray[float64]:
+    """The covariance of the gains (recipes, recipes) that comes from the seeds of the trainings.
+
+    A training of a recipe is taken to vary as much as one of a gold-only tagger. The variance of the F1 of a repetition
+    is the sum over folds of the variance of what a fold contributes to F1, to first order.
+    """
+    import numpy as np
+
+    variances = []
+    num_taggers = len(outcomes[0].gold)
+    for outcome in outcomes:
+        totals = outcome.gold.sum(1)  # (taggers, 3)
+        f1 = _f1(totals).mean()
+        size = max(1.0, float((totals[:, 1] + totals[:, 2]).mean()))
+        influence = (2 * outcome.gold[..., 0] - f1 * (outcome.gold[..., 1] + outcome.gold[..., 2])) / size
+        variances += [100**2 * influence[:, outcome.folds == k].sum(1).var(ddof=1) for k in np.unique(outcome.folds)]
+    total = float(np.sum(variances))
+    variance = total / len(outcomes)
+    if total:
+        # The estimate has few degrees of freedom: as wide as Student's distribution (Satterthwaite 1946).
+        freedom = (num_taggers - 1) * total**2 / float(np.sum(np.square(variances)))
+        variance *= freedom / (freedom - 2) if freedom > 4 else 2.0
+    has = np.array([[name in outcome.recipes for outcome in outcomes] for name in names], np.float64)
+    repeats = has.sum(1)
+    shared = (has @ has.T) / np.outer(repeats, repeats)
+    result: NDArray[float64] = variance * (np.diag(1 / repeats) + shared / num_taggers)
+    return result

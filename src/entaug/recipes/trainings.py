@@ -1,0 +1,272 @@
+"""The trainings of a fold: gold-only taggers, which together are the teacher, and one student for each recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any
+
+from entaug.augmenters import create_augmenter
+from entaug.backends.config import TrainingProgress
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.recipes.catalogue import GOLD, Recipe
+from entaug.recipes.design import TEACHER_SIZE
+from entaug.recipes.workspace import TrainingKey, Workspace
+from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger
+from entaug.taggers.ensemble import EnsembleTagger
+
+__all__ = ["COPIES", "FoldRunner", "Pools", "Trainer", "sample_sentences", "strip_labels"]
+
+COPIES = 5
+"""The number of augmented sentences per gold sentence, if the training can take so many."""
+_SEEDS_PER_REPEAT = 100
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Trains taggers on gold sentences and what recipes add to them.
+
+    Args:
+        tagger: name of the tagger.
+        params: its parameters.
+        has_probabilities: whether the tagger gives probabilities to tags.
+        seed: the first seed.
+        methods: parameters of methods by name, where they are not the defaults.
+        batch_size: sentences of a batch.
+    """
+
+    tagger: str
+    params: Mapping[str, Any]
+    has_probabilities: bool
+    seed: int = 0
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    batch_size: int = 8
+
+    def config(self, steps: int, repeat: int, member: int, recipe: Recipe | None = None) -> TaggerTrainingConfig:
+        """The hyperparameters of a training.
+
+        Args:
+            steps: number of optimizer steps.
+            repeat: number of the repetition.
+            member: number of the gold-only tagger; ignored for a recipe.
+            recipe: the recipe; None for gold alone.
+        """
+        number = TEACHER_SIZE if recipe else member
+        return TaggerTrainingConfig(
+            steps=steps,
+            batch_size=self.batch_size,
+            seed=self.seed + _SEEDS_PER_REPEAT * repeat + number,
+            schedule=recipe.schedule if recipe else "shuffled",
+        )
+
+    def train(
+        self,
+        gold: Sequence[Sentence],
+        config: TaggerTrainingConfig,
+        augmented: Sequence[Sentence] = (),
+        progress: TrainingProgress | None = None,
+    ) -> TrainableTagger:
+        """Train a new tagger.
+
+        Args:
+            gold: the gold sentences.
+            config: the hyperparameters.
+            augmented: the sentences that a recipe adds.
+            progress: called after each step.
+        """
+        tagger = create_tagger(self.tagger, **self.params)
+        return tagger.fit(gold, config=config, progress=progress, augmented=augmented)
+
+    def augment(self, method: str, gold: Sequence[Sentence], steps: int, repeat: int) -> list[Sentence]:
+        """The sentences that a method makes of gold sentences.
+
+        Args:
+            method: name of the method.
+            gold: the gold sentences, all that the method sees.
+            steps: number of steps of the training, which limits how many sentences are of use.
+            repeat: number of the repetition.
+        """
+        copies = max(1, min(COPIES, steps * self.batch_size // len(gold)))
+        params = {"copies": copies, "seed": self.seed + repeat, **self.methods.get(method, {})}
+        augmenter = create_augmenter(method, **params)
+        try:
+            return list(augmenter.fit(gold).augment(gold))
+        except InputError as error:
+            error.message += f" (in the recipes of {method})"
+            raise
+
+    def label(self, teachers: Sequence[TrainableTagger], sentences: Sequence[Sentence]) -> list[Sentence]:
+        """Label sentences: with the mean tag probabilities of the teachers, or with the predictions of the first one.
+
+        Args:
+            teachers: the gold-only taggers.
+            sentences: the sentences; their mentions are replaced.
+        """
+        if not sentences:
+            return []
+        if not self.has_probabilities:
+            return teachers[0].predict(sentences)
+        probabilities = EnsembleTagger.of(teachers).tag_probabilities(sentences)
+        return [soft.label(sentence) for soft, sentence in zip(probabilities, sentences, strict=True)]
+
+
+@dataclass
+class FoldRunner:
+    """Runs the trainings of one fold that are not finished.
+
+    Args:
+        trainer: trains the taggers.
+        workspace: keeps what is finished.
+        repeat: number of the repetition.
+        fold: number of the fold.
+        gold: the training sentences of the fold.
+        held_out: the sentences to predict.
+        unlabelled: unlabelled sentences.
+        steps: number of optimizer steps of each training.
+    """
+
+    trainer: Trainer
+    workspace: Workspace
+    repeat: int
+    fold: int
+    gold: Sequence[Sentence]
+    held_out: Sequence[Sentence]
+    unlabelled: Sequence[Sentence]
+    steps: int
+
+    def missing(self, recipes: Sequence[Recipe]) -> list[TrainingKey]:
+        """The trainings that are not finished.
+
+        Args:
+            recipes: the recipes to try.
+        """
+        keys = [TrainingKey(self.repeat, self.fold, GOLD, member) for member in range(TEACHER_SIZE)]
+        keys += [TrainingKey(self.repeat, self.fold, recipe.name) for recipe in recipes]
+        return [key for key in keys if key not in self.workspace.predictions]
+
+    def run(self, recipes: Sequence[Recipe], on_training: Callable[[TrainingKey], TrainingProgress]) -> None:
+        """Run the trainings.
+
+        Args:
+            recipes: the recipes to try.
+            on_training: called before each training; returns the callback for its steps.
+        """
+        missing = self.missing(recipes)
+        if not missing:
+            return
+        pools = Pools(self.trainer, self.workspace, f"{self.repeat}-{self.fold}", self.repeat, self.steps)
+        pools.prepare(recipes, self.gold, self.unlabelled, lambda: self._train_teachers(on_training))
+        if any(key.recipe == GOLD for key in self.missing(recipes)):
+            self._train_teachers(on_training)
+        for recipe in recipes:
+            key = TrainingKey(self.repeat, self.fold, recipe.name)
+            if key in self.workspace.predictions:
+                continue
+            config = self.trainer.config(self.steps, self.repeat, 0, recipe)
+            student = self.trainer.train(self.gold, config, pools.sentences(recipe), on_training(key))
+            self.workspace.add(key, student.predict(strip_labels(self.held_out)))
+        pools.drop()
+
+    def _train_teachers(self, on_training: Callable[[TrainingKey], TrainingProgress]) -> list[TrainableTagger]:
+        teachers = []
+        for member in range(TEACHER_SIZE):
+            key = TrainingKey(self.repeat, self.fold, GOLD, member)
+            config = self.trainer.config(self.steps, self.repeat, member)
+            teachers.append(self.trainer.train(self.gold, config, progress=on_training(key)))
+            if key not in self.workspace.predictions:
+                self.workspace.add(key, teachers[-1].predict(strip_labels(self.held_out)))
+        return teachers
+
+
+class Pools:
+    """The sentences that recipes add to the same gold sentences: each kind is made and labelled once.
+
+    Args:
+        trainer: labels sentences.
+        workspace: keeps the sentences.
+        name: begins the names of the files.
+        repeat: number of the repetition.
+        steps: number of steps of a training.
+    """
+
+    def __init__(self, trainer: Trainer, workspace: Workspace, name: str, repeat: int, steps: int) -> None:
+        self._trainer = trainer
+        self._workspace = workspace
+        self._name = name
+        self._repeat = repeat
+        self._steps = steps
+        self._pools: dict[str, list[Sentence]] = {}
+
+    def prepare(
+        self,
+        recipes: Sequence[Recipe],
+        gold: Sequence[Sentence],
+        unlabelled: Sequence[Sentence],
+        train_teachers: Callable[[], Sequence[TrainableTagger]],
+    ) -> None:
+        """Make what the recipes need; the teachers are trained only where their labels are not there yet.
+
+        Args:
+            recipes: the recipes.
+            gold: the gold sentences.
+            unlabelled: unlabelled sentences.
+            train_teachers: trains the teachers.
+        """
+        for method in dict.fromkeys(recipe.method for recipe in recipes if recipe.method):
+            make = partial(self._trainer.augment, method, gold, self._steps, self._repeat)
+            self._pools[method] = self._workspace.sentences(f"{self._name}.{method}", make)
+        teachers: list[TrainableTagger] = []
+        for pool in dict.fromkeys(pool for recipe in recipes for pool in _pools_of(recipe) if pool not in self._pools):
+            source = unlabelled if pool == "unlabelled" else self._pools[pool.removesuffix("-soft")]
+
+            def make_labelled(source: Sequence[Sentence] = source) -> list[Sentence]:
+                if not teachers:
+                    teachers.extend(train_teachers())
+                return self._trainer.label(teachers, source)
+
+            self._pools[pool] = self._workspace.sentences(f"{self._name}.{pool}", make_labelled)
+
+    def sentences(self, recipe: Recipe) -> list[Sentence]:
+        """The sentences that a recipe adds.
+
+        Args:
+            recipe: the recipe.
+        """
+        added = [sentence for pool in _pools_of(recipe) for sentence in self._pools[pool]]
+        return added if recipe.soft else [sentence.with_(layout={}) for sentence in added]
+
+    def drop(self) -> None:
+        """Delete the files."""
+        self._workspace.drop(*(f"{self._name}.{pool}" for pool in self._pools))
+
+
+def _pools_of(recipe: Recipe) -> Iterator[str]:
+    if recipe.unlabelled:
+        yield "unlabelled"
+    if recipe.method:
+        yield f"{recipe.method}-soft" if recipe.soft else recipe.method
+
+
+def strip_labels(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Sentences without their mentions and further fields.
+
+    Args:
+        sentences: the sentences.
+    """
+    return [Sentence(sentence.tokens, spaces=sentence.spaces) for sentence in sentences]
+
+
+def sample_sentences(sentences: Sequence[Sentence], most: int, seed: int) -> list[Sentence]:
+    """A random sample in the order of the sentences; all of them if there are no more.
+
+    Args:
+        sentences: the sentences.
+        most: size of the sample.
+        seed: the seed.
+    """
+    if len(sentences) <= most:
+        return list(sentences)
+    return [sentences[i] for i in sorted(Random(f"unlabelled {seed}").sample(range(len(sentences)), most))]

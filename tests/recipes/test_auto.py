@@ -1,0 +1,363 @@
+"""``entaug auto`` from files to the folder of the result, with taggers that need no training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import entaug
+import tiny
+from entaug.cli.main import main
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.params import Configurable
+from entaug.recipes.tracking import AutoProgress
+from entaug.tag_probabilities import TagProbabilities
+from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger
+
+NAMES = [f"{a}{b}" for a in ("Ada", "Bo", "Eve", "Ian", "Una") for b in ("ria", "lev", "mon", "tis")]
+PLACES = [f"{a}{b}" for a in ("Rom", "Ber", "Lon", "Par", "Kyo") for b in ("ia", "ville", "burg", "to")]
+
+
+def corpus(start: int, stop: int) -> list[Sentence]:
+    return [
+        Sentence(
+            [NAMES[i % 20], "saw", f"thing{i}", "in", PLACES[(i * 7) % 20], f"v{start}"],
+            [Mention("PER", [(0, 1)]), Mention("LOC", [(4, 5)])],
+        )
+        for i in range(start, stop)
+    ]
+
+
+@dataclass(kw_only=True, eq=False)
+class OracleTagger(Configurable):
+    """Knows all mentions, and finds each with a probability that depends on what it was trained with."""
+
+    name: ClassVar[str] = "oracle"
+    gain: ClassVar[float] = 0.4
+    flat: ClassVar[bool] = True
+    trained: ClassVar[list[tuple[set[str], list[Sentence]]]] = []
+
+    encoder: str = "none"
+    labels_: list[str] = field(default_factory=list, init=False)
+    state_: tuple[int, float] = field(default=(0, 0.0), init=False)
+
+    def check_requirements(self) -> None:
+        pass
+
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: object = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: Any = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> OracleTagger:
+        assert config is not None
+        assert dev is None
+        gold, augmented = list(train), list(augmented)
+        OracleTagger.trained.append(({"".join(s.tokens) for s in gold}, augmented))
+        self.state_ = (config.seed, 0.5 + self.gain * bool(augmented))
+        self.labels_ = ["LOC", "PER"]
+        if progress:
+            progress(config.total_steps(1), config.total_steps(1), 0.1)
+        return self
+
+    def _finds(self, token: str) -> bool:
+        digest = blake2b(f"{self.state_[0]} {token}".encode(), digest_size=4).digest()
+        return int.from_bytes(digest) / 2**32 < self.state_[1]
+
+    def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
+        result = []
+        for sentence in sentences:
+            assert not sentence.mentions
+            known = [(i, "PER" if t in NAMES else "LOC") for i, t in enumerate(sentence.tokens) if t in NAMES + PLACES]
+            mentions = [
+                Mention(label, [(i, i + 1)]) for i, label in known if self._finds("".join(sentence.tokens[: i + 1]))
+            ]
+            result.append(sentence.with_(mentions=mentions))
+        return result
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        if not self.flat:
+            raise ParameterError("no probabilities")
+        tags = ["O", "B-LOC", "B-PER"]
+        bare = [sentence.with_(mentions=()) for sentence in sentences]
+        return [
+            TagProbabilities(tags, [[0.9 if tag == own else 0.05 for tag in tags] for own in sentence.iob()])
+            for sentence in self.predict(bare)
+        ]
+
+    def save(self, folder: str | Path) -> None:
+        Path(folder).mkdir()
+        Path(folder, "tagger.json").write_text(json.dumps({"tagger": "oracle", "params": {}, "state": self.state_}))
+
+    def restore(self, folder: Path) -> OracleTagger:
+        seed, quality = json.loads((folder / "tagger.json").read_text())["state"]
+        self.state_, self.labels_ = (seed, quality), ["LOC", "PER"]
+        return self
+
+
+@pytest.fixture(autouse=True)
+def oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TAGGERS._built_in, "oracle", f"{__name__}:OracleTagger")
+    monkeypatch.setattr(OracleTagger, "trained", [])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    entaug.write(corpus(0, 60), tmp_path / "train.conll")
+    entaug.write(corpus(100, 160), tmp_path / "more.conll")
+    entaug.write(corpus(200, 240), tmp_path / "dev.conll")
+    return tmp_path
+
+
+def run(files: Path, out: str = "out", **options: Any) -> Any:
+    given: dict[str, Any] = {
+        "unlabelled": [files / "more.conll"],
+        "tagger": "oracle",
+        "recipes": ["self", "mr", "mr-soft"],
+    }
+    return entaug.auto(files / "train.conll", files / out, **{**given, "steps": 8, **options})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def test_a_recipe_that_helps_is_chosen_and_its_result_is_whole(files: Path) -> None:
+    summary = run(files)
+    assert summary.recipe in ("self", "mr", "mr-soft")
+    assert summary.chosen.low > 0
+    assert sorted(path.name for path in (files / "out").iterdir()) == [
+        "plan.toml",
+        "report.html",
+        "summary.json",
+        "tagger",
+        "train.jsonl",
+    ]
+    assert not list(files.glob("*.partial"))
+    sentences = entaug.read(files / "out" / "train.jsonl")
+    assert sentences[:60] == entaug.read(files / "train.conll")
+    assert len(sentences) == 60 + summary.augmented
+    assert json.loads((files / "out" / "summary.json").read_text())["recipe"] == summary.recipe
+    assert f"expect {summary.chosen.expected:+.1f} F1" in summary.lines()[-1]
+    tagger = load_tagger(files / "out" / "tagger")
+    [predicted] = tagger.predict([corpus(300, 301)[0].with_(mentions=())])
+    assert predicted.tokens[1] == "saw"
+    assert "expect" in (files / "out" / "report.html").read_text()
+
+
+def test_soft_labels_are_in_the_file_and_gold_sentences_have_none(files: Path) -> None:
+    run(files, recipes=["self"])
+    sentences = entaug.read(files / "out" / "train.jsonl")
+    new = [sentence for sentence in sentences if sentence.provenance]
+    assert len(new) == 60
+    assert all(TagProbabilities.from_sentence(sentence) is not None for sentence in new)
+    assert not any(TagProbabilities.from_sentence(sentence) for sentence in sentences if not sentence.provenance)
+
+
+def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
+    # Unlabelled text that repeats training sentences, in other tokens too: those are left out.
+    again = [Sentence(["".join(s.tokens[:2]), *s.tokens[2:]]) for s in corpus(0, 60)]
+    entaug.write([*corpus(100, 120), *again], files / "more.jsonl")
+    summary = run(files, unlabelled=[files / "more.jsonl"])
+    assert any("60 unlabelled sentences left out" in note for note in summary.notes)
+    whole = {"".join(s.tokens) for s in corpus(0, 60)}
+    in_folds = [(gold, new) for gold, new in OracleTagger.trained if gold != whole]
+    assert len(in_folds) == 2 * 5 * (3 + 3)
+    for gold, new in in_folds:
+        assert len(gold) == 48
+        # What a method makes of held-out sentences would show their third word, which no other sentence has.
+        held_out = {s.tokens[2] for s in corpus(0, 60) if "".join(s.tokens) not in gold}
+        assert not held_out & {token for sentence in new for token in sentence.tokens}
+
+
+def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OracleTagger, "gain", -0.1)
+    summary = run(files)
+    assert (summary.recipe, summary.augmented, summary.chosen) == ("gold", 0, None)
+    assert "gold alone; no recipe shows a gain that is credible" in summary.lines()[-1]
+    assert entaug.read(files / "out" / "train.jsonl") == entaug.read(files / "train.conll")
+    assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["state"][1] == 0.5
+
+
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(files: Path) -> None:
+    run(files, "whole")
+    expected = contents(files / "whole")
+    trainings = len(OracleTagger.trained)
+    count, stop_at = 0, 1
+
+    def interrupt(state: AutoProgress) -> None:
+        nonlocal count
+        count += 1
+        if count == stop_at:
+            raise KeyboardInterrupt
+
+    stops = 0
+    while not (files / "out").exists():
+        count = 0
+        try:
+            run(files, progress=interrupt)
+        except KeyboardInterrupt:
+            stops += 1
+            assert not (files / "out").exists()
+        stop_at = 1 + stop_at % 9  # sooner and later, so that every phase is hit
+        assert stops < 200
+    assert stops > 10
+    assert contents(files / "out") == expected
+    assert not list(files.glob("*.partial"))
+    assert len(OracleTagger.trained) < 4 * trainings
+
+
+def test_a_file_cut_off_by_a_kill_is_no_obstacle(files: Path) -> None:
+    run(files, "whole")
+
+    def stop(state: AutoProgress) -> None:
+        if "fold 2" in state.phase:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(files, progress=stop)
+    with (files / "out.partial" / "trainings.jsonl").open("ab") as stream:
+        stream.write(b'{"repeat":0,"fold":1,"rec')
+    run(files)
+    assert contents(files / "out") == contents(files / "whole")
+
+
+def test_what_another_call_left_is_not_mixed_in(files: Path) -> None:
+    def stop(state: AutoProgress) -> None:
+        if "fold 1" in state.phase:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(files, progress=stop)
+    with pytest.raises(OutputError, match="left by an interrupted run with other input or options"):
+        run(files, seed=7)
+    assert run(files, seed=7, force=True).recipe
+    (files / "other.partial").mkdir()
+    (files / "other.partial" / "mine.txt").write_text("keep")
+    with pytest.raises(OutputError, match="does not belong to a run"):
+        run(files, "other", force=True)
+    assert (files / "other.partial" / "mine.txt").read_text() == "keep"
+
+
+def test_dev_takes_the_place_of_folds_and_is_never_trained_on(files: Path) -> None:
+    summary = run(files, dev=files / "dev.conll")
+    assert summary.measured_on == "dev"
+    assert "on the dev sentences with 3 seeds" in summary.lines()[-1]
+    assert all(len(gold) == 60 for gold, _ in OracleTagger.trained)
+    held_out = {s.tokens[2] for s in corpus(200, 240)}
+    assert not any(held_out & set(sentence.tokens) for _, new in OracleTagger.trained for sentence in new)
+
+
+def test_unlabelled_text_that_is_dev_is_refused(files: Path) -> None:
+    with pytest.raises(InputError, match=r"holds sentences of the dev file .*dev\.conll, one is 'Ada"):
+        run(files, dev=files / "dev.conll", unlabelled=[files / "more.conll", files / "dev.conll"])
+    with pytest.raises(InputError, match=r"of its sentences are in .*train\.conll too"):
+        run(files, dev=files / "train.conll")
+    assert not OracleTagger.trained
+
+
+def test_the_budget_limits_the_choice_in_a_fixed_order_and_is_kept(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(10**6))
+    monkeypatch.setattr("entaug.recipes.choice._clock", lambda: 600.0 * next(clock))  # ten minutes a training
+    assert run(files, "small", budget=60).design.recipes == 0
+    summary = run(files, "medium", budget=60 + 10 * 1.25 * 12)
+    assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
+    assert [gain.recipe for gain in summary.gains] == ["self"]
+
+    def stop(state: AutoProgress) -> None:
+        if "fold 2" in state.phase:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(files, budget=60 + 10 * 1.25 * 12, progress=stop)
+    run(files)  # without a budget: the design stays
+    assert contents(files / "out") == contents(files / "medium")
+
+
+def test_a_budget_too_small_says_what_would_do(files: Path) -> None:
+    summary = run(files, budget=1e-6)
+    assert summary.recipe == "gold"
+    assert summary.gold_f1 is None
+    assert any("the budget is too small to try a recipe" in note for note in summary.notes)
+    assert summary.lines() == ["nothing was measured: the tagger is trained on gold alone"]
+
+
+def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(files)
+    assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "again")]) == 0
+    first, second = contents(files / "out"), contents(files / "again")
+    assert "chosen: " in capsys.readouterr().err
+    for name in ("train.jsonl", "plan.toml", "tagger/tagger.json"):
+        assert first[name] == second[name], name
+    with (files / "more.conll").open("a") as stream:
+        stream.write("more O\n\n")
+    assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "third")]) == 2
+    assert "has changed since the plan was written" in capsys.readouterr().err
+
+
+def test_a_tagger_without_probabilities_gets_hard_labels(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OracleTagger, "flat", False)
+    summary = run(files, recipes=None)
+    assert {gain.recipe for gain in summary.gains} <= {"self-hard", "mr", "lm", "mr-mixed", "sis"}
+    assert any("only recipes with hard labels" in note for note in summary.notes)
+    assert not any(TagProbabilities.from_sentence(s) for _, new in OracleTagger.trained for s in new)
+
+
+def test_faulty_arguments_are_refused_before_any_training(files: Path) -> None:
+    entaug.write(corpus(0, 12), files / "few.conll")
+    with pytest.raises(InputError, match="has 12 sentences with mentions, and cross-validation needs at least 20"):
+        entaug.auto(files / "few.conll", files / "out", tagger="oracle")
+    for options in ({"folds": 1}, {"steps": 0}, {"budget": 0}, {"repeats": True}, {"mentions": ["nofile=PER"]}):
+        with pytest.raises(ParameterError):
+            run(files, **options)
+    (files / "out").mkdir()
+    (files / "out" / "mine").write_text("")
+    with pytest.raises(OutputError, match="is there already"):
+        run(files)
+    assert not OracleTagger.trained
+
+
+def test_the_command_says_what_to_expect(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [
+        "--unlabelled",
+        str(files / "more.conll"),
+        "--tagger",
+        "oracle",
+        "--recipes",
+        "self,mr",
+        "--steps",
+        "5",
+    ]
+    assert main(["auto", str(files / "train.conll"), *arguments, "-o", str(files / "out")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("fold 2 of 5, repetition 2 of 2: self, about") for line in lines)
+    assert any(line.startswith("chosen: ") and "over gold alone, measured by 5-fold" in line for line in lines)
+    assert (
+        main(["auto", str(files / "train.conll"), "-o", str(files / "new"), "--recipes", "self", "--tagger", "oracle"])
+        == 2
+    )
+    assert "none of the recipes can be tried" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+def test_with_a_real_tagger(files: Path, bert: Path) -> None:
+    options = {"dev": files / "dev.conll", "tagger": None, "encoder": str(bert), "repeats": 1, "recipes": ["self+mr"]}
+    summary = run(files, steps=2, **options)
+    assert summary.gold_f1 is not None
+    tagger = load_tagger(files / "out" / "tagger")
+    assert len(tagger.predict(corpus(0, 2))) == 2
