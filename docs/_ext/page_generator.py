@@ -16,7 +16,7 @@ from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
 from method_pages import choosing_tables, first_example, method_pages
 from page_text import repository_links_to_pages
-from reference_pages import api_pages, format_pages, measured_pages, models_table, registry_pages
+from reference_pages import api_pages, format_pages, measured_pages, models_table, recipes_table, registry_pages
 
 __all__ = ["GENERATED", "setup"]
 
@@ -30,7 +30,12 @@ _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
     registry_pages,
     measured_pages,
     api_pages,
-    lambda: {"_made/first.md": first_example(), "_made/models.md": models_table(), "_made/contents.md": contents()},
+    lambda: {
+        "_made/first.md": first_example(),
+        "_made/models.md": models_table(),
+        "_made/recipes.md": recipes_table(),
+        "_made/contents.md": contents(),
+    },
 )
 
 

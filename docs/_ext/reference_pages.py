@@ -25,9 +25,18 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
+from entaug.recipes.catalogue import RECIPES
 from page_text import MEASURED, ROOT, first_sentence, options_table, repository_links_to_pages, rows_of, table
 
-__all__ = ["api_pages", "format_pages", "measured_pages", "models_table", "pages_of_registry", "registry_pages"]
+__all__ = [
+    "api_pages",
+    "format_pages",
+    "measured_pages",
+    "models_table",
+    "pages_of_registry",
+    "recipes_table",
+    "registry_pages",
+]
 
 # The module of each public name, from the stub.
 WHERE = {
@@ -216,6 +225,12 @@ def models_table() -> str:
         for one in models.list_models()
     ]
     return table(("name", "model", "download", "licence", "extra", "used by"), rows)
+
+
+def recipes_table() -> str:
+    """The table of the recipes of `entaug auto`."""
+    rows = [(f"`{recipe.name}`", recipe.summary, f"{recipe.prior_gain:g}") for recipe in RECIPES.values()]
+    return table(("recipe", "adds", "prior gain"), rows)
 
 
 def measured_pages() -> dict[str, str]:

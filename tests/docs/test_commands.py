@@ -43,6 +43,7 @@ OTHER_PROGRAMS = ("pip install", "python -m spacy ", "make ", "head -n", "python
 MODEL_FILTERS = ("fluency", "consistency", "similarity")
 TRAINED = ("aclm", "daga", "entda", "melm", "mulda", "selftrain")
 FEW = 8  # sentences for methods with models
+AUTO_FEW = 40  # sentences for cross-validation
 
 
 class Block(NamedTuple):
@@ -93,10 +94,11 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "suggest"):
+    if command in ("train", "suggest", "auto"):
         return True, True
     if command == "evaluate":
-        return "tagger" in rest, "tagger" in rest
+        is_trained = any(Path(argument).name == "tagger" for argument in rest)
+        return is_trained, is_trained
     return (command == "models" and rest[0] != "list") or any(
         f"--filter {name}" in text for name in MODEL_FILTERS
     ), False
@@ -192,7 +194,7 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        few = list(entaug.read("train.conll"))[:FEW]
+        few = list(entaug.read("train.conll"))[: AUTO_FEW if arguments[0] == "auto" else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
             entaug.write(few, name)
@@ -208,8 +210,11 @@ def test_commands(
         plan = Path("examples/plan.toml")
         small = {"seeds = [1, 2, 3]": "seeds = [1]", "epochs = 10": "epochs = 1", "sizes = [50]": "sizes = [4]"}
         plan.write_text(replace_all(plan.read_text("utf-8"), small), "utf-8")
-    if arguments[0] == "evaluate" and "tagger" in arguments:
-        assert main(["train", "train.conll", "-o", "tagger", "--epochs", "1"]) == 0
+    if arguments[0] == "evaluate" and with_models:
+        assert main(["train", "train.conll", "-o", arguments[-1], "--epochs", "1"]) == 0
+    if arguments[0] == "auto":
+        limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
+        arguments = [*arguments, *limits]
     is_trained = arguments[0] == "augment" and args.method in TRAINED
     extra = ["--epochs", "1"] if is_trained else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
