@@ -25,7 +25,7 @@ class Recipe:
             `entaug.recipes.selection`.
         method: the method whose augmented sentences are added; None for none.
         unlabelled: whether unlabelled sentences are added, with the labels of a teacher trained on gold.
-        soft: whether the added sentences have the tag probabilities of the teacher; otherwise augmented ones have the
+        soft: whether the added sentences have the probabilities of the teacher; otherwise augmented ones have the
             labels of their method, and unlabelled ones those that one tagger predicts.
         schedule: how added sentences join the gold ones, see `entaug.taggers.base.TaggerTrainingConfig`.
     """
@@ -101,8 +101,8 @@ def applicable_recipes(
     Args:
         names: the recipes that the user wants; None for all, empty for none.
         has_unlabelled: whether there is unlabelled text.
-        has_probabilities: whether the tagger gives probabilities to tags; where it does, soft labels take the place of
-            predicted ones.
+        has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of predicted
+            ones.
         shapes: ``"nested"`` and ``"discontinuous"``, as far as the corpus has such mentions.
         available: the methods whose models are on this machine; None for all.
 
@@ -147,7 +147,7 @@ def _obstacle(
     if recipe.unlabelled and not has_unlabelled:
         return "it needs unlabelled text", False
     if recipe.soft and not has_probabilities:
-        return "its soft labels need a tagger of flat mentions", False
+        return "its soft labels need a tagger that gives probabilities", False
     if recipe.method:
         info: Any = METHODS[recipe.method].info
         if missing := [shape for shape in shapes if not getattr(info, shape)]:

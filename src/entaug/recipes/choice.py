@@ -129,13 +129,8 @@ class Choice:
             callback = self.tracker.start("training on all gold sentences", self.steps)
             tagger = self.trainer.train(self.inputs.gold, self.trainer.config(self.steps, 0, 0), progress=callback)
             seconds = _clock() - start
-            try:
-                tagger.tag_probabilities(self.inputs.gold[:1])
-                has_probabilities = True
-            except ParameterError:
-                has_probabilities = False
             tagger.save(folder)
-            note = {"seconds": seconds, "has_probabilities": has_probabilities}
+            note = {"seconds": seconds, "has_probabilities": _has_probabilities(tagger)}
             self.workspace.write_note("first", note)
         self.trainer = replace(self.trainer, has_probabilities=note["has_probabilities"])
         return note
@@ -154,9 +149,7 @@ class Choice:
         )
         self.notes += notes
         if not self.trainer.has_probabilities:
-            self.notes.append(
-                f"{self.trainer.tagger} gives no probabilities to tags: only recipes with hard labels are tried"
-            )
+            self.notes.append(f"{self.trainer.tagger} gives no probabilities: only recipes with hard labels are tried")
         return recipes
 
     def _is_available(self, method: str) -> bool:
@@ -310,3 +303,11 @@ class Choice:
             config = self.trainer.config(steps, 0, 0, recipe)
             self.trainer.train(gold, config, augmented, self.tracker.start(phase, steps)).save(folder)
         return augmented, folder
+
+
+def _has_probabilities(tagger: TrainableTagger) -> bool:
+    """Whether a trained tagger can give soft labels."""
+    try:
+        return hasattr(tagger, "relation_probabilities") or tagger.tag_probabilities([]) is not None
+    except ParameterError:
+        return False

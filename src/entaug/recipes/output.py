@@ -45,6 +45,8 @@ def write_output(
     """
     with atomic_folder(output) as folder:
         write([*inputs.gold, *augmented], folder / "train.jsonl")
+        if augmented:
+            write(augmented, folder / "augmented.jsonl")
         shutil.copytree(tagger, folder / "tagger")
         corpus = read_augmented([folder / "train.jsonl"])
         qualities = measure_corpus(corpus, causal_lm=None, encoder=None) if corpus.methods else []

@@ -52,8 +52,8 @@ def auto(
 
     Args:
         train: the gold training sentences.
-        output: the folder of the result, new or empty: ``train.jsonl`` (gold and augmented sentences), ``tagger``,
-            ``report.html``, ``plan.toml`` and ``summary.json``.
+        output: the folder of the result, new or empty: ``tagger``, ``train.jsonl`` (gold and added sentences),
+            ``augmented.jsonl`` (the added ones alone), ``report.html``, ``plan.toml`` and ``summary.json``.
         unlabelled: files of further text of the same kind; labels in them are ignored.
         dev: labelled sentences to measure gains on, in place of cross-validation.
         mentions: lists of mentions for ``mr``, each as ``FILE=TYPE``.

@@ -32,7 +32,7 @@ class Trainer:
     Args:
         tagger: name of the tagger.
         params: its parameters.
-        has_probabilities: whether the tagger gives probabilities to tags.
+        has_probabilities: whether the tagger gives probabilities to tags or relations.
         seed: the first seed.
         methods: parameters of methods by name, where they are not the defaults.
         batch_size: sentences of a batch.
@@ -99,7 +99,7 @@ class Trainer:
             raise
 
     def label(self, teachers: Sequence[TrainableTagger], sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Label sentences: with the mean tag probabilities of the teachers, or with the predictions of the first one.
+        """Label sentences: with the mean probabilities of the teachers, or with the predictions of the first one.
 
         Args:
             teachers: the gold-only taggers.
@@ -109,8 +109,10 @@ class Trainer:
             return []
         if not self.has_probabilities:
             return teachers[0].predict(sentences)
-        probabilities = EnsembleTagger.of(teachers).tag_probabilities(sentences)
-        return [soft.label(sentence) for soft, sentence in zip(probabilities, sentences, strict=True)]
+        ensemble = EnsembleTagger.of(teachers)
+        has_relations = hasattr(teachers[0], "relation_probabilities")
+        compute: Any = ensemble.relation_probabilities if has_relations else ensemble.tag_probabilities
+        return [soft.label(sentence) for soft, sentence in zip(compute(sentences), sentences, strict=True)]
 
 
 @dataclass
