@@ -170,7 +170,7 @@ def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
     again = [Sentence(["".join(s.tokens[:2]), *s.tokens[2:]]) for s in corpus(0, 60)]
     entaug.write([*corpus(100, 120), *again], files / "more.jsonl")
     summary = run(files, unlabelled=[files / "more.jsonl"])
-    assert any("60 unlabelled sentences left out" in note for note in summary.notes)
+    assert "60 sentences of the unlabelled text are training sentences" in summary.notes
     whole = {"".join(s.tokens) for s in corpus(0, 60)}
     in_folds = [(gold, new) for gold, new in OracleTagger.trained if gold != whole]
     assert len(in_folds) == 2 * 5 * (3 + 3)
@@ -260,8 +260,12 @@ def test_dev_takes_the_place_of_folds_and_is_never_trained_on(files: Path) -> No
 
 
 def test_unlabelled_text_that_is_dev_is_refused(files: Path) -> None:
-    with pytest.raises(InputError, match=r"holds sentences of the dev file .*dev\.conll, one is 'Ada"):
+    with pytest.raises(InputError, match="is also a held-out file"):
         run(files, dev=files / "dev.conll", unlabelled=[files / "more.conll", files / "dev.conll"])
+    texts = [" ".join(sentence.tokens) for sentence in (*corpus(100, 120), *corpus(200, 203))]
+    (files / "news.txt").write_text("\n".join(texts))
+    with pytest.raises(InputError, match=r"dev\.conll: 3 sentences of the unlabelled text stand in this held-out file"):
+        run(files, dev=files / "dev.conll", unlabelled=[files / "news.txt"])
     with pytest.raises(InputError, match=r"of its sentences are in .*train\.conll too"):
         run(files, dev=files / "train.conll")
     assert not OracleTagger.trained

@@ -101,8 +101,8 @@ def applicable_recipes(
     Args:
         names: the recipes that the user wants; None for all, empty for none.
         has_unlabelled: whether there is unlabelled text.
-        has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of predicted
-            ones.
+        has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of
+            predicted ones.
         shapes: ``"nested"`` and ``"discontinuous"``, as far as the corpus has such mentions.
         available: the methods whose models are on this machine; None for all.
 

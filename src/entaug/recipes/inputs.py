@@ -13,10 +13,11 @@ from entaug.errors import InputError
 from entaug.formats import read
 from entaug.provenance import Provenance
 from entaug.recipes.folds import content_key
+from entaug.workflows.unlabelled import read_unlabelled
 
 __all__ = ["UNLABELLED", "AutoInputs", "read_inputs"]
 
-UNLABELLED = "self"
+UNLABELLED = "selftrain"
 """The name of the method in the provenance of unlabelled sentences."""
 _FEWEST = 20
 
@@ -74,6 +75,9 @@ def read_inputs(
         from_format: format of `train` and `dev`; None to detect it.
         read_options: options of this format.
 
+    Returns:
+        The sentences.
+
     Raises:
         InputError: a file is invalid, there are too few sentences, or unlabelled text holds sentences of `dev`.
     """
@@ -91,34 +95,13 @@ def read_inputs(
         raise InputError(message, path=str(train), remedy="label more sentences, or name held-out ones with --dev")
     if not with_mentions:
         raise InputError("has no mentions to learn from", path=str(train), remedy="check the tag column")
-    seen = {content_key(sentence) for sentence in gold}
-    held_out = {content_key(sentence) for sentence in inputs.dev or ()}
-    dropped = 0
-    for path in unlabelled:
-        for sentence in read(path):
-            key = content_key(sentence)
-            if key in held_out:
-                example = " ".join(sentence.tokens)[:60]
-                message = f"holds sentences of the dev file {dev}, one is {example!r}"
-                remedy = "remove them, or leave out --dev: taggers must not train on sentences that they are judged by"
-                raise InputError(message, path=str(path), remedy=remedy)
-            if key in seen:
-                dropped += 1
-                continue
-            seen.add(key)
-            inputs.unlabelled.append(
-                Sentence(
-                    sentence.tokens,
-                    id=f"unlabelled/{len(inputs.unlabelled) + 1}",
-                    spaces=sentence.spaces,
-                    provenance=Provenance(UNLABELLED, signature=f"{UNLABELLED}|file={Path(path).name}"),
-                )
-            )
-    if dropped:
-        inputs.notes.append(f"{dropped:,} unlabelled sentences left out: repeated, or among the training sentences")
-    if unlabelled and not inputs.unlabelled:
-        message = "holds no sentence that the training file lacks"
-        raise InputError(message, path=str(unlabelled[0]), remedy="name other text, or leave out --unlabelled")
+    if unlabelled:
+        text = read_unlabelled(unlabelled, gold, held_out=[] if dev is None else [dev])
+        inputs.unlabelled = [
+            Sentence(sentence.tokens, id=sentence.id, spaces=sentence.spaces, provenance=Provenance(UNLABELLED))
+            for sentence in text
+        ]
+        inputs.notes += text.notes
     paths = [train, *unlabelled, *([dev] if dev is not None else [])]
     inputs.digests = {str(path): file_digest(Path(path)) for path in paths}
     return inputs

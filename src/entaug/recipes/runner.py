@@ -83,6 +83,12 @@ def auto(
         ParameterError: an argument is invalid.
         MissingModelError: the encoder is not on this machine.
         UnknownNameError: there is no such recipe or tagger.
+
+    Example:
+        >>> auto("train.conll", "result", folds=1)
+        Traceback (most recent call last):
+        ...
+        entaug.errors.ParameterError: folds must be an integer of at least 2, not 1
     """
     begun = time.monotonic()
     output = Path(output)

@@ -62,7 +62,7 @@ class AutoSummary:
         return f"by {self.design.folds}-fold cross-validation{again}"
 
     def lines(self) -> list[str]:
-        """What to expect, in plain words."""
+        """Return what to expect, in plain words."""
         if self.gold_f1 is None:
             return ["nothing was measured: the tagger is trained on gold alone"]
         lines = [f"gold alone: F1 {self.gold_f1:.1f}, measured {self.how}"]

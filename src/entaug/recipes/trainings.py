@@ -76,6 +76,9 @@ class Trainer:
             config: the hyperparameters.
             augmented: the sentences that a recipe adds.
             progress: called after each step.
+
+        Returns:
+            The tagger.
         """
         tagger = create_tagger(self.tagger, **self.params)
         return tagger.fit(gold, config=config, progress=progress, augmented=augmented)
@@ -104,6 +107,9 @@ class Trainer:
         Args:
             teachers: the gold-only taggers.
             sentences: the sentences; their mentions are replaced.
+
+        Returns:
+            The labelled sentences.
         """
         if not sentences:
             return []
@@ -253,7 +259,7 @@ def _pools_of(recipe: Recipe) -> Iterator[str]:
 
 
 def strip_labels(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Sentences without their mentions and further fields.
+    """Return sentences without their mentions and further fields.
 
     Args:
         sentences: the sentences.

@@ -150,7 +150,7 @@ class Workspace:
             out.write(orjson.dumps(dict(value)))
 
     def sentences(self, name: str, make: Callable[[], Sequence[Sentence]]) -> list[Sentence]:
-        """Sentences that are made once and then read.
+        """Return sentences that are made once and then read.
 
         They are always read back from the file, so that a resumed run works with the same values.
 
