@@ -106,6 +106,6 @@ def test_what_cannot_be_is_refused(params: dict[str, Any], tmp_path: Path) -> No
     with pytest.raises(ParameterError, match="not trained"):
         new.save(tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    (tmp_path / "tagger.json").write_text(json.dumps({"tagger": "ensemble", "params": {"size": 1}}))
+    (tmp_path / "tagger.json").write_text(json.dumps({"tagger": "ensemble", "params": {"size": 0}}))
     with pytest.raises(InputError, match="damaged"):
         load_tagger(tmp_path)
