@@ -31,6 +31,7 @@ LAYERS = (
         "stopwords",
         "tag_probabilities",
         "confidence",
+        "words",
     ),
     ("files",),
     ("backends.compute", "backends.config"),

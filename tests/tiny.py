@@ -38,12 +38,14 @@ def lines() -> list[str]:
     return [sentence.text for sentence in entaug.read(EXAMPLE / "train.conll")]
 
 
-def wordpiece() -> Any:
+def wordpiece(texts: list[str] | None = None) -> Any:
+    """A tokenizer trained on the example corpus, or a cased one that keeps accents, trained on other texts."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=texts is None)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(lines(), trainers.WordPieceTrainer(vocab_size=600, special_tokens=special))
+    trainer = trainers.WordPieceTrainer(vocab_size=600, special_tokens=special)
+    tokenizer.train_from_iterator(texts or lines(), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -76,13 +78,13 @@ def byte_level(*, causal: bool = False) -> Any:
     return _roberta_like(tokenizer)
 
 
-def unigram(before: str = "<s> ") -> Any:
+def unigram(before: str = "<s> ", texts: list[str] | None = None) -> Any:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *(["en_XX"] if "en_XX" in before else [])]
     tokenizer.train_from_iterator(
-        lines(), trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>")
+        texts or lines(), trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>")
     )
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{before}$A </s>", special_tokens=[("<s>", 0), ("</s>", 2), ("en_XX", 5)]
@@ -104,12 +106,15 @@ def _roberta_like(tokenizer: Tokenizer) -> Any:
     )
 
 
-def save(folder: Path, kind: str) -> Path:
-    """Write a tiny model and its tokenizer to a folder: of BERT, RoBERTa, XLM-R, Llama, T5, BART or mBART."""
+def save(folder: Path, kind: str, texts: list[str] | None = None) -> Path:
+    """Write a tiny model and its tokenizer to a folder: of BERT, RoBERTa, XLM-R, Llama, T5, BART or mBART.
+
+    The tokenizers of BERT, T5 and XLM-R may be trained on given texts instead of the example corpus.
+    """
     torch.manual_seed(5)
     model: Any
     if kind == "bert":
-        tokenizer = wordpiece()
+        tokenizer = wordpiece(texts)
         model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **SHAPE))
     elif kind == "llama":
         tokenizer = byte_level(causal=True)
@@ -117,7 +122,7 @@ def save(folder: Path, kind: str) -> Path:
             LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=64, bos_token_id=0, eos_token_id=0, **SHAPE)
         )
     elif kind == "t5":
-        tokenizer = unigram(before="")
+        tokenizer = unigram(before="", texts=texts)
         size: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
         ids: dict[str, Any] = {"pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
         model = T5ForConditionalGeneration(T5Config(vocab_size=len(tokenizer), **size, **ids))
@@ -132,7 +137,7 @@ def save(folder: Path, kind: str) -> Path:
         shape = {"d_model": 32, "max_position_embeddings": 64, "forced_bos_token_id": None}
         model = cls(config(vocab_size=len(tokenizer), **shape, **size, **ids))
     else:
-        tokenizer = byte_level() if kind == "roberta" else unigram()
+        tokenizer = byte_level() if kind == "roberta" else unigram(texts=texts)
         config, cls = {
             "roberta": (RobertaConfig, RobertaForMaskedLM),
             "xlm-roberta": (XLMRobertaConfig, XLMRobertaForMaskedLM),

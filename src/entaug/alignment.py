@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
 
-from entaug.spacing import CLITIC, PRINTED_FORMS, infer_spaces, is_word_character
+from entaug.spacing import CLITIC, PRINTED_FORMS, WIDE, infer_spaces, is_unspaced_script, is_word_character
+from entaug.words import is_word
+
+_MAY_BE_KEPT = ",;:!?)]।॥،؛؟۔，。、；：！？）」』"  # noqa: RUF001  (marks that some corpora do not split off)
+_MIN_CHARACTERS = 0.9  # of the tokens of scripts without spaces, where a corpus is divided into characters
 
 __all__ = ["CorpusTokenizer", "align_spaces", "align_subwords", "detokenize", "detokenize_with_gaps"]
 
@@ -118,7 +122,9 @@ class CorpusTokenizer:
 
     Text is split at white space. A piece that is a token of the corpus is kept; from any other piece, punctuation at
     its ends and clitics are split off. A character inside a word (hyphen, apostrophe, slash, full stop) splits the word
-    if it is more often a token of its own between words of the corpus than a part of a word.
+    if it is more often a token of its own between words of the corpus than a part of a word. Text of scripts without
+    spaces (Chinese, Japanese) is split into characters if the corpus is. If the corpus is divided into words there,
+    text is not: see `divides_unspaced_text`.
 
     Args:
         sentences: the tokens of each sentence of the corpus.
@@ -130,6 +136,12 @@ class CorpusTokenizer:
         >>> theirs = CorpusTokenizer([["It", "isn't", "a", "well", "-", "known", "song."]])
         >>> theirs("This isn't a well-made song.")
         ['This', "isn't", 'a', 'well', '-', 'made', 'song.']
+        >>> CorpusTokenizer([["他", "在", "北", "京", "。"]])("我听Bach。")
+        ['我', '听', 'Bach', '。']
+
+    Attributes:
+        divides_unspaced_text: whether most tokens are words of a script without spaces, into which other text cannot be
+            divided.
     """
 
     _INNER = "-/'’."  # noqa: RUF001
@@ -144,19 +156,28 @@ class CorpusTokenizer:
         starts: Counter[str] = Counter()
         single: Counter[str] = Counter()
         clitics = contractions = 0
+        num_tokens = num_characters = num_words = 0  # characters and words of scripts without spaces
         for tokens in sentences:
+            num_tokens += len(tokens)
+            unspaced = [len(token) > 1 for token in tokens if is_unspaced_script(token)]
+            num_words += sum(unspaced)
+            num_characters += len(unspaced) - sum(unspaced)
             self._known.update(token for token in tokens if len(token) > 1)
             self._vocabulary.update(map(str.lower, tokens))
             for i, token in enumerate(tokens):
                 if len(token) == 1:
                     single[token] += 1
-                    if 0 < i < len(tokens) - 1 and tokens[i - 1][-1].isalnum() and tokens[i + 1][0].isalnum():
+                    if (
+                        0 < i < len(tokens) - 1
+                        and is_word_character(tokens[i - 1][-1])
+                        and is_word_character(tokens[i + 1][0])
+                    ):
                         between[token] += 1
                     continue
                 inner = token[1:-1]
                 if not inner.isalnum():
                     inside.update({mark for mark in self._INNER if mark in inner})
-                if token[-1] in ",;:!?)]" and is_word_character(token[0]):
+                if token[-1] in _MAY_BE_KEPT and is_word_character(token[0]):
                     ends[token[-1]] += 1
                 if token[0] in "([" and is_word_character(token[-1]):
                     starts[token[0]] += 1
@@ -166,6 +187,8 @@ class CorpusTokenizer:
                     contractions += 1
             if tokens and len(tokens[-1]) > 1 and tokens[-1][-1] == "." and tokens[-1][0].isalpha():
                 ends["."] += 1
+        self._splits_characters = num_characters > _MIN_CHARACTERS * (num_characters + num_words)
+        self.divides_unspaced_text = not self._splits_characters and num_characters + num_words > num_tokens / 2
         self._splits_inside = {mark for mark in self._INNER if between[mark] > inside[mark] and mark != "."}
         self._keeps_at_end = {mark for mark, count in ends.items() if count > single[mark]}
         self._keeps_at_start = {mark for mark, count in starts.items() if count > single[mark]}
@@ -184,7 +207,10 @@ class CorpusTokenizer:
 
     def __call__(self, text: str) -> list[str]:
         """Tokenise a text."""
-        return [token for piece in text.split() for token in self._split(piece)]
+        pieces: Iterable[str] = text.split()
+        if self._splits_characters:
+            pieces = (part for piece in pieces for part in ([piece] if piece in self._known else _characters(piece)))
+        return [token for piece in pieces for token in self._split(piece)]
 
     def _split(self, piece: str) -> list[str]:
         front: list[str] = []
@@ -241,6 +267,16 @@ class CorpusTokenizer:
         return [piece]
 
 
+def _characters(piece: str) -> Iterator[str]:
+    """The characters of scripts without spaces, and the runs of others between them."""
+    for is_wide, characters in groupby(piece, lambda character: WIDE.match(character) is not None):
+        if is_wide:
+            yield from characters
+        else:
+            yield "".join(characters)
+
+
 def _initials(piece: str) -> bool:
     """Whether the final full stop is part of the word, as in ``U.S.`` or ``J.``."""
-    return bool(re.fullmatch(r"(?:[^\W\d_]\.)+", piece))
+    parts = piece[:-1].split(".")
+    return piece.endswith(".") and all(is_word(part) and sum(map(str.isalpha, part)) == 1 for part in parts)

@@ -12,6 +12,7 @@ from entaug.edits import Edit
 __all__ = [
     "CLITIC",
     "PRINTED_FORMS",
+    "WIDE",
     "adjust_spaces",
     "edited_spaces",
     "infer_spaces",
@@ -34,16 +35,21 @@ PRINTED_FORMS = {
 """Brackets and quotes of treebanks, with their form in printed text."""
 CLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|re|ve|ll|d|m))")  # noqa: RUF001
 _CLOSING = frozenset((",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "…", "»", "”", "’", "''"))  # noqa: RUF001
+_CLOSING |= frozenset("।॥،؛؟۔")  # of Indic and Arabic scripts  # noqa: RUF001
 _OPENING = frozenset(("(", "[", "{", "$", "£", "€", "«", "“", "‘", "``", "¿", "¡"))  # noqa: RUF001
 # Han characters with their iteration marks, and kana.
-_UNSPACED = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_UNSPACED_CLASS = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]")
+# These and the punctuation that is written with them, which is as wide.
+WIDE = re.compile(rf"[{_UNSPACED_CLASS}\u3001-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+"""A character of a script without spaces between words, or of its punctuation."""
 
 
 def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     """Infer the white space after each token as in printed text, for a corpus without character offsets.
 
     Punctuation is attached to the word it belongs to, a clitic to the preceding word; straight quotes alternately open
-    and close.
+    and close. Where all tokens of scripts without spaces are single characters, there is none between them.
 
     Args:
         tokens: the tokens of a sentence.
@@ -54,8 +60,12 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     Example:
         >>> infer_spaces(["Do", "n't", "(", "ever", ")", "!"])
         ('', ' ', '', '', '', '')
+        >>> infer_spaces(["他", "在", "北", "京"])
+        ('', '', '', '')
     """
     spaces = [" "] * len(tokens)
+    if _UNSPACED.search("".join(tokens)) and not any(len(token) > 1 and _UNSPACED.search(token) for token in tokens):
+        spaces = ["" if _are_joined(*pair) else " " for pair in pairwise((*tokens, ""))]
     in_quotes = {'"': False, "'": False}
     for i, token in enumerate(tokens):
         printed = PRINTED_FORMS.get(token, token)
@@ -72,6 +82,12 @@ def infer_spaces(tokens: Sequence[str]) -> tuple[str, ...]:
     if spaces:
         spaces[-1] = ""
     return tuple(spaces)
+
+
+def _are_joined(left: str, right: str) -> bool:
+    """Whether tokens beside each other, divided by character, are written without a space: not beside foreign words."""
+    wide = WIDE.match(left[-1:]) is not None, WIDE.match(right[:1]) is not None
+    return all(wide) or (any(wide) and len(left) == len(right) == 1)
 
 
 def is_unspaced_script(text: str) -> bool:

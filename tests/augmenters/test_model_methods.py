@@ -331,7 +331,7 @@ def test_text_is_tokenised_as_the_corpus_is() -> None:
         ("wnut17/wnut17train.conll", 0.96),
         ("genia/nested-jsonl/train.jsonl", 0.99),
         ("multiconer-v1/1000/de_sample_train.conll", 0.9),
-        ("multiconer-v1/1000/hi_sample_train.conll", 0.9),
+        *((f"multiconer-v1/1000/{language}_sample_train.conll", 0.9) for language in "hi bn zh ko ru tr".split()),
     ],
 )
 def test_real_text_is_tokenised_as_its_corpus_is(name: str, least: float, corpora: Path) -> None:

@@ -14,10 +14,11 @@ from entaug.augmenters.contracts import UNCHANGED
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.params import PositiveInt, Probability
 from entaug.rng import sample_positions
 from entaug.spacing import infer_spaces, is_word_character
+from entaug.words import words_in
 
 __all__ = ["Backtranslation"]
 
@@ -84,6 +85,11 @@ class Backtranslation(Augmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)
+        if self.tokenizer_.divides_unspaced_text:
+            raise InputError(
+                "the corpus divides a script without spaces into words, which cannot be done to translations",
+                remedy="divide it into characters",
+            )
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
@@ -183,7 +189,7 @@ class Backtranslation(Augmenter):
         if sorted(filter(_FIXED.search, words)) != sorted(filter(_FIXED.search, original)):
             return False
         # A word of the pivot text that is in neither the original nor the corpus was left untranslated.
-        foreign = {word.lower() for word in re.findall(r"[^\W\d_]{4,}", pivot)} - {word.lower() for word in original}
+        foreign = {word.lower() for word in words_in(pivot) if len(word) > 3} - {word.lower() for word in original}
         return all(self.tokenizer_.is_known(word) for word in words if word.lower() in foreign)
 
     # ------------------------------------------------------------------------------------------------ whole sentences

@@ -15,8 +15,8 @@ from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
 from entaug.params import Cosine, PositiveInt, Probability
-from entaug.spacing import is_word_character
 from entaug.stopwords import StopWords, stop_words
+from entaug.words import is_word, may_replace
 
 __all__ = ["MaskedLMReplacement"]
 
@@ -104,7 +104,7 @@ class MaskedLMReplacement(Augmenter):
         positions = [
             i
             for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
-            if outside and (self.replace_punctuation or _is_word(token)) and token.lower() not in stop
+            if outside and (self.replace_punctuation or is_word(token, hyphens=True)) and token.lower() not in stop
         ]
         return rng.sample(positions, min(_MAX_POSITIONS * self.num_replacements, len(positions)))
 
@@ -112,7 +112,11 @@ class MaskedLMReplacement(Augmenter):
         """Sample a word for a position; return None if no word is suitable."""
         original = filling.sentence.tokens[position]
         minimum = candidates[0][1] + math.log(self.min_p) if self.min_p and candidates else -math.inf
-        fills = [(word, score) for word, score in candidates if score >= minimum and word.lower() != original.lower()]
+        fills = [
+            (word, score)
+            for word, score in candidates
+            if score >= minimum and word.lower() != original.lower() and may_replace(word, original)
+        ]
         if self.min_similarity is not None:
             cosines = self.word_vectors_.similarities([(original, word) for word, _ in fills])
             fills = [
@@ -164,14 +168,7 @@ def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
     """Apply the case of the original to a fill; an acronym is not copied as upper case."""
     original = tokens[position]
     if len(original) > 1 and original.isupper():
-        words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and token.isalpha()]
+        words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and is_word(token)]
         if 2 * sum(token.isupper() for token in words) <= len(words):
             return word if position else word[:1].upper() + word[1:]
     return match_case([word], original)[0]
-
-
-def _is_word(token: str) -> bool:
-    """Whether a token is an alphabetic word, possibly with hyphens; clitics with apostrophes are not replaced."""
-    if not token[0].isalpha() or not is_word_character(token[-1]):
-        return False
-    return all((is_word_character(c) and not c.isdigit()) or c == "-" for c in token)

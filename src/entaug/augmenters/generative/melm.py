@@ -17,6 +17,7 @@ from entaug.errors import ParameterError
 from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.rng import Streams
 from entaug.stopwords import StopWords, stop_words
+from entaug.words import is_word, may_replace
 
 __all__ = ["MaskedEntityLM"]
 
@@ -167,7 +168,7 @@ class MaskedEntityLM(TrainableAugmenter):
     def _sample_positions(self, sentence: Sentence, rng: Random) -> list[int]:
         """Sample the positions to mask, some of each mention."""
         sampled: list[int] = []
-        candidates = [[i for i in mention.positions() if sentence.tokens[i].isalpha()] for mention in sentence.mentions]
+        candidates = [[i for i in mention.positions() if is_word(sentence.tokens[i])] for mention in sentence.mentions]
         for positions in candidates:
             count = min(len(positions), max(0, round(rng.gauss(self.mask_ratio * len(positions), self.mask_std))))
             sampled += rng.sample(positions, count)
@@ -188,7 +189,7 @@ class MaskedEntityLM(TrainableAugmenter):
             excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
             excluded |= set() if original.lower() in stop else stop
             in_ranks = of_position[self.min_rank - 1 : self.max_rank]
-            words = [word for word, _ in in_ranks if word.lower() not in excluded]
+            words = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
             if words:
                 tokens[i] = words[rng.randrange(len(words))]
                 edits.append(Edit(i, i + 1, tuple(match_case([tokens[i]], original))))

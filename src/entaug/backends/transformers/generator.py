@@ -23,7 +23,7 @@ from entaug.backends.transformers.decoding import (
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
-from entaug.spacing import is_word_character
+from entaug.spacing import is_unspaced_script, is_word_character
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "load_generator"]
 
@@ -260,10 +260,10 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
 
     @cached_property
     def _marks(self) -> tuple[Any, Any]:
-        """The tokens that end a text or a sentence, and those that continue a word."""
+        """The tokens that end a text or a sentence, and those that continue a word (none of scripts without spaces)."""
         texts = list(enumerate(self._texts_of_ids))
         ends = {*self._stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))}
-        joining = [id_ for id_, text in texts if text and (is_word_character(text[0]) or text[0] in _JOINING)]
+        joining = [id_ for id_, text in texts if text and _continues_word(text[0])]
         return torch.tensor(sorted(ends), device=self.device), torch.tensor(joining, device=self.device)
 
     @cached_property
@@ -286,7 +286,8 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
 
     def _is_opening(self, id_: int) -> bool:
         """Whether a word may follow a token without a space."""
-        return id_ < len(self._texts_of_ids) and self._texts_of_ids[id_][-1:] in _OPENING
+        last = self._texts_of_ids[id_][-1:] if id_ < len(self._texts_of_ids) else ""
+        return last in _OPENING or is_unspaced_script(last)
 
     @property
     def _end_id(self) -> int:
@@ -295,6 +296,10 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
     @property
     def _pad_id(self) -> int:
         return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self._end_id)
+
+
+def _continues_word(character: str) -> bool:
+    return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
 
 
 class CausalGenerator(TransformersGenerator):

@@ -16,6 +16,8 @@ from entaug.backends.transformers.base import Batcher, load_pretrained, torch, t
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import MissingModelError
+from entaug.spacing import is_unspaced_script
+from entaug.words import is_word
 
 __all__ = ["TransformersMaskedLM"]
 
@@ -203,7 +205,10 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
             total = logits.logsumexp(1, keepdim=True)
             best = (logits[:, word_ids] - total).topk(top_k, dim=1)
             for (text, gap), values, numbers in zip(targets, best.values.tolist(), best.indices.tolist(), strict=True):
-                predictions[text][gap] = [(words[i], value) for i, value in zip(numbers, values, strict=True)]
+                best_of: dict[str, float] = {}  # a word may have two entries, with a space before it and without
+                for i, value in zip(numbers, values, strict=True):
+                    best_of.setdefault(words[i], value)
+                predictions[text][gap] = list(best_of.items())
 
         lengths = [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work]
         self.batcher.run(lengths, compute)
@@ -220,7 +225,10 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
 
     @cached_property
     def _words(self) -> tuple[list[str], torch.Tensor]:
-        """The vocabulary entries that are whole words of letters, and their ids."""
+        """The vocabulary entries that are whole words of letters, and their ids.
+
+        In scripts without spaces words have no mark, and single characters are words.
+        """
         entries = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
         special = set(self.tokenizer.all_special_ids)
         # Vocabularies mark the beginning of a word, or (as BERT's) its continuation.
@@ -233,11 +241,11 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
                 continue
             if word_mark is None:
                 word = entry
-            elif entry.startswith(word_mark):
-                word = self.tokenizer.convert_tokens_to_string([entry]).strip()
             else:
-                continue
-            if len(word) > 1 and word.isalpha():
+                word = self.tokenizer.convert_tokens_to_string([entry]).strip()
+                if not (entry.startswith(word_mark) or is_unspaced_script(word)):
+                    continue
+            if is_word(word) and (len(word) > 1 or is_unspaced_script(word)):
                 words.append(word)
                 ids.append(i)
-        return words, torch.tensor(ids, device=self.device)
+        return words, torch.tensor(ids, dtype=torch.long, device=self.device)
