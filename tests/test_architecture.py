@@ -34,6 +34,7 @@ LAYERS = (
         "words",
     ),
     ("files",),
+    ("mention_lists",),
     ("backends.compute", "backends.config"),
     ("models",),
     ("formats", "backends.protocols", "backends.dependency_trees"),

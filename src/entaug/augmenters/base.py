@@ -190,6 +190,18 @@ class Augmenter(Component, abc.ABC):
         self._is_fitted = True
         return self
 
+    def hold_out(self, sentences: Iterable[Sentence]) -> bool:
+        """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.
+
+        Args:
+            sentences: the sentences; read only by a method that uses them.
+
+        Returns:
+            Whether the method uses them.
+        """
+        del sentences
+        return False
+
     def augment(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Generate augmented sentences.
 

@@ -111,6 +111,19 @@ class CombinedAugmenter:
             augmenter.fit(gold)
         return self
 
+    def hold_out(self, sentences: Iterable[Sentence]) -> bool:
+        """Name the dev and test sentences for all methods; see `Augmenter.hold_out`.
+
+        Args:
+            sentences: the sentences.
+
+        Returns:
+            Whether one of the methods uses them.
+        """
+        held_out = list(sentences)
+        used = [augmenter.hold_out(held_out) for augmenter in self.augmenters]
+        return any(used)
+
     def notes(self) -> list[str]:
         """Return notes on the fitted corpus for the user.
 

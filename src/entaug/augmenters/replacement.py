@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import accumulate
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection
+from entaug.augmenters.list_donors import ListDonors, mention_keys
 from entaug.backends.protocols import Lexicon
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError
+from entaug.filters.base import HeldOut
+from entaug.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.params import Probability
+from entaug.provenance import Provenance
 from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
 from entaug.tags import position_tags
@@ -90,13 +95,24 @@ class LabelWiseTokenReplacement(Augmenter):
 
 @dataclass(kw_only=True, eq=False)
 class MentionReplacement(Augmenter):
-    """Replace mentions by other training mentions of the same label, drawn uniformly from the distinct ones.
+    """Replace mentions by other mentions of the same label: training mentions, or entries of lists of the user.
 
     Only contiguous, non-overlapping mentions are replaced, and only by mentions that contain no other mention.
-    A mention is never replaced by itself.
+    A mention is never replaced by itself. Training mentions are drawn uniformly from the distinct ones; so are entries
+    of lists, from those that are no training mentions. Entries are written as the corpus writes mentions of the label:
+    with its tokens and capitals, with a capital at the beginning of a sentence, and without an article where one stands
+    before them. Provenance names the list.
 
     Args:
         p: the probability of replacing each mention; at least one is replaced.
+        mentions: lists of further mentions: ``names.txt=LABEL`` (one a line), ``names.jsonl`` (with mention and label
+            in each line), ``table.csv:COLUMN=LABEL``; in Python also a dictionary with the mentions of each label, or
+            `entaug.mention_lists.MentionList`.
+        list_share: the probability of drawing from the lists instead of the training mentions, for labels with both.
+        held_out: dev and test sentences; entries that are mentions of these are left out.
+
+    Attributes:
+        coverage_: how many training mentions each list covers (`entaug.augmenters.list_donors.ListCoverage`).
 
     Example:
         >>> gold = [
@@ -105,9 +121,17 @@ class MentionReplacement(Augmenter):
         ... ]
         >>> [" ".join(s.tokens) for s in MentionReplacement(p=1.0).fit(gold).augment(gold)]
         ['Bo Ek sings', 'Ada rests']
+        >>> mr = MentionReplacement(p=1.0, mentions={"PER": ["Grace Hopper"]}, list_share=1.0).fit(gold)
+        >>> [" ".join(s.tokens) for s in mr.augment(gold)], mr.coverage_[0].covered
+        (['Grace Hopper sings', 'Grace Hopper rests'], 0)
     """
 
     p: Probability = 0.3
+    mentions: MentionLists | None = field(
+        default=None, metadata={"repeatable": True, "describe": describe_mention_lists, "relative": relative_to_folder}
+    )
+    list_share: Probability = 0.5
+    held_out: HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",
@@ -119,9 +143,48 @@ class MentionReplacement(Augmenter):
         needs_mentions=True,
     )
 
+    def hold_out(self, sentences: Iterable[Sentence]) -> bool:
+        """See `Augmenter.hold_out`: entries of lists that are mentions of these sentences are left out."""
+        if self.mentions is not None and self.held_out is None:
+            self.held_out = list(sentences)
+        return self.mentions is not None
+
+    def _plain(self, name: str, value: Any) -> Any:
+        # By content, independent of the place of files and the order of sentences.
+        if name == "mentions":
+            return describe_mention_lists(value)
+        if name == "held_out" and value is not None:
+            return blake2b("\0".join(sorted(mention_keys(value))).encode(), digest_size=4).hexdigest()
+        return super()._plain(name, value)
+
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         distinct: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
         self._spaces: dict[tuple[str, ...], tuple[str, ...]] = {}  # within mentions, as in the corpus
+        lists = mention_lists(self.mentions)
+        self._donors = ListDonors(lists, mention_keys(self.held_out or ())) if lists else None
+        if self._donors:
+            self._donors.fit(self._collected(self._donors.observe(corpus), distinct))
+        else:
+            for _ in self._collected(corpus, distinct):
+                pass
+        self.coverage_ = self._donors.coverage if self._donors else []
+        self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
+        self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
+        # Types whose mentions cannot be replaced, because there is only one.
+        self.single_ = {
+            label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1 and not self._list_size(label)
+        }
+        if self.pools_ and len(self.single_) == len(self.pools_):
+            raise InputError(
+                "every type has only one distinct mention, so mr cannot replace any",
+                path=getattr(corpus, "source", None),
+                remedy="use more sentences or another method",
+            )
+
+    def _collected(
+        self, corpus: Iterable[Sentence], distinct: defaultdict[str, set[tuple[str, ...]]]
+    ) -> Iterator[Sentence]:
+        """Yield sentences, after adding their mentions to the distinct ones of each label."""
         for sentence in corpus:
             for mention in sentence.mentions:
                 if mention.is_contiguous and _is_self_contained(mention, sentence):
@@ -130,32 +193,42 @@ class MentionReplacement(Augmenter):
                     if sentence.spaces is not None and len(words) > 1:
                         own = sentence.spaces[mention.start : mention.end - 1]
                         self._spaces[words] = min(own, self._spaces.get(words, own))
-        self.pools_ = {label: sorted(of_label) for label, of_label in distinct.items()}
-        self._index = {label: {words: i for i, words in enumerate(pool)} for label, pool in self.pools_.items()}
-        # Types whose mentions cannot be replaced, because there is only one.
-        self.single_ = {label: pool[0] for label, pool in self.pools_.items() if len(pool) == 1}
-        if self.pools_ and len(self.single_) == len(self.pools_):
-            raise InputError(
-                "every type has only one distinct mention, so mr cannot replace any",
-                path=getattr(corpus, "source", None),
-                remedy="use more sentences or another method",
-            )
+            yield sentence
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        return [
+        single = [
             f"type {label} has only one distinct mention ({' '.join(words)!r}), which mr cannot replace"
             for label, words in sorted(self.single_.items())
         ]
+        return [*map(str, self.coverage_), *single]
+
+    def _list_size(self, label: str) -> int:
+        """The number of entries of lists that can replace a mention with this label."""
+        return self._donors.size(label) if self._donors and self.list_share else 0
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
-        mentions = [m for m in _standalone_mentions(sentence) if len(self.pools_.get(m.label, ())) > 1]
+        mentions = [
+            m
+            for m in _standalone_mentions(sentence)
+            if len(self.pools_.get(m.label, ())) > 1 or self._list_size(m.label)
+        ]
         if not mentions:
             return _NO_MENTION
         edits = []
+        from_lists = []
         for k in sample_positions(rng, len(mentions), self.p):
             mention = mentions[k]
-            pool = self.pools_[mention.label]
+            pool = self.pools_.get(mention.label, [])
+            if self._list_size(mention.label) and (len(pool) < 2 or rng.random() < self.list_share):
+                donor = self._donors.draw(sentence, mention, rng) if self._donors else None
+                if donor is not None:
+                    whole = Mention(mention.label, ((0, len(donor.words)),))
+                    edits.append(Edit(mention.start, mention.end, donor.words, (whole,), donor.spaces))
+                    from_lists.append({"mention": " ".join(donor.words), "list": donor.name})
+                    continue
+            if len(pool) < 2:
+                continue
             own = self._index[mention.label].get(sentence.mention_tokens(mention))
             if own is None:
                 words = pool[int(rng.random() * len(pool))]
@@ -164,7 +237,8 @@ class MentionReplacement(Augmenter):
                 words = pool[drawn + (drawn >= own)]
             whole = Mention(mention.label, ((0, len(words)),))
             edits.append(Edit(mention.start, mention.end, words, (whole,), self._spaces.get(words)))
-        return sentence.edit(edits)
+        new = sentence.edit(edits)
+        return new.with_(provenance=Provenance(details={"lists": from_lists})) if from_lists else new
 
 
 def _is_self_contained(mention: Mention, sentence: Sentence) -> bool:

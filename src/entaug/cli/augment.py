@@ -68,16 +68,20 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
 def _run(args: argparse.Namespace) -> int:
     from entaug.augmenters.combined import parse_methods
     from entaug.files.streams import is_stdout
+    from entaug.mention_lists import mention_lists
     from entaug.workflows.augment import augment_file
     from entaug.workflows.common import check_apart
 
-    check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled])
     cls = args.method_class
+    lists = [one.source for one in mention_lists(getattr(args, "mentions", None))]
+    check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled, *lists])
     values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
     values.pop("unlabelled", None)  # the names of files
     if args.unlabelled:
         values["unlabelled"] = unlabelled.read(args, args.input)
     augmenter = parse_methods(args.method, **values)
+    if args.held_out:
+        augmenter.hold_out(options.held_out_sentences(args))
     with output.show_progress(quiet=args.quiet) as progress:
         summary = augment_file(
             args.input,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.backends.compute import ComputeSettings
@@ -11,6 +11,7 @@ from entaug.errors import ParameterError
 from entaug.params import REQUIRED, Parameter, parameters
 
 if TYPE_CHECKING:
+    from entaug.data import Sentence
     from entaug.filters import Filter
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "add_write_options",
     "compute_options",
     "given_parameters",
+    "held_out_sentences",
     "named_filters",
     "option_in_advance",
     "parameter_help",
@@ -129,16 +131,16 @@ def add_parameters(group: Any, cls: type, *, without: Collection[str] = ()) -> N
     """
     computing = {parameter.name for parameter in parameters(ComputeSettings)}  # options of their own
     for parameter in parameters(cls):
-        if parameter.name in computing or parameter.name in without:
+        if parameter.name in computing or parameter.name in without or "given" in parameter.metadata:
             continue
         option = "--" + parameter.name.replace("_", "-")
         text = parameter_help(parameter).replace("%", "%%")
         if parameter.is_flag:
             group.add_argument(option, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text)
         else:
-            metavar = parameter.name.upper()
+            metavar, action = parameter.name.upper(), "append" if parameter.metadata.get("repeatable") else "store"
             group.add_argument(
-                option, type=_converter(parameter), default=argparse.SUPPRESS, metavar=metavar, help=text
+                option, action=action, type=_converter(parameter), default=argparse.SUPPRESS, metavar=metavar, help=text
             )
 
 
@@ -149,7 +151,8 @@ def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
         args: the parsed arguments.
         cls: the class.
     """
-    return {p.name: getattr(args, p.name) for p in parameters(cls) if hasattr(args, p.name)}
+    known = [p.name for p in parameters(cls) if "given" not in p.metadata]
+    return {name: getattr(args, name) for name in known if hasattr(args, name)}
 
 
 def _converter(parameter: Parameter) -> Any:
@@ -358,7 +361,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="dev or test sentences that the leakage filter, or unlabelled text, is compared with; may be repeated",
+        help="dev or test sentences that the leakage filter, unlabelled text and lists are compared with; may be repeated",
     )
 
 
@@ -374,15 +377,25 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
         InputError: a held-out file is invalid.
     """
     from entaug.filters import create_filters
-    from entaug.formats import read_each
 
-    held_out = None
-    if args.held_out:
-        given = read_options(args)
-        options = {"repair": given["repair"], "beside": True, **given["read_options"]}
-        held_out = [s for corpus in read_each(args.held_out, given["from_format"], **options) for s in corpus]
+    held_out = list(held_out_sentences(args)) if args.held_out else None
     filters = create_filters(args.filters, held_out)
     is_used = any(filter_.name == "leakage" for filter_ in filters) or getattr(args, "unlabelled", None)
-    if held_out is not None and not is_used:
+    by_lists = hasattr(args, "mentions") or "mentions=" in getattr(args, "method", "")
+    if held_out is not None and not is_used and not by_lists:
         raise ParameterError("--held-out needs the leakage filter", remedy="add --filter leakage")
     return filters
+
+
+def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
+    """Yield the dev and test sentences that were given as an option.
+
+    Args:
+        args: the parsed arguments.
+    """
+    from entaug.formats import read_each
+
+    given = read_options(args)
+    options = {"repair": given["repair"], "beside": True, **given["read_options"]}
+    for corpus in read_each(args.held_out, given["from_format"], **options):
+        yield from corpus

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from entaug.augmenters import create_augmenter
+from entaug.augmenters import METHODS, create_augmenter
 from entaug.augmenters.base import Augmenter
 from entaug.backends.config import Seed
 from entaug.errors import InputError, ParameterError
 from entaug.experiment.lines import Position, TomlLines
 from entaug.experiment.subsets import Strategy
-from entaug.params import Check, PositiveInt, validate
+from entaug.params import Check, PositiveInt, parameters, validate
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
@@ -212,6 +212,13 @@ class MethodPlan(_Table):
     def makes_sentences(self) -> bool:
         """Whether an augmenter makes the new sentences."""
         return not self.combine and not self.is_self_training
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The parameters on which results depend: files by their content instead of their place."""
+        known = parameters(METHODS[self.name]) if self.name in METHODS else ()
+        described = {p.name: p.metadata["describe"] for p in known if "describe" in p.metadata}
+        return {name: described[name](value) if name in described else value for name, value in self.params.items()}
 
     def create(self, copies: int = 1, seed: int = 0) -> Augmenter:
         """Create the augmenter.

@@ -9,10 +9,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from entaug.augmenters import METHODS
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.experiment.lines import Position, TomlLines
 from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan
-from entaug.params import construct
+from entaug.params import construct, parameters
 from entaug.taggers.base import TaggerTrainingConfig
 
 __all__ = ["key_of_error", "read_plan"]
@@ -164,6 +165,9 @@ class _PlanReader:
 
         self.check_reserved(table, _RESERVED_FOR_METHODS, position)
         self.training(table.get("training", {}), TaggerTrainingConfig(), lambda _: position("training"))
+        for parameter in parameters(METHODS[table["name"]]) if table.get("name") in METHODS else ():
+            if "relative" in parameter.metadata and parameter.name in table:
+                table[parameter.name] = parameter.metadata["relative"](table[parameter.name], self.path.parent)
         return self.component(MethodPlan, "a method", {"amounts": amounts, **table}, position)
 
     def component(self, cls: type[T], name: str, table: dict[str, Any], position: PositionOf) -> T:

@@ -109,6 +109,8 @@ def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
 def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
     """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
     augmenter = part.create(copies_for(amount, part.amounts), run.seed)
+    # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
+    augmenter.hold_out(sentence for path in (run.split.test, run.split.dev) if path for sentence in read(path))
     name = short_hash([augmenter.signature, file_digest(run.split.train), __version__])
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)

@@ -115,9 +115,9 @@ class RunSpec:
 
     def _part_config(self, part: MethodPlan) -> dict[str, Any]:
         if part.is_self_training:
-            source = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
+            source: dict[str, Any] = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
         else:
-            source = {"method": part.name, "params": dict(part.params)}
+            source = {"method": part.name, "params": part.identity}
             source["copies"] = copies_for(self.amount_of(part), part.amounts)
         if part.labels != "method":
             source |= {"labels": part.labels, "teacher": self._teacher_config()}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.params import Check
 
-__all__ = ["Filter", "apply_filters"]
+__all__ = ["Filter", "HeldOut", "apply_filters"]
+
+HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
+"""A parameter for dev and test sentences."""
 
 
 @dataclass(kw_only=True, eq=False)

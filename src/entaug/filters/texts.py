@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.filters.base import Filter
-from entaug.params import Check, NonNegativeFloat, PositiveInt, Probability
+from entaug.filters.base import Filter, HeldOut
+from entaug.params import NonNegativeFloat, PositiveInt, Probability
 from entaug.scoring.near_duplicates import find_near_duplicates, similarity
 from entaug.stopwords import StopWords, stop_words
 
@@ -233,8 +233,6 @@ _HELD_OUT = "duplicate of a held-out sentence"
 _NEAR_HELD_OUT = "near-duplicate of a held-out sentence"
 _SHARED_NGRAM = "shares an n-gram with a held-out sentence"
 
-_HeldOut = Annotated[Sequence[Sentence], Check(lambda _: True, "sentences (on the command line: --held-out FILE)")]
-
 
 @dataclass(kw_only=True, eq=False)
 class Leakage(Filter):
@@ -260,7 +258,7 @@ class Leakage(Filter):
     summary = "no duplicate or near-duplicate of a dev or test sentence"
     reasons = (_HELD_OUT, _NEAR_HELD_OUT, _SHARED_NGRAM)
 
-    held_out: _HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
+    held_out: HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
     threshold: Probability | None = 0.9
     ngram_size: PositiveInt | None = None
 

@@ -1,0 +1,206 @@
+"""Capitals: how a corpus and the mentions of a list use them, and mentions in the capitals of a place."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from entaug.data import Sentence
+
+__all__ = ["CorpusCapitals", "Style", "fit_place", "style_of"]
+
+Style = Literal["lower", "upper", "title", "sentence", "mixed"]
+"""Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
+``"mixed"`` is any other use, where capitals belong to the words."""
+
+_SAMPLE = 2000  # entries of a list that tell its style
+_MOST = 0.9
+_NEARLY_ALL = 0.995
+_ENOUGH = 5  # mentions of a type that tell its style
+_POSSESSIVES = ("'s", "’s")  # noqa: RUF001
+
+
+def style_of(texts: Sequence[str]) -> Style:
+    """Return the style of the entries of a list; those of a long list are sampled.
+
+    Args:
+        texts: the entries.
+
+    Example:
+        >>> style_of(["Lung cancer", "Asthma", "Heart failure"]), style_of(["OSLO", "ROME"]), style_of(["pH", "Oslo"])
+        ('sentence', 'upper', 'mixed')
+    """
+    sample = texts[:: max(1, len(texts) // _SAMPLE)]
+    cased = [text for text in sample if text.lower() != text.upper()]
+    if not cased:
+        return "mixed"
+    n = _MOST * len(cased)
+    if sum(text.islower() for text in cased) >= n:
+        return "lower"
+    if sum(text.isupper() for text in cased) >= n:
+        return "upper"
+    if sum(_first_is_upper(text) for text in cased) < n:
+        return "mixed"
+    later = [word for text in cased for word in text.split()[1:] if len(word) > 3 and word.lower() != word.upper()]
+    return "sentence" if later and sum(word.islower() for word in later) >= len(later) / 2 else "title"
+
+
+class CorpusCapitals:
+    """How a corpus uses capitals: all in all, in the mentions of each type, and in single words.
+
+    Example:
+        >>> from entaug.data import Mention
+        >>> capitals = CorpusCapitals()
+        >>> for city in ("Rome", "Oslo", "Bonn", "Kiel", "Ulm"):
+        ...     capitals.add(Sentence(["in", city], [Mention("LOC", [(1, 2)])]))
+        >>> capitals.adapt("new york", "lower", "LOC"), capitals.adapt("PARIS", "upper", "LOC")
+        ('New York', 'Paris')
+    """
+
+    def __init__(self) -> None:
+        self._tokens: Counter[str] = Counter()  # tokens with case: all, lower, upper
+        self._mentions: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        # Words in lower case, in upper case, and with a capital within a sentence; lower-case words within mentions.
+        self._lower: set[str] = set()
+        self._upper: set[str] = set()
+        self._capital: set[str] = set()
+        self._small: set[str] = set()
+        self._decided: dict[str, tuple[Style, Style]] = {}  # of the corpus and of a type
+
+    def add(self, sentence: Sentence) -> None:
+        """Learn from a sentence.
+
+        Args:
+            sentence: a sentence of the corpus.
+        """
+        self._decided.clear()
+        tokens = sentence.tokens
+        for i, token in enumerate(tokens):
+            if token.islower():
+                self._tokens["lower"] += 1
+                self._lower.add(token)
+            elif token.isupper() and len(token) > 1:
+                self._tokens["upper"] += 1
+                self._upper.add(token)
+            elif _first_is_upper(token):
+                self._tokens["capital"] += 1
+                if i:
+                    self._capital.add(token)
+        for mention in sentence.mentions:
+            words = sentence.mention_tokens(mention)
+            self._small.update(word for word in words[1:] if word.islower())
+            if mention.start and any(word.lower() != word.upper() for word in words):
+                counts = self._mentions[mention.label]
+                counts["all"] += 1
+                counts["title"] += _first_is_upper(words[0])
+                counts["upper"] += all(word.isupper() or word.lower() == word.upper() for word in words)
+                counts["lower"] += not _first_is_upper(words[0])
+
+    @property
+    def whole(self) -> Style:
+        """The style of the corpus: ``"lower"`` and ``"upper"`` where it has no other letters, else ``"mixed"``."""
+        n = self._tokens.total()
+        for style in ("lower", "upper"):
+            if n and self._tokens[style] >= _NEARLY_ALL * n:
+                return "lower" if style == "lower" else "upper"
+        return "mixed"
+
+    def of_type(self, label: str) -> Style:
+        """The style of the mentions of a type: lower, upper, title or mixed.
+
+        Args:
+            label: the type.
+        """
+        counts: Mapping[str, int] = self._mentions.get(label, {})
+        n = counts.get("all", 0)
+        if n < _ENOUGH:
+            return "mixed"
+        if counts["upper"] >= _MOST * n:
+            return "upper"
+        if counts["title"] >= _MOST * n:
+            return "title"
+        return "lower" if counts["lower"] >= _MOST * n else "mixed"
+
+    def adapt(self, text: str, style: Style, label: str) -> str:
+        """Return a mention of a list in the capitals in which the corpus writes its type.
+
+        Capitals that belong to the words are left alone: those of a list of mixed style, and of words that the corpus
+        writes so.
+
+        Args:
+            text: the mention.
+            style: the style of its list.
+            label: its type.
+        """
+        if label not in self._decided:
+            self._decided[label] = self.whole, self.of_type(label)
+        whole, habit = self._decided[label]
+        if whole != "mixed":
+            return text.lower() if whole == "lower" else text.upper()
+        if style in ("mixed", habit):
+            return text
+        if habit == "upper":
+            return text.upper()
+        words = text.split(" ")
+        if habit == "title":
+            if style in ("lower", "upper"):
+                words = [self._capitalized(word, is_first=not i) for i, word in enumerate(words)]
+        elif style == "upper":
+            if habit == "lower":
+                words = [word if word in self._upper else word.lower() for word in words]
+        elif style != "lower":
+            last = 1 if style == "sentence" else len(words)
+            words[:last] = [self._without_capital(word, habit) for word in words[:last]]
+        return " ".join(words)
+
+    def _capitalized(self, word: str, *, is_first: bool) -> str:
+        if word in self._upper:
+            return word
+        lower = word.lower()
+        if lower in self._small and not is_first:
+            return lower
+        return "-".join(part[:1].upper() + part[1:] for part in lower.split("-"))
+
+    def _without_capital(self, word: str, habit: Style) -> str:
+        lower = word.lower()
+        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES) or word in self._capital:
+            return word
+        return lower if habit == "lower" or lower in self._lower else word
+
+
+def fit_place(words: tuple[str, ...], tokens: Sequence[str], start: int, end: int) -> tuple[str, ...]:
+    """Return a mention in the capitals of the place where it is inserted.
+
+    Args:
+        words: the mention.
+        tokens: the tokens of the sentence.
+        start: position of the first token that it replaces.
+        end: position after the last one.
+
+    Returns:
+        The words: all in capitals where the rest of the sentence is; at the beginning of a sentence with a capital
+        where the replaced mention has one.
+
+    Example:
+        >>> fit_place(("the", "Hague"), ["Rome", "is", "old"], 0, 1)
+        ('The', 'Hague')
+        >>> fit_place(("Genk",), ["CRICKET", "-", "ESSEX", "POISED"], 2, 3)
+        ('GENK',)
+    """
+    if tokens[start].isupper():
+        rest = [t for t in (*tokens[:start], *tokens[end:]) if len(t) > 1 and t.lower() != t.upper()]
+        if len(rest) > 1 and sum(token.isupper() for token in rest) >= _MOST * len(rest):
+            return tuple([word.upper() for word in words])
+    if _first_is_upper(tokens[start]) and words[0].islower() and _is_first(tokens, start):
+        return (words[0][:1].upper() + words[0][1:], *words[1:])
+    return words
+
+
+def _is_first(tokens: Sequence[str], start: int) -> bool:
+    """Whether there is no word before a position."""
+    return not any(character.isalnum() for token in tokens[:start] for character in token)
+
+
+def _first_is_upper(text: str) -> bool:
+    return text[:1].isupper()
