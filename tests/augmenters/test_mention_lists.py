@@ -438,7 +438,7 @@ def test_lists_in_plans_are_relative_to_the_plan_and_known_by_content(tmp_path: 
 
     (tmp_path / "a.txt").write_text("Oslo\nBonn")
     [method] = read_plan(plan('["a.txt=LOC"]')).methods
-    assert method.create().mentions == [f"{tmp_path}/a.txt=LOC"]  # type: ignore[attr-defined]
+    assert method.create().mentions == [f"{tmp_path}/a.txt=LOC"]
     identity = method.identity
     assert str(tmp_path) not in str(identity)
     (tmp_path / "a.txt").write_text("Bonn\nOslo\n\n")

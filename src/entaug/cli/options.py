@@ -388,10 +388,13 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
 
 
 def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
-    """Yield the dev and test sentences that were given as an option.
+    """Read the dev and test sentences that were given as an option.
 
     Args:
         args: the parsed arguments.
+
+    Yields:
+        The sentences.
     """
     from entaug.formats import read_each
 

@@ -114,8 +114,9 @@ class RunSpec:
         return self.amount if part is self.method or part == self.method else float(part.amounts[0])
 
     def _part_config(self, part: MethodPlan) -> dict[str, Any]:
+        source: dict[str, Any]
         if part.is_self_training:
-            source: dict[str, Any] = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
+            source = {"unlabelled": file_digest(self.split.unlabelled) if self.split.unlabelled else None}
         else:
             source = {"method": part.name, "params": part.identity}
             source["copies"] = copies_for(self.amount_of(part), part.amounts)
