@@ -374,7 +374,7 @@ def test_adapting_changes_nothing_but_case(gold: list[Sentence], text: str) -> N
         capitals.add(one)
     for label in ("PER", "none"):
         for style in ("lower", "upper", "title", "sentence", "mixed"):
-            adapted = capitals.adapt(text, style, label)  # type: ignore[arg-type]
+            adapted = capitals.adapt(text, style, label)
             assert adapted.upper().casefold() == text.upper().casefold() or adapted.lower() == text.lower()
     assert style_of([text]) in ("lower", "upper", "title", "sentence", "mixed")
 
@@ -438,7 +438,9 @@ def test_lists_in_plans_are_relative_to_the_plan_and_known_by_content(tmp_path: 
 
     (tmp_path / "a.txt").write_text("Oslo\nBonn")
     [method] = read_plan(plan('["a.txt=LOC"]')).methods
-    assert method.create().mentions == [f"{tmp_path}/a.txt=LOC"]
+    augmenter = method.create()
+    assert isinstance(augmenter, MentionReplacement)
+    assert augmenter.mentions == [f"{tmp_path}/a.txt=LOC"]
     identity = method.identity
     assert str(tmp_path) not in str(identity)
     (tmp_path / "a.txt").write_text("Bonn\nOslo\n\n")

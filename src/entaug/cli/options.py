@@ -115,8 +115,7 @@ def parameter_help(parameter: Parameter, *, with_default: bool = True) -> str:
         with_default: whether to include the default.
     """
     default = f" (default: {parameter.default})"
-    if not with_default or parameter.default in (None, REQUIRED, ()):
-        default = ""
+    default = "" if not with_default or parameter.default in (None, REQUIRED, ()) else default
     expected = "" if parameter.is_flag else f": {parameter.expected}"
     return f"{parameter.description.rstrip('.').replace('`', '')}{expected}{default}"
 
@@ -151,8 +150,7 @@ def given_parameters(args: argparse.Namespace, cls: type) -> dict[str, Any]:
         args: the parsed arguments.
         cls: the class.
     """
-    known = [p.name for p in parameters(cls) if "given" not in p.metadata]
-    return {name: getattr(args, name) for name in known if hasattr(args, name)}
+    return {p.name: vars(args)[p.name] for p in parameters(cls) if p.name in args and "given" not in p.metadata}
 
 
 def _converter(parameter: Parameter) -> Any:
@@ -361,7 +359,7 @@ def add_filter_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="dev or test sentences that the leakage filter, unlabelled text and lists are compared with; may be repeated",
+        help="dev or test sentences, which the leakage filter, unlabelled text and lists are compared with",
     )
 
 
@@ -380,9 +378,8 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
 
     held_out = list(held_out_sentences(args)) if args.held_out else None
     filters = create_filters(args.filters, held_out)
-    is_used = any(filter_.name == "leakage" for filter_ in filters) or getattr(args, "unlabelled", None)
-    by_lists = hasattr(args, "mentions") or "mentions=" in getattr(args, "method", "")
-    if held_out is not None and not is_used and not by_lists:
+    others = [getattr(args, "unlabelled", None), hasattr(args, "mentions"), "mentions=" in getattr(args, "method", "")]
+    if held_out is not None and not any(others) and not any(filter_.name == "leakage" for filter_ in filters):
         raise ParameterError("--held-out needs the leakage filter", remedy="add --filter leakage")
     return filters
 
@@ -398,7 +395,6 @@ def held_out_sentences(args: argparse.Namespace) -> Iterator[Sentence]:
     """
     from entaug.formats import read_each
 
-    given = read_options(args)
-    options = {"repair": given["repair"], "beside": True, **given["read_options"]}
-    for corpus in read_each(args.held_out, given["from_format"], **options):
+    files, given = args.held_out, read_options(args)
+    for corpus in read_each(files, given["from_format"], repair=given["repair"], beside=True, **given["read_options"]):
         yield from corpus
