@@ -55,7 +55,7 @@ def train(tmp_path: Path) -> Path:
 def suggested(train: Path, name: str = "out.jsonl", **options: Any) -> list[Sentence]:
     out = train.with_name(name)
     suggest_file(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), force=True, **options)
-    return list(entaug.read(out, **({"format": options["to_format"]} if "to_format" in options else {})))
+    return list(entaug.read(out))
 
 
 def test_the_least_sure_first_and_no_two_alike(train: Path) -> None:
@@ -83,10 +83,17 @@ def test_strategies(train: Path) -> None:
 
 @pytest.mark.parametrize("to_format", ["label-studio", "doccano", "prodigy"])
 def test_annotation_tools(train: Path, to_format: str) -> None:
-    new = suggested(train, f"tasks.{'json' if to_format == 'label-studio' else 'jsonl'}", to_format=to_format)
+    is_studio = to_format == "label-studio"
+    out = train.with_name("tasks.json" if is_studio else "tasks.jsonl")
+    suggest_file(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), to_format=to_format)
+    new = list(entaug.read(out, format=to_format, **({"annotations": "predictions"} if is_studio else {})))
     assert len(new) == 3
     assert str(new[0]).startswith("maybe [Bo]PER left")
-    text = next(train.parent.glob("tasks.*")).read_text()
+    text = out.read_text()
+    if is_studio:
+        task = orjson.loads(text)[0]
+        assert task["annotations"] == []
+        assert [region["value"]["text"] for region in task["predictions"][0]["result"]] == ["Bo"]
     assert "tag_probabilities" not in text
     assert '"rank"' in text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from entaug.augmenters.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.corpus import UnlabelledText
@@ -82,7 +82,8 @@ def suggest_file(
     r"""Write the sentences of unlabelled text that are worth annotating, with the labels of a teacher.
 
     The teacher is trained on the training sentences. The field ``suggestion`` of a sentence holds its rank, its
-    score, and the confidence of the teacher; its id is that in the text.
+    score, and the confidence of the teacher; its id is that in the text. In Label Studio, the labels of the teacher
+    are predictions of tasks without annotations.
 
     Args:
         input: the training file.
@@ -129,6 +130,9 @@ def suggest_file(
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))
         to = open_target(output, to_format, source, write_options, force=force)
+        if to.format.name == "label-studio" and not (write_options or {}).get("annotations"):
+            dialect: Any = to.dialect
+            to = replace(to, dialect=replace(dialect, annotations="predictions"))
         reading = Reading(repair=repair)
         gold = list(read_sentences(source, reading, progress=progress))
         if not any(sentence.mentions for sentence in gold):

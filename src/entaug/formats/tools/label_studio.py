@@ -49,7 +49,8 @@ class LabelStudioDialect(SegmentationOptions):
         text_key: the key of the text in ``data``; empty for ``text``, or else for the only string there.
         from_name: the name of the labels in the project.
         to_name: the name of the text in the project.
-        annotations: ``"annotations"``, or ``"completions"`` as in old exports.
+        annotations: ``"annotations"``; ``"completions"``, as in old exports; or ``"predictions"``: labels that a model
+            proposes for a task that nobody has annotated.
         tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
@@ -57,7 +58,7 @@ class LabelStudioDialect(SegmentationOptions):
     text_key: str = ""
     from_name: str = "label"
     to_name: str = "text"
-    annotations: Literal["annotations", "completions"] = "annotations"
+    annotations: Literal["annotations", "completions", "predictions"] = "annotations"
     tokens: bool = True
 
     def describe(self) -> str:
@@ -375,6 +376,9 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
     if type(results) is list and all(type(result) is dict for result in results):
         annotation["result"] += results
     annotations = [annotation]
+    if dialect.annotations == "predictions":
+        annotation.setdefault("model_version", "entaug")
+        fields = {"annotations": [], **(fields if type(fields) is dict else {})}
     if type(others) is list:
         annotations = [annotation if other is None else other for other in others]
     task: dict[str, Any] = {**fields} if type(fields) is dict else {}
