@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import entaug
 from entaug.data import Mention, Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.tag_probabilities import TagProbabilities
+from entaug.tags import encode
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 SENTENCE = Sentence("Ada Byron sang".split(), [Mention("PER", [(0, 2)])])
@@ -162,3 +165,20 @@ def test_any_dictionary_is_read_or_refused(data: Any) -> None:
 def test_a_sentence_of_another_length_is_refused() -> None:
     with pytest.raises(InputError, match="3 words for 1"):
         TagProbabilities.from_sentence(SOFT.attach_to(Sentence(["one"])))
+
+
+@given(st.lists(st.lists(st.floats(0.01, 1), min_size=5, max_size=5), min_size=1, max_size=4))
+def test_the_likeliest_valid_tags_are_those_of_exhaustive_search(rows: list[list[float]]) -> None:
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    soft = TagProbabilities(tags, rows)
+
+    def probability(sequence: tuple[int, ...]) -> float:
+        return math.prod(float(soft.values[i, tag]) for i, tag in enumerate(sequence))
+
+    def is_valid(sequence: tuple[int, ...]) -> bool:
+        names = ["O", *(tags[i] for i in sequence)]
+        return all(b[0] != "I" or a[2:] == b[2:] for a, b in itertools.pairwise(names))
+
+    best = max(map(probability, filter(is_valid, itertools.product(range(5), repeat=len(rows)))))
+    decoded = encode(len(rows), soft.valid_mentions())
+    assert probability(tuple(tags.index(tag) for tag in decoded)) == pytest.approx(best)

@@ -21,6 +21,7 @@ FIELD = "tag_probabilities"
 """The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
 
 _LEAST = 0.001  # smaller probabilities are left out
+_FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.valid_mentions`
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class TagProbabilities:
 
     Example:
         >>> soft = TagProbabilities(["O", "B-LOC"], [[0.9, 0.1], [0.2, 0.8]])
-        >>> soft.confidences.tolist()
+        >>> [round(float(confidence), 3) for confidence in soft.confidences]
         [0.9, 0.8]
         >>> soft.to_dict()
         {'tags': ['O', 'B-LOC'], 'ids': [[0, 1], [0, 1]], 'values': [[0.9, 0.1], [0.2, 0.8]]}
@@ -76,6 +77,34 @@ class TagProbabilities:
     def mentions(self) -> tuple[Mention, ...]:
         """The mentions of the likeliest tags; a stray I- tag begins a mention, as in conlleval."""
         return decode(self.best_tags(), repairs=Counter())
+
+    def valid_mentions(self) -> tuple[Mention, ...]:
+        """The mentions of the likeliest sequence of tags that is valid: no I- tag without the tags that begin it.
+
+        It is found by dynamic programming (Viterbi); the tag of a word may then be another than its likeliest.
+
+        Example:
+            >>> soft = TagProbabilities(["O", "B-X", "I-X"], [[0.55, 0.45, 0.0], [0.1, 0.2, 0.7]])
+            >>> [mention.spans for mention in soft.mentions()], [mention.spans for mention in soft.valid_mentions()]
+            ([((1, 2),)], [((0, 2),)])
+        """
+        if not len(self.values):
+            return ()
+        inside = np.array([tag.startswith("I-") for tag in self.tags])
+        label_of = [tag[2:] for tag in self.tags]
+        forbidden = inside & (np.array(label_of)[:, None] != np.array(label_of))  # (tag, next tag)
+        penalties = np.where(forbidden, -np.inf, 0.0)
+        log_probs = np.log(np.maximum(self.values.astype(np.float64), _FLOOR))
+        scores = np.where(inside, -np.inf, log_probs[0])
+        pointers = []
+        for row in log_probs[1:]:
+            candidates = scores[:, None] + penalties
+            pointers.append(candidates.argmax(axis=0))
+            scores = candidates.max(axis=0) + row
+        best = [int(scores.argmax())]
+        for previous in reversed(pointers):
+            best.append(int(previous[best[-1]]))
+        return decode([self.tags[i] for i in reversed(best)])
 
     def label(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with the mentions of the likeliest tags, and with these probabilities.

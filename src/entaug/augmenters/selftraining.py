@@ -27,12 +27,13 @@ _MANY_EMPTY = 0.9
 class SelfTraining(TeacherParameters, Augmenter):
     """Label the sentences of unlabelled text with a teacher that was trained on the training sentences.
 
-    The teacher is an ensemble of taggers. A new sentence is a sentence of the text with the mentions that the teacher
-    thinks likeliest. It also has the probabilities of all tags of each word (the field ``tag_probabilities`` in JSON
-    Lines and Parquet), which the taggers of entaug learn as soft labels, and in its provenance the confidence of the
-    teacher and the id of the sentence in the text. Corpora with nested or discontinuous mentions need a teacher that
-    predicts these (``ensemble_member="w2ner"``), and their new sentences have the probabilities of relations between
-    words (``relation_probabilities``).
+    The teacher is an ensemble of taggers. A new sentence is a sentence of the text with the mentions of the likeliest
+    valid sequence of tags. It also has the probabilities of all tags of each word (the field ``tag_probabilities`` in
+    JSON Lines and Parquet), which the taggers of entaug learn as soft labels, and in its provenance the confidence of
+    the teacher and the id of the sentence in the text.
+
+    Corpora with nested or discontinuous mentions need a teacher that predicts these (``ensemble_member="w2ner"``), and
+    their new sentences have the probabilities of relations between words (``relation_probabilities``).
 
     New sentences have no source; the source in provenance only determines the position in the output. `copies` is the
     number of new sentences for each training sentence, so that amounts can be compared with other methods.
