@@ -46,6 +46,9 @@ def read(args: argparse.Namespace, gold: str) -> UnlabelledText:
         args: the parsed arguments, those of `entaug.cli.options.add_read_options` among them.
         gold: the training file.
 
+    Returns:
+        The text.
+
     Raises:
         ParameterError: the training sentences are read from standard input.
         InputError: a file cannot be read, or shares sentences with a held-out file.
