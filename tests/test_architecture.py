@@ -42,7 +42,7 @@ LAYERS = (
     ("scoring",),
     ("backends",),
     ("taggers",),
-    ("teacher", "component", "filters"),
+    ("teacher", "component", "filters", "relabelling"),
     ("augmenters",),
     ("augmented", "experiment.records", "experiment.subsets"),  # augmented sentences beside their sources
     ("quality",),
@@ -59,6 +59,7 @@ APART = {
     "filters": {"formats", "files", "backends", "taggers"},
     "teacher": {"formats", "files", "backends", "taggers"},
     "component": {"formats", "files", "backends", "taggers"},
+    "relabelling": {"formats", "files", "backends", "taggers"},
     "scoring": {"formats", "files", "models"},
     "backends": {"formats", "scoring"},
     "taggers": {"formats"},

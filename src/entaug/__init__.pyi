@@ -28,6 +28,7 @@ from .formats import read, stream, write
 from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
 from .recipes.runner import auto
+from .relabelling import Relabeller
 from .report.markdown import markdown_report
 from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
@@ -38,6 +39,7 @@ from .workflows.check import check_file
 from .workflows.convert import convert_file
 from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
+from .workflows.relabel import relabel_file
 from .workflows.report import write_html_report
 from .workflows.subset import subset_file
 from .workflows.suggest import suggest_file
@@ -69,6 +71,7 @@ __all__ = [
     "MulDA",
     "OnlineDataset",
     "Quality",
+    "Relabeller",
     "Rotate",
     "RoundTrip",
     "Scores",
@@ -99,6 +102,7 @@ __all__ = [
     "read_augmented",
     "read_run_records",
     "read_unlabelled",
+    "relabel_file",
     "score",
     "stream",
     "subset_file",

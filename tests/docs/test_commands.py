@@ -87,14 +87,14 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
         method = next(rest[i + 1] for i, option in enumerate(rest) if option in ("-m", "--method"))
         names = [name for part in method.split("+") for name in part.partition(":")[0].split(",")]
         needs = any(METHODS[name].info.needs for name in names if name != "lowercase")
-        needs = needs or any(f"--filter {name}" in text for name in MODEL_FILTERS)
+        needs = needs or "--teacher" in text or any(f"--filter {name}" in text for name in MODEL_FILTERS)
         is_slow = bool(set(names) & set(TRAINED)) or ("cassi" in names and "causal" not in rest)
-        return needs, is_slow
+        return needs, is_slow or "--teacher" in text
     if command == "experiment":
         return "--check" not in text, "--check" not in text
     if command in ("quality", "report"):
         return "--no-models" not in text and ".md" not in text and "--list" not in text, False
-    if command in ("train", "suggest", "auto"):
+    if command in ("train", "suggest", "auto", "relabel"):
         return True, True
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)

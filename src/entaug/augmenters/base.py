@@ -30,6 +30,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.params import PositiveInt
+from entaug.relabelling import Relabeller, create_relabeller
 
 __all__ = [
     "NOT_SEEN",
@@ -54,6 +55,9 @@ class Augmenter(Component, abc.ABC):
         max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters.
         filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
             (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
+        teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
+            name or folder of a tagger with optional parameters (``ensemble:labels=mean``), or a
+            `entaug.relabelling.Relabeller`; none for no teacher.
 
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
@@ -70,6 +74,7 @@ class Augmenter(Component, abc.ABC):
     seed: int = 0
     max_attempts: PositiveInt = 10
     filters: str | Filter | Sequence[str | Filter] | None = None
+    teacher: str | Relabeller | None = None
 
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
@@ -84,11 +89,13 @@ class Augmenter(Component, abc.ABC):
         self.progress: Callable[[int, int, float], None] | None = None
         self.existing_ids: set[str] = set()
         self._filters_given: object = _NOTHING
+        self._teacher_given: object = _NOTHING
         super().__post_init__()
 
     def validate(self) -> None:
         """See `entaug.params.Configurable.validate`."""
         super().validate()
+        create_relabeller(self.teacher)
         for filter_ in create_filters(self.filters):
             if self.info.unconditioned and filter_.needs_source:
                 raise ParameterError(
@@ -134,19 +141,27 @@ class Augmenter(Component, abc.ABC):
     @property
     def signature(self) -> str:
         """Method, parameters and version, as in provenance, with the full names of loaded backends."""
-        values = "|".join(f"{name}={value}" for name, value in self.get_params(loaded=True).items())
+        params = self.get_params(loaded=True)
+        if params["teacher"] is None:  # a parameter that most runs do not have
+            del params["teacher"]
+        values = "|".join(f"{name}={value}" for name, value in params.items())
         return f"{self.name}|{values}|entaug={__version__}"
 
     def _plain(self, name: str, value: Any) -> Any:
-        if isinstance(value, Filter):
+        if isinstance(value, Filter | Relabeller):
             return value.signature
         return super()._plain(name, value) if value != [] else None
 
     def load(self) -> Self:
-        """See `entaug.component.Component.load`: also creates the filters, which are not fitted yet."""
+        """See `entaug.component.Component.load`: also creates teacher and filters, which are not fitted yet."""
         if self.filters != self._filters_given:
             self.filters_ = [filter_.load() for filter_ in create_filters(self.filters)]
             self._filters_given, self._is_fitted = self.filters, False
+        if self.teacher != self._teacher_given:
+            self.teacher_ = create_relabeller(self.teacher)
+            self._teacher_given, self._is_fitted = self.teacher, False
+        if self.teacher_ is not None:
+            self.teacher_.load()
         return super().load()
 
     def fit(self, corpus: Iterable[Sentence]) -> Self:
@@ -164,8 +179,10 @@ class Augmenter(Component, abc.ABC):
         """
         self.load()
         survey = _Survey(corpus, self)
-        if self.filters_:
+        if self.filters_ or self.teacher_:
             gold = list(survey)
+            if self.teacher_:
+                self.teacher_.fit(gold)
             for filter_ in self.filters_:
                 filter_.fit(gold)
             self._fit(gold)
@@ -244,7 +261,7 @@ class Augmenter(Component, abc.ABC):
             ParameterError: a parameter has an invalid value, or the method must be fitted first.
         """
         self.load()
-        if (self.info.needs_fit or self.filters_) and not self.is_fitted:
+        if (self.info.needs_fit or self.filters_ or self.teacher_) and not self.is_fitted:
             raise ParameterError(f"{self.name} is not fitted", remedy="call fit(corpus) first")
 
     # -------------------------------------------------------------------------------------------------------- for runs
@@ -272,6 +289,11 @@ class Augmenter(Component, abc.ABC):
         return f"/{self.name}-{self.seed}-"
 
     @property
+    def has_teacher(self) -> bool:
+        """Whether augmented sentences are relabelled."""
+        return getattr(self, "teacher_", None) is not None
+
+    @property
     def has_filters(self) -> bool:
         """Whether augmented sentences are filtered."""
         return bool(getattr(self, "filters_", ()))
@@ -286,6 +308,26 @@ class Augmenter(Component, abc.ABC):
             For each request a sentence without id and provenance, or a rejection.
         """
         return self._rewrite_batch(requests)
+
+    def apply_teacher(
+        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
+    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
+        """Relabel drafts.
+
+        Args:
+            drafts: results of `draft`.
+            sources: their sources.
+
+        Returns:
+            The drafts, those that the teacher rejects as `Rejection` with the sentence.
+        """
+        results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
+        made = [(i, _own(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)]
+        assert self.teacher_ is not None
+        for (i, _), relabelled in zip(made, self.teacher_.relabel([draft for _, draft in made]), strict=True):
+            sentence, reason = relabelled
+            results[i] = (sentence, None) if reason is None else (Rejection(reason), sentence)
+        return results
 
     def apply_filters(
         self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
@@ -307,6 +349,16 @@ class Augmenter(Component, abc.ABC):
             if reason is not None:
                 results[i] = Rejection(reason)
         return results
+
+
+def _own(draft: Sentence, source: Sentence) -> Sentence:
+    """Return a draft without the fields that an edit takes over from its source and that do not hold for it."""
+    changes: dict[str, Any] = {}
+    if draft.provenance is source.provenance and source.provenance is not None:
+        changes["provenance"] = None
+    if draft.layout is source.layout and source.layout:
+        changes["layout"] = {}
+    return draft.with_(**changes) if changes else draft
 
 
 class _Survey(Iterable[Sentence]):

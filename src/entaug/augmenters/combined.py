@@ -15,6 +15,7 @@ from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.filters import Filter
 from entaug.params import construct, parse_assignments
+from entaug.relabelling import Relabeller, create_relabeller
 
 __all__ = ["CombinedAugmenter", "augment", "parse_methods"]
 
@@ -70,6 +71,11 @@ class CombinedAugmenter:
     def filters_(self) -> list[Filter]:
         """The filters of all methods, once they are loaded."""
         return [filter_ for augmenter in self.augmenters for filter_ in augmenter.filters_]
+
+    @property
+    def teacher_(self) -> Relabeller | None:
+        """The first teacher of the methods, once they are loaded; they usually share one."""
+        return next((augmenter.teacher_ for augmenter in self.augmenters if augmenter.teacher_), None)
 
     @property
     def progress(self) -> Callable[[int, int, float], None] | None:
@@ -198,6 +204,7 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
         >>> [(a.name, a.copies, a.seed) for a in parse_methods("mr:copies=2+sis", seed=7).augmenters]
         [('mr', 2, 7), ('sis', 1, 7)]
     """
+    parameters = _with_one_teacher(parameters)
     assignments: list[tuple[str, list[str]]] = []
     for part in filter(None, map(str.strip, re.split(r"[+,]", text))):
         name, colon, first = part.partition(":")
@@ -219,6 +226,13 @@ def parse_methods(text: str, **parameters: Any) -> Augmenter | CombinedAugmenter
         shared = {key: value for key, value in parameters.items() if key not in without}
         augmenters.append(construct(cls, name, {**shared, **parse_assignments(cls, name, texts)}))
     return augmenters[0] if len(augmenters) == 1 else CombinedAugmenter(augmenters)
+
+
+def _with_one_teacher(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Create the teacher once, so that all methods share it and it is trained once."""
+    if isinstance(teacher := parameters.get("teacher"), str):
+        return {**parameters, "teacher": create_relabeller(teacher)}
+    return parameters
 
 
 def augment(
@@ -247,6 +261,7 @@ def augment(
         ['Bo sings', 'Ada sings']
     """
     gold = corpus if isinstance(corpus, Sequence) else Corpus(corpus, source_of(corpus))
+    parameters = _with_one_teacher(parameters)
     augmenters: list[Augmenter] = []
     for item in [method] if isinstance(method, str | Augmenter) else method:
         augmenter = parse_methods(item, **parameters) if isinstance(item, str) else item

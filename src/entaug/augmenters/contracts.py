@@ -9,6 +9,7 @@ from random import Random
 from typing import ClassVar, NamedTuple, Protocol
 
 from entaug.data import Sentence
+from entaug.relabelling import count_changes
 
 __all__ = [
     "DISCONTINUOUS",
@@ -177,6 +178,8 @@ class RunStatistics:
         accepted: augmented sentences accepted.
         missing: requested sentences that were not generated, by the reason of the last rejection.
         rejected: all rejected drafts by reason, including those that were replaced by a later draft.
+        relabelled: mentions of the accepted sentences that a teacher changed, by change and label; see
+            `entaug.relabelling.count_changes`.
     """
 
     sources: int = 0
@@ -184,6 +187,7 @@ class RunStatistics:
     accepted: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
+    relabelled: Counter[str] = field(default_factory=Counter)
 
     def add(self, requested: int, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of one source.
@@ -197,6 +201,7 @@ class RunStatistics:
         for outcome in outcomes:
             if isinstance(outcome, Accepted):
                 self.accepted += 1
+                self.relabelled.update(count_changes(outcome.sentence))
             else:
                 self.rejected[outcome.reason] += 1
                 if outcome.is_last:
@@ -262,6 +267,10 @@ class Method(Protocol):
         """The part that the ids of all sentences of this method and seed share."""
 
     @property
+    def has_teacher(self) -> bool:
+        """Whether `apply_teacher` changes anything."""
+
+    @property
     def has_filters(self) -> bool:
         """Whether `apply_filters` can reject anything."""
 
@@ -273,6 +282,19 @@ class Method(Protocol):
 
         Returns:
             For each request a sentence, or a rejection.
+        """
+
+    def apply_teacher(
+        self, drafts: Sequence[Sentence | Rejection], sources: Sequence[Sentence]
+    ) -> list[tuple[Sentence | Rejection, Sentence | None]]:
+        """Relabel drafts.
+
+        Args:
+            drafts: results of `draft`.
+            sources: their sources.
+
+        Returns:
+            The drafts, those that the teacher rejects as `Rejection` with the sentence.
         """
 
     def apply_filters(

@@ -44,7 +44,7 @@ class Draft:
 
     Attributes:
         sentence: the accepted sentence; None until one is accepted.
-        rejections: all rejections so far, each with the sentence if a filter rejected it.
+        rejections: all rejections so far, each with the sentence if a teacher or a filter rejected it.
     """
 
     __slots__ = ("copy", "rejections", "rng", "sentence", "siblings", "source")
@@ -105,18 +105,29 @@ def draw(method: Method, drafts: Iterable[Draft]) -> None:
         if not pending:
             return
         results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
+        refused: list[Sentence | None] = [None] * len(pending)
+        if method.has_teacher:
+            results, refused = _relabelled(method, pending, results)
         if method.has_filters:
-            results, refused = _filtered(method, pending, results)
-        else:
-            refused = [None] * len(pending)
+            results, filtered = _filtered(method, pending, results)
+            refused = [a or b for a, b in zip(refused, filtered, strict=True)]
         again = []
-        for draft, result, filtered in zip(pending, results, refused, strict=True):
+        for draft, result, sentence in zip(pending, results, refused, strict=True):
             rejection = result if isinstance(result, Rejection) else draft.accept(result)
             if rejection is not None:
-                draft.rejections.append((filtered, rejection))
+                draft.rejections.append((sentence, rejection))
                 if not rejection.final:
                     again.append(draft)
         pending = again
+
+
+def _relabelled(
+    method: Method, drafts: Sequence[Draft], results: Sequence[Sentence | Rejection]
+) -> tuple[list[Sentence | Rejection], list[Sentence | None]]:
+    """Return results after the teacher, and the rejected sentences; only new sentences are relabelled."""
+    new = [r if isinstance(r, Rejection) else d.compare(r) or r for d, r in zip(drafts, results, strict=True)]
+    pairs = method.apply_teacher(new, [draft.source for draft in drafts])
+    return [result for result, _ in pairs], [refused for _, refused in pairs]
 
 
 def _filtered(

@@ -23,7 +23,7 @@ from entaug.models.catalogue import model_path
 from entaug.params import Check
 from entaug.registry import Registry, extra_of, import_object
 
-__all__ = ["BACKENDS", "Backend", "BackendKind", "check_name", "resolve", "starter_model"]
+__all__ = ["BACKENDS", "Backend", "BackendKind", "check_name", "is_alias", "resolve", "starter_model"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ BACKENDS: dict[str, BackendKind] = dict(
                 "linear": "entaug.taggers.architectures:LinearTagger",
                 "w2ner": "entaug.taggers.architectures:W2NERTagger",
             },
+            loader="entaug.taggers.base:load_tagger",
         ),
         _kind(
             "encoder",
@@ -193,6 +194,19 @@ def check_name(kind: str, value: Any) -> bool:
         others = ["a folder", "a name on the hub"] if backend_kind.loader else []
         raise UnknownNameError(backend_kind.registry.kind, name, [*backend_kind.registry, *others])
     return True
+
+
+def is_alias(kind: str, name: str) -> bool:
+    """Whether a name is an alias of a kind; if not, it is a folder, or a model on the hub.
+
+    A tagger with an alias is new and must be trained; one from a folder is trained already.
+
+    Args:
+        kind: a key of `BACKENDS`.
+        name: a name of a backend.
+    """
+    alias, _ = BACKENDS[kind].split(name)
+    return alias in BACKENDS[kind].registry
 
 
 def resolve(kind: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from entaug.cli import options, output, unlabelled
 from entaug.cli.command import Command
+from entaug.cli.relabel import add_teacher_option
 
 if TYPE_CHECKING:
     from entaug.augmenters.contracts import Accepted
@@ -43,6 +44,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     if argv:
         _add_method_options(parser, options.option_in_advance(argv, "-m", "--method"))
     unlabelled.add_options(parser)
+    add_teacher_option(parser)
     options.add_filter_options(parser)
     options.add_read_options(parser)
     options.add_write_options(parser)
@@ -60,8 +62,8 @@ def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) ->
         cls = METHODS[methods]
         title = f"parameters of {cls.info.name} ({cls.info.long_name})"
     group = parser.add_argument_group(title)
-    # --filter and --unlabelled are added separately, because they may be repeated.
-    options.add_parameters(group, cls, without=("filters", "unlabelled"))
+    # --filter and --unlabelled may be repeated, and --teacher may lack a name: they are added separately.
+    options.add_parameters(group, cls, without=("filters", "teacher", "unlabelled"))
     parser.set_defaults(method_class=cls)
 
 
@@ -100,7 +102,7 @@ def _run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         if sys.stderr.isatty():
             _print_examples(summary.examples)
-        _print_summary(summary, [filter_.name for filter_ in augmenter.filters_])
+        _print_summary(summary, ["teacher", *(filter_.name for filter_ in augmenter.filters_)])
     return output.ExitCode.OK
 
 
@@ -119,6 +121,7 @@ def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
     rejected = statistics.rejected
     by_filter = {r: rejected[r] for name in dict.fromkeys(filters) for r in rejected if r.startswith(f"{name}: ")}
     output.print_rejections(by_filter)
+    output.print_relabelling(statistics.relabelled)
     for reason, count in sorted(rejected.items()):
         redrawn = count - statistics.missing[reason]
         if redrawn > 0 and reason not in by_filter:

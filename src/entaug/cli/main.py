@@ -34,6 +34,7 @@ COMMANDS: Registry[Command] = Registry(
             "models",
             "filter",
             "filters",
+            "relabel",
             "quality",
             "subset",
             "suggest",

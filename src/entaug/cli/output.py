@@ -18,6 +18,7 @@ __all__ = [
     "print_json",
     "print_message",
     "print_rejections",
+    "print_relabelling",
     "quantity",
     "show_progress",
     "show_training_progress",
@@ -127,6 +128,22 @@ def print_rejections(rejected: Mapping[str, int]) -> None:
         ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         parts = "; ".join(f"{reason}: {count:,}" for reason, count in ordered)
         print_message(f"  rejected by {name}: {sum(reasons.values()):,} ({parts})")
+
+
+def print_relabelling(relabelled: Mapping[str, int]) -> None:
+    """Print how many mentions a teacher changed, by change and label.
+
+    Args:
+        relabelled: counts by ``"CHANGE: LABEL"``; see `entaug.relabelling.count_changes`.
+    """
+    by_change: dict[str, dict[str, int]] = {}
+    for text, count in relabelled.items():
+        change, _, label = text.partition(": ")
+        by_change.setdefault(change, {})[label] = count
+    for change, labels in sorted(by_change.items()):
+        ordered = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
+        parts = ", ".join(f"{label}: {count:,}" for label, count in ordered)
+        print_message(f"  {change} by the teacher: {quantity(sum(labels.values()), 'mention')} ({parts})")
 
 
 # ------------------------------------------------------------------------------------------------------------- progress

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import is_alias
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.filters.base import Filter
@@ -23,7 +24,7 @@ class Consistency(Filter):
     The published code of ACLM has this filter; its paper does not mention it.
 
     Args:
-        tagger: a `Tagger`, or the name of one.
+        tagger: a `Tagger` or the name of one, which is trained; or a folder with a saved one, used as it is.
         min_confidence: the minimum confidence of the tagger in a sentence's mentions (see `Tagger.confidences`); none
             to require that it predicts exactly these mentions.
 
@@ -50,7 +51,8 @@ class Consistency(Filter):
                 "the training sentences have no mentions, which the consistency filter needs",
                 remedy="remove the filter",
             )
-        self._trained: Tagger = self.tagger_.fit(gold)
+        is_trained = isinstance(self.tagger, str) and not is_alias("tagger", self.tagger)
+        self._trained: Tagger = self.tagger_ if is_trained else self.tagger_.fit(gold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         del sources

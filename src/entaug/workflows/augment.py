@@ -39,6 +39,7 @@ from entaug.workflows.common import (
     open_corpora,
     read_sentences,
 )
+from entaug.workflows.relabel import check_soft_labels, notes_on_soft_labels
 from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["AugmentSummary", "augment_file", "run_key"]
@@ -157,6 +158,7 @@ def augment_file(
         ) as (source, to),
         contextlib.ExitStack() as stack,
     ):
+        check_soft_labels(augmenter.teacher_, to)
         summary = AugmentSummary(
             augmenter.name,
             augmenter.signature,
@@ -301,6 +303,7 @@ class _Job:
         self.progress("augmenting", done, total)
         summary.notes += _notes_on_review(review, summary)
         summary.notes += self.augmenter.advice(run.statistics)
+        summary.notes += notes_on_soft_labels(run.statistics.relabelled, self.to)
         if filled:
             columns = ", ".join(sorted(filled))
             summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({columns})")

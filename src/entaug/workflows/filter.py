@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from entaug.augmented import AugmentedPair, pair_with_sources
+from entaug.augmented import AugmentedPair
 from entaug.augmenters.contracts import REVIEWED
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
-from entaug.formats import OpenedFile, read_each, target
-from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
-from entaug.provenance import Provenance
 from entaug.report.review import Review, read_review
 from entaug.workflows.common import (
     Options,
@@ -25,10 +21,8 @@ from entaug.workflows.common import (
     check_loss_kinds,
     check_output,
     check_rejected_output,
-    open_corpora,
-    read_sentences,
-    reject_losses,
 )
+from entaug.workflows.pairs import open_pairs, write_kept
 from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["FilterSummary", "filter_file"]
@@ -133,44 +127,29 @@ def filter_file(
     check_apart([output, rejected], [gold, review])
     check_output(output, input, force=force, folders=True)
     rejected_path = check_rejected_output(rejected, input, output, force=force)
-    with open_corpora(
+    for filter_ in filters:
+        filter_.load()
+    with open_pairs(
         input,
         output,
+        gold,
         force=force,
+        repair=repair,
         from_format=from_format,
         to_format=to_format,
         read_options=read_options,
         write_options=write_options,
-    ) as (source, detected):
-        to = detected
-        for filter_ in filters:
-            filter_.load()
-        reading = Reading(repair=repair)
-        sentences = list(read_sentences(source, reading, progress=progress))
-        gold_sentences = None
-        if gold is not None:
-            options = read_options or {}
-            gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
-        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
-            # Keep the provenance comments of a CoNLL file.
-            to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
-        pairs = pair_with_sources(sentences, gold_sentences)
-        if not any(pairs):
-            raise InputError(
-                "holds no augmented sentence" + (" that says so" if gold_sentences is None else ""),
-                path=str(input),
-                remedy="name the file that was augmented with --gold",
-            )
+        progress=progress,
+    ) as file:
+        pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
-        if gold_sentences is None:
-            gold_sentences = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
         for filter_ in filters:
-            filter_.fit(gold_sentences)
+            filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, decisions, progress)
-        _write(sentences, rejections, to, rejected_path, lose, force=force)
-    summary = FilterSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+        write_kept(sentences, rejections, file.to, rejected_path, lose, force=force)
+    summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
     summary.filters = [filter_.signature for filter_ in filters]
-    summary.repaired, summary.notes = reading.repaired, reading.notes
+    summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
     unknown = len(decisions.rejected) - rejections.count(REVIEWED.reason)
     if unknown > 0:
         note = f"{unknown:,} of {len(decisions.rejected):,} sentences that the review rejects are not in this file"
@@ -220,27 +199,3 @@ def _rejections(
             reasons[i] = reason
         progress("filtering", start + len(window), len(pending))
     return reasons
-
-
-def _write(
-    sentences: Sequence[Sentence],
-    rejections: Sequence[str | None],
-    to: OpenedFile,
-    rejected_path: Path | None,
-    lose: Collection[str],
-    *,
-    force: bool,
-) -> None:
-    """Write the kept and the rejected sentences; both files are moved into place together."""
-    kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
-    reject_losses(Counter(name for sentence in kept for name in to.lost(sentence)), lose, to)
-    with contextlib.ExitStack() as stack:
-        if rejected_path is not None:
-            rejected = stack.enter_context(target(rejected_path, "jsonl").writer())
-            for sentence, reason in zip(sentences, rejections, strict=True):
-                if reason is not None:
-                    provenance = replace(sentence.provenance or Provenance(), rejected=reason)
-                    rejected.write(sentence.with_(provenance=provenance))
-        writer = stack.enter_context(to.writer(force=force))
-        for sentence in kept:
-            writer.write(sentence)

@@ -1,0 +1,97 @@
+"""What a teacher says about the labels of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from entaug.data import Sentence
+from entaug.mentions import Mention
+
+__all__ = ["MentionOpinion", "Opinion", "TagOpinion"]
+
+
+class Opinion(Protocol):
+    """What a teacher says about a sentence.
+
+    Attributes:
+        mentions: the mentions that it predicts.
+    """
+
+    mentions: tuple[Mention, ...]
+
+    def probability(self, mention: Mention) -> float:
+        """The probability of a mention.
+
+        Args:
+            mention: a mention of the sentence, predicted or not.
+        """
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """How improbable the least probable label of the sentence is, from 0 to 1.
+
+        Args:
+            sentence: the sentence with its labels.
+        """
+
+
+class TagOpinion:
+    """The opinion of a teacher that gives probabilities to tags; mentions are flat.
+
+    Args:
+        probabilities: the `TagProbabilities` of the sentence.
+        tags: the tags of the gold sentences; those that these do not have count as ``"O"``.
+
+    Attributes:
+        mentions: the mentions of the likeliest tags.
+        values: the probabilities of `tags` (words, tags).
+    """
+
+    def __init__(self, probabilities: Any, tags: Sequence[str]) -> None:
+        from entaug.tag_probabilities import TagProbabilities
+
+        aligned = TagProbabilities(tags, probabilities.aligned(tags))
+        self.values: list[list[float]] = aligned.values.tolist()
+        self.mentions = aligned.mentions()
+        self._column = {tag: i for i, tag in enumerate(tags)}
+
+    def probability(self, mention: Mention) -> float:
+        """See `Opinion.probability`: the lowest probability among the tags of the mention, and of its end."""
+        begin, inside = (self._column[f"{prefix}-{mention.label}"] for prefix in "BI")
+        values = [self.values[mention.start][begin]]
+        values += [row[inside] for row in self.values[mention.start + 1 : mention.end]]
+        values += [1 - row[inside] for row in self.values[mention.end : mention.end + 1]]
+        return min(values)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """See `Opinion.disagreement`: of the word whose tag is least probable."""
+        return 1 - min(row[self._column[tag]] for row, tag in zip(self.values, sentence.iob(), strict=True))
+
+
+class MentionOpinion:
+    """The opinion of a teacher that predicts mentions without probabilities.
+
+    Args:
+        predicted: the mentions.
+        is_flat: whether mentions must be flat; of those that overlap, the first is kept.
+
+    Attributes:
+        mentions: the mentions that were kept.
+    """
+
+    def __init__(self, predicted: Sequence[Mention], *, is_flat: bool) -> None:
+        kept: list[Mention] = []
+        taken: set[int] = set()
+        for mention in predicted:
+            if not is_flat or (mention.is_contiguous and taken.isdisjoint(mention.positions())):
+                kept.append(mention)
+                taken.update(mention.positions())
+        self.mentions = tuple(kept)
+
+    def probability(self, mention: Mention) -> float:
+        """See `Opinion.probability`: 1 for a mention that was predicted, else 0."""
+        return float(mention in self.mentions)
+
+    def disagreement(self, sentence: Sentence) -> float:
+        """See `Opinion.disagreement`: 1 if other mentions are predicted, else 0."""
+        return float(set(self.mentions) != set(sentence.mentions))

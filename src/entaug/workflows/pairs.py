@@ -1,0 +1,144 @@
+"""Files of augmented sentences that are read, judged and written again: what filtering and relabelling share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from entaug.augmented import AugmentedPair, pair_with_sources
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.formats import OpenedFile, read_each, target
+from entaug.formats.base import Reading
+from entaug.progress import Progress
+from entaug.provenance import Provenance
+from entaug.workflows.common import Options, open_corpora, read_sentences, reject_losses
+
+__all__ = ["PairedFile", "open_pairs", "write_kept"]
+
+
+@dataclass
+class PairedFile:
+    """A file of augmented sentences, read.
+
+    Args:
+        source: the file.
+        to: the output.
+        reading: the counts of reading.
+        sentences: its sentences.
+        pairs: for each sentence its pair; None for a gold one.
+        gold: the gold sentences, from their own file or from this one.
+    """
+
+    source: OpenedFile
+    to: OpenedFile
+    reading: Reading
+    sentences: list[Sentence]
+    pairs: list[AugmentedPair | None]
+    gold: list[Sentence]
+
+
+@contextlib.contextmanager
+def open_pairs(
+    input: str | Path,
+    output: str | Path,
+    gold: str | Path | None,
+    *,
+    force: bool,
+    repair: bool,
+    from_format: str | None,
+    to_format: str | None,
+    read_options: Options,
+    write_options: Options,
+    progress: Progress,
+) -> Iterator[PairedFile]:
+    """Read a file of augmented sentences and pair them with their sources; open the output.
+
+    Args:
+        input: augmented sentences, with or without the gold ones; or ``"-"``.
+        output: the output, or ``"-"``.
+        gold: the file that was augmented; None if its sentences are in the input.
+        force: replace files that exist.
+        repair: repair invalid tag sequences.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
+        read_options: options of the format of the input and the gold file.
+        write_options: options of the output's format.
+        progress: the progress callback.
+
+    Yields:
+        The sentences and the files.
+
+    Raises:
+        InputError: a file is invalid, or the input holds no augmented sentence.
+        OutputError: the output cannot be written in that format.
+    """
+    with open_corpora(
+        input,
+        output,
+        force=force,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+    ) as (source, detected):
+        reading = Reading(repair=repair)
+        sentences = list(read_sentences(source, reading, progress=progress))
+        gold_sentences = None
+        if gold is not None:
+            options = read_options or {}
+            gold_sentences = list(read_each([gold], from_format, repair=repair, beside=True, **options)[0])
+        to = detected
+        if any(s.provenance for s in sentences) and not getattr(detected.dialect, "provenance", True):
+            # Keep the provenance comments of a CoNLL file.
+            to = target(output, to_format, source, **{**(write_options or {}), "provenance": True})
+        pairs = pair_with_sources(sentences, gold_sentences)
+        if not any(pairs):
+            raise InputError(
+                "holds no augmented sentence" + (" that says so" if gold_sentences is None else ""),
+                path=str(input),
+                remedy="name the file that was augmented with --gold",
+            )
+        if gold_sentences is None:
+            gold_sentences = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
+        yield PairedFile(source, to, reading, sentences, pairs, gold_sentences)
+
+
+def write_kept(
+    sentences: Sequence[Sentence],
+    rejections: Sequence[str | None],
+    to: OpenedFile,
+    rejected_path: Path | None,
+    lose: Collection[str],
+    *,
+    force: bool,
+) -> None:
+    """Write the kept and the rejected sentences; both files are moved into place together.
+
+    Args:
+        sentences: all sentences.
+        rejections: the reason for rejecting each; None for one that is kept.
+        to: the file for those that are kept.
+        rejected_path: the JSON Lines file for the others; None for none.
+        lose: kinds of content to drop if the format cannot store them.
+        force: replace files that exist.
+
+    Raises:
+        LossError: the format cannot store some content.
+        OutputError: a file cannot be written.
+    """
+    kept = [sentence for sentence, reason in zip(sentences, rejections, strict=True) if reason is None]
+    reject_losses(Counter(name for sentence in kept for name in to.lost(sentence)), lose, to)
+    with contextlib.ExitStack() as stack:
+        if rejected_path is not None:
+            rejected = stack.enter_context(target(rejected_path, "jsonl").writer())
+            for sentence, reason in zip(sentences, rejections, strict=True):
+                if reason is not None:
+                    provenance = replace(sentence.provenance or Provenance(), rejected=reason)
+                    rejected.write(sentence.with_(provenance=provenance))
+        writer = stack.enter_context(to.writer(force=force))
+        for sentence in kept:
+            writer.write(sentence)
