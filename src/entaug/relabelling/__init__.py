@@ -1,20 +1,22 @@
 """Relabelling: a teacher checks and completes the labels of augmented sentences, before they are filtered."""
 
-from entaug.relabelling.relabeller import (
+from entaug.relabelling.changes import (
+    CHANGES,
     DETAILS,
     SOFT_LABELS,
-    Relabelled,
-    Relabeller,
+    changed_mentions,
     count_changes,
-    create_relabeller,
     has_soft_labels,
 )
+from entaug.relabelling.relabeller import Relabelled, Relabeller, create_relabeller
 
 __all__ = [
+    "CHANGES",
     "DETAILS",
     "SOFT_LABELS",
     "Relabelled",
     "Relabeller",
+    "changed_mentions",
     "count_changes",
     "create_relabeller",
     "has_soft_labels",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -18,23 +17,11 @@ from entaug.errors import InputError, LossError, ParameterError
 from entaug.mentions import Mention
 from entaug.params import Probability, construct, parse_assignments
 from entaug.provenance import Provenance
+from entaug.relabelling.changes import CHANGES, DETAILS, SOFT_LABELS
 from entaug.relabelling.opinions import MentionOpinion, Opinion, TagOpinion
 
-__all__ = [
-    "DETAILS",
-    "SOFT_LABELS",
-    "Relabelled",
-    "Relabeller",
-    "count_changes",
-    "create_relabeller",
-    "has_soft_labels",
-]
+__all__ = ["Relabelled", "Relabeller", "create_relabeller"]
 
-DETAILS = "teacher"
-"""The key of `Provenance.details` under which the changes of a teacher stand."""
-SOFT_LABELS = "tag_probabilities"
-"""The field of `Sentence.layout` that holds `entaug.tag_probabilities.TagProbabilities`."""
-_CHANGES = ("added", "softened", "disputed", "removed")
 _UNLIKELY = "teacher: a mention is unlikely"
 _TEACHER_SHARE = {"method": 0.0, "mean": 0.5, "teacher": 1.0}
 
@@ -244,7 +231,7 @@ class Relabeller(Component):
         doubted: tuple[Mention, ...] = ()
         if self.doubt_threshold is not None:
             doubted = tuple(m for m in own if teacher.probability(m) <= self.doubt_threshold)
-        changes: dict[str, list[Mention]] = {name: [] for name in _CHANGES}
+        changes: dict[str, list[Mention]] = {name: [] for name in CHANGES}
         if self.labels == "teacher":
             mentions = teacher.mentions
             changes["added"] = [m for m in mentions if m not in own]
@@ -336,37 +323,6 @@ def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
         return None
     values = parse_assignments(Relabeller, "the teacher", filter(None, assignments.split(",")))
     return construct(Relabeller, "the teacher", {**({"tagger": name} if name else {}), **values})
-
-
-def count_changes(sentence: Sentence) -> Counter[str]:
-    """Count what a teacher changed in a sentence.
-
-    Args:
-        sentence: a relabelled sentence.
-
-    Returns:
-        The number of mentions by change and label, for example ``{"added: PER": 1}``; empty if it has no such details.
-
-    Example:
-        >>> from entaug.provenance import Provenance
-    from entaug.relabelling.opinions import MentionOpinion, Opinion, TagOpinion
-        >>> details = {"teacher": {"disagreement": 0.9, "added": [{"label": "PER", "spans": [[0, 1]]}]}}
-        >>> dict(count_changes(Sentence(["Ada"], provenance=Provenance(details=details))))
-        {'added: PER': 1}
-    """
-    details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
-    if not isinstance(details, dict):
-        return Counter()
-    return Counter(f"{name}: {mention['label']}" for name in _CHANGES for mention in details.get(name, ()))
-
-
-def has_soft_labels(sentence: Sentence) -> bool:
-    """Whether a sentence has probabilities of tags.
-
-    Args:
-        sentence: the sentence.
-    """
-    return SOFT_LABELS in sentence.layout
 
 
 def _is_trained(given: Tagger | str, tagger: Any) -> bool:

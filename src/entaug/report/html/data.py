@@ -13,11 +13,13 @@ import orjson
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Sentence
+from entaug.relabelling import DETAILS, changed_mentions
 from entaug.report.html.changes import Changes, find_changes
 
 __all__ = ["ReportData", "ScoreColumn", "report_data", "signature_of"]
 
-_ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity")
+_DISAGREEMENT = "teacher"  # the score by which suspicious labels come first
+_ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity", _DISAGREEMENT)
 _SHOWN_ELSEWHERE = ("method", "signature", "rejected")  # keys of provenance
 
 
@@ -60,9 +62,9 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
 
     A pair has the members ``g`` number of its method in the list, ``f`` fingerprint, ``n`` name of the method, ``i``
     id, ``m`` augmented sentence, ``d`` its marks, ``s`` gold sentences as number, role and marks, ``v`` scores, and
-    where there are any ``p`` provenance, ``a`` 1 if it is rewritten, ``r`` number of the reason of its rejection. A
-    sentence has ``t`` tokens, ``m`` mentions as number of the label and spans, and where known ``s`` spaces and ``l``
-    language.
+    where there are any ``p`` provenance, ``a`` 1 if it is rewritten, ``r`` number of the reason of its rejection, ``t``
+    what a teacher changed: change, label, words and probability of each mention. A sentence has ``t`` tokens, ``m``
+    mentions as number of the label and spans, and where known ``s`` spaces and ``l`` language.
 
     Args:
         corpus: gold and augmented sentences.
@@ -108,6 +110,8 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
                 member["p"] = rest
             if change.is_rewritten:
                 member["a"] = 1
+            if changes_of_teacher := _changes_of_teacher(pair):
+                member["t"] = changes_of_teacher
             if pair.rejection is not None:
                 reasons[pair.rejection] += 1
                 member["r"] = list(reasons).index(pair.rejection)
@@ -178,6 +182,10 @@ def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]
     if any(value is not None for values in shares.values() for value in values):
         description = "Share of the words of the augmented sentence that are not in the same place in its source."
         columns.append(ScoreColumn("changed", "words changed, %", description, shares))
+    disagreements = {method: [_disagreement(pair) for pair in pairs] for method, pairs in corpus.methods.items()}
+    if any(value is not None for values in disagreements.values() for value in values):
+        description = "How improbable a teacher finds the least probable label of the sentence, from 0 to 1."
+        columns.append(ScoreColumn(_DISAGREEMENT, "disagreement of the teacher", description, disagreements))
     details = {method: [pair.provenance.details for pair in pairs] for method, pairs in corpus.methods.items()}
     keys = {key: None for some in details.values() for own in some for key, v in own.items() if type(v) is float}
     for key in keys:
@@ -185,6 +193,20 @@ def _own_scores(corpus: AugmentedCorpus, changes: Mapping[str, Sequence[Changes]
         description = "A score that the method recorded when it selected the sentence."
         columns.append(ScoreColumn(f"own:{key}", f"{key} of the method", description, values))
     return columns
+
+
+def _disagreement(pair: AugmentedPair) -> float | None:
+    """How much a teacher disagrees with the labels that the method gave; None without a teacher."""
+    details = pair.provenance.details.get(DETAILS)
+    return _number(details.get("disagreement")) if isinstance(details, Mapping) else None
+
+
+def _changes_of_teacher(pair: AugmentedPair) -> list[list[Any]]:
+    """Each mention that a teacher changed: the change, the label, the words, and the probability."""
+    return [
+        [change, mention.label, " ".join(pair.augmented.mention_tokens(mention)), _number(probability)]
+        for change, mention, probability in changed_mentions(pair.augmented)
+    ]
 
 
 def _number(value: object) -> float | None:

@@ -74,6 +74,18 @@ function examples(data, digest) {
     return box;
   }
 
+  /** What a teacher changed in the labels, or doubts. */
+  function teacherSays(changes) {
+    const list = element("ul", "teacher", null, { "aria-label": "Teacher" });
+    for (const [change, label, words, probability] of changes) {
+      const item = element("li", change, `${change} by the teacher: `, { dir: "auto" });
+      item.append(element("b", "", words), ` ${label}`);
+      if (probability !== null) item.append(` (probability ${figure.format(probability)})`);
+      list.append(item);
+    }
+    return list;
+  }
+
   function provenance(pair) {
     const box = element("details");
     const summary = element("summary", "", "Provenance and scores");
@@ -110,6 +122,7 @@ function examples(data, digest) {
     const decision = review.of(i);
     if (pair.r !== undefined) head.append(element("span", "state filtered", `filtered out: ${reasons[pair.r]}`));
     else if (decision) head.append(element("span", `state ${decision}`, decision === "accept" ? "✓ accepted" : "✗ rejected"));
+    const teacher = pair.t ? teacherSays(pair.t) : null;
     const sides = element("div", "sides");
     const left = element("div");
     for (const [number, role, marks] of pair.s) left.append(side(ROLES[role], gold[number], marks));
@@ -124,6 +137,7 @@ function examples(data, digest) {
       item.append(element("b", "", figure.format(pair.v[k])));
       list.append(item);
     });
+    if (teacher) right.append(teacher);
     sides.append(left, right);
     const foot = element("footer");
     foot.append(provenance(pair));
@@ -215,7 +229,8 @@ function examples(data, digest) {
 
   function apply() {
     words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const [method, type, reason, decision] = ["method", "type", "reason", "decision"].map((id) => $(id).value);
+    const [method, type, reason, decision, teacher] =
+      ["method", "type", "reason", "decision", "teacher"].map((id) => $(id).value);
     const score = $("score").value === "" ? -1 : Number($("score").value);
     for (const [id, end] of [["least", 0], ["most", 1]]) {
       $(id).disabled = score < 0;
@@ -229,6 +244,7 @@ function examples(data, digest) {
       if (reason === "kept" ? pair.r !== undefined : reason !== "" && pair.r !== Number(reason)) return;
       if (type !== "" && !pair.m.m.some(([of]) => of === Number(type))) return;
       if (decision && (decision === "none" ? review.of(i) || pair.r !== undefined : review.of(i) !== decision)) return;
+      if (teacher && (teacher === "none" ? pair.t : !pair.t?.some(([of]) => teacher === "any" || teacher === of))) return;
       if (score >= 0 && (least !== null || most !== null)) {
         const value = pair.v[score];
         if (value === null || (least !== null && value < least) || (most !== null && value > most)) return;
@@ -265,9 +281,18 @@ function examples(data, digest) {
     $("reason").parentElement.hidden = !reasons.length;
     // Sentences that were filtered out are shown on demand, or if there are no others.
     if (reasons.length && pairs.some((pair) => pair.r === undefined)) $("reason").options[1].defaultSelected = true;
+    const changes = [...new Set(pairs.flatMap((pair) => (pair.t || []).map(([of]) => of)))].sort();
+    for (const [value, title] of [["", "any"], ["any", "label changed or doubted"], ["none", "agrees"]]) {
+      option($("teacher"), value, title);
+    }
+    changes.forEach((change) => option($("teacher"), change, `mention ${change}`));
+    const suspicion = scores.findIndex((score) => score.name === "teacher");
+    $("teacher").parentElement.hidden = suspicion < 0;
+    if (suspicion >= 0) option($("order"), `${suspicion} -1`, "suspicious labels first");
     option($("score"), "", "any");
     scores.forEach((score, i) => {
       option($("score"), i, score.title);
+      if (i === suspicion) return; // its order has a name of its own
       option($("order"), `${i} 1`, `${score.title}: lowest first`);
       option($("order"), `${i} -1`, `${score.title}: highest first`);
     });
@@ -340,7 +365,7 @@ function examples(data, digest) {
 
   choices();
   for (const id of ["search", "least", "most"]) $(id).addEventListener("input", apply);
-  for (const id of ["method", "type", "reason", "decision", "order", "score"]) $(id).addEventListener("change", apply);
+  for (const id of ["method", "type", "reason", "decision", "teacher", "order", "score"]) $(id).addEventListener("change", apply);
   $("filters").addEventListener("submit", (event) => event.preventDefault());
   $("clear").addEventListener("click", () => {
     $("filters").reset();

@@ -1,0 +1,70 @@
+"""What a teacher changed in a sentence, as its provenance and its probabilities of tags tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from entaug.data import Sentence
+from entaug.errors import EntaugError
+from entaug.mentions import Mention
+
+__all__ = ["CHANGES", "DETAILS", "SOFT_LABELS", "changed_mentions", "count_changes", "has_soft_labels"]
+
+CHANGES = ("added", "softened", "disputed", "removed")
+"""What may happen to a mention."""
+DETAILS = "teacher"
+"""The key of `Provenance.details` under which the changes of a teacher stand."""
+SOFT_LABELS = "tag_probabilities"
+"""The field of `Sentence.layout` that holds `entaug.tag_probabilities.TagProbabilities`."""
+
+
+def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
+    """Return what a teacher changed in a sentence, as its provenance tells.
+
+    Args:
+        sentence: a relabelled sentence.
+
+    Returns:
+        The change (``"added"``, ``"softened"``, ``"disputed"`` or ``"removed"``), the mention and its probability;
+        empty if provenance has no such details, or none for these tokens.
+    """
+    details = sentence.provenance.details.get(DETAILS) if sentence.provenance else None
+    changes: list[tuple[str, Mention, Any]] = []
+    try:
+        for name in CHANGES:
+            for entry in details.get(name, ()) if isinstance(details, Mapping) else ():
+                mention = Mention(entry["label"], entry["spans"])
+                if mention.end <= len(sentence):
+                    changes.append((name, mention, entry.get("probability")))
+    except (AttributeError, EntaugError, LookupError, TypeError, ValueError):  # a file that was edited by hand
+        return []
+    return changes
+
+
+def count_changes(sentence: Sentence) -> Counter[str]:
+    """Count what a teacher changed in a sentence.
+
+    Args:
+        sentence: a relabelled sentence.
+
+    Returns:
+        The number of mentions by change and label, for example ``{"added: PER": 1}``.
+
+    Example:
+        >>> from entaug.provenance import Provenance
+        >>> details = {"teacher": {"disagreement": 0.9, "added": [{"label": "PER", "spans": [[0, 1]]}]}}
+        >>> dict(count_changes(Sentence(["Ada"], provenance=Provenance(details=details))))
+        {'added: PER': 1}
+    """
+    return Counter(f"{change}: {mention.label}" for change, mention, _ in changed_mentions(sentence))
+
+
+def has_soft_labels(sentence: Sentence) -> bool:
+    """Whether a sentence has probabilities of tags.
+
+    Args:
+        sentence: the sentence.
+    """
+    return SOFT_LABELS in sentence.layout
