@@ -123,7 +123,7 @@ def teacher(sure: float = 0.95, gold: Sequence[Sentence] = GOLD, **params: Any) 
 
 def details(sentence: Sentence) -> dict[str, Any]:
     assert sentence.provenance
-    found: dict[str, Any] = sentence.provenance.details["teacher"]
+    found: dict[str, Any] = sentence.provenance.details["relabelled"]
     return found
 
 

@@ -19,7 +19,7 @@ def relabelled() -> AugmentedCorpus:
     gold = Sentence("Ada left Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], id="g")
 
     def pair(name: str, disagreement: float, **changes: Any) -> AugmentedPair:
-        details = {"teacher": {"disagreement": disagreement, **changes}}
+        details = {"relabelled": {"disagreement": disagreement, **changes}}
         new = Sentence(f"Ada left {name}".split(), gold.mentions, id=name, provenance=Provenance("lm", details=details))
         return AugmentedPair(new, gold)
 
@@ -56,7 +56,7 @@ def test_the_data_hold_what_the_teacher_says() -> None:
     ],
 )
 def test_details_that_were_edited_by_hand_do_no_harm(details: object) -> None:
-    new = Sentence(["a"], provenance=Provenance("lm", details={"teacher": details}))
+    new = Sentence(["a"], provenance=Provenance("lm", details={"relabelled": details}))
     assert changed_mentions(new) == []
     assert report_data(AugmentedCorpus([Sentence(["b"])], {"lm": [AugmentedPair(new)]})).size == 1
 

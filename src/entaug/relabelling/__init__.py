@@ -6,7 +6,6 @@ from entaug.relabelling.changes import (
     SOFT_LABELS,
     changed_mentions,
     count_changes,
-    has_soft_labels,
 )
 from entaug.relabelling.relabeller import Relabelled, Relabeller, create_relabeller
 
@@ -19,5 +18,4 @@ __all__ = [
     "changed_mentions",
     "count_changes",
     "create_relabeller",
-    "has_soft_labels",
 ]

@@ -10,14 +10,16 @@ from entaug.data import Sentence
 from entaug.errors import EntaugError
 from entaug.mentions import Mention
 
-__all__ = ["CHANGES", "DETAILS", "SOFT_LABELS", "changed_mentions", "count_changes", "has_soft_labels"]
+__all__ = ["CHANGES", "DETAILS", "RELATIONS", "SOFT_LABELS", "changed_mentions", "count_changes"]
 
 CHANGES = ("added", "softened", "disputed", "removed")
 """What may happen to a mention."""
-DETAILS = "teacher"
+DETAILS = "relabelled"
 """The key of `Provenance.details` under which the changes of a teacher stand."""
 SOFT_LABELS = "tag_probabilities"
 """The field of `Sentence.layout` that holds `entaug.tag_probabilities.TagProbabilities`."""
+RELATIONS = "relation_probabilities"
+"""The field that holds the probabilities of relations of nested mentions."""
 
 
 def changed_mentions(sentence: Sentence) -> list[tuple[str, Mention, Any]]:
@@ -54,17 +56,8 @@ def count_changes(sentence: Sentence) -> Counter[str]:
 
     Example:
         >>> from entaug.provenance import Provenance
-        >>> details = {"teacher": {"disagreement": 0.9, "added": [{"label": "PER", "spans": [[0, 1]]}]}}
+        >>> details = {"relabelled": {"disagreement": 0.9, "added": [{"label": "PER", "spans": [[0, 1]]}]}}
         >>> dict(count_changes(Sentence(["Ada"], provenance=Provenance(details=details))))
         {'added: PER': 1}
     """
     return Counter(f"{change}: {mention.label}" for change, mention, _ in changed_mentions(sentence))
-
-
-def has_soft_labels(sentence: Sentence) -> bool:
-    """Whether a sentence has probabilities of tags.
-
-    Args:
-        sentence: the sentence.
-    """
-    return SOFT_LABELS in sentence.layout

@@ -17,7 +17,7 @@ from entaug.errors import InputError, LossError, ParameterError
 from entaug.mentions import Mention
 from entaug.params import Probability, construct, parse_assignments
 from entaug.provenance import Provenance
-from entaug.relabelling.changes import CHANGES, DETAILS, SOFT_LABELS
+from entaug.relabelling.changes import CHANGES, DETAILS, RELATIONS, SOFT_LABELS
 from entaug.relabelling.opinions import MentionOpinion, Opinion, TagOpinion
 
 __all__ = ["Relabelled", "Relabeller", "create_relabeller"]
@@ -74,7 +74,7 @@ class Relabeller(Component):
         >>> [result] = teacher.relabel([gold.with_(mentions=[Mention("LOC", [(2, 3)])])])
         >>> print(result.sentence)
         [Ada]PER left [Rome]LOC
-        >>> result.sentence.provenance.details["teacher"]["added"]
+        >>> result.sentence.provenance.details["relabelled"]["added"]
         [{'label': 'PER', 'spans': [[0, 1]], 'probability': 0.92}]
     """
 
@@ -267,7 +267,10 @@ class Relabeller(Component):
         new = sentence.with_(mentions=mentions, provenance=provenance)
         if isinstance(teacher, TagOpinion):
             return Relabelled(self._with_probabilities(new, changes["added"], doubted, teacher))
-        layout = {name: value for name, value in new.layout.items() if name != SOFT_LABELS or not any(changes.values())}
+        if new.mentions == own:
+            return Relabelled(new)
+        # Probabilities that the sentence had are not those of its new mentions.
+        layout = {name: value for name, value in new.layout.items() if name not in (SOFT_LABELS, RELATIONS)}
         return Relabelled(new.with_(layout=layout))
 
     def _with_probabilities(
