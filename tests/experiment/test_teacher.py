@@ -59,7 +59,7 @@ baselines = ["gold", "ensemble"]
 steps = 3
 batch_size = 8
 learning_rate = 2e-3
-[teacher]
+[[teachers]]
 size = 2
 [[taggers]]
 name = "linear"
@@ -151,7 +151,9 @@ def test_unlabelled_sentences_are_never_those_of_train_or_test(encoder: Path, tm
         ("size = 2", "sized = 2", "sized"),
         ("size = 2", 'seeds = "mine"', "seeds must be"),
         ("rest = 20", "rest = 20000", "unlabelled asks for 20,000 sentences"),
-        ('label = "both"', 'label = "ensemble"', "is there already, as a baseline"),
+        ('label = "both"', 'label = "ensemble"', "is there already, among the teachers"),
+        ('labels = "teacher-hard"', 'labels = "teacher-hard"\nteacher = "ensembl"', "did you mean 'ensemble'"),
+        ("size = 2", "size = 2\n[[teachers]]\nsize = 3", "is there already, among the teachers"),
     ],
 )
 def test_faulty_arms_are_refused(old: str, new: str, message: str, encoder: Path, tmp_path: Path) -> None:
@@ -172,8 +174,9 @@ def test_requirements_of_arms_without_an_augmenter(encoder: Path, tmp_path: Path
 def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, encoder)
     larger = tiny.save(tmp_path / "larger", "bert")
-    own = f'[teacher]\nsize = 1\nseeds = "shared"\nencoder = "{larger}"\nprecision = "fp32"\ntraining = {{ steps = 2 }}'
-    plan.write_text(plan.read_text().replace("[teacher]\nsize = 2", own, 1))
+    own = f'[[teachers]]\nsize = 1\nseeds = "shared"\nencoder = "{larger}"\nprecision = "fp32"\n'
+    own += "training = { steps = 2 }"
+    plan.write_text(plan.read_text().replace("[[teachers]]\nsize = 2", own, 1))
     runs = runs_of(plan)
     records = {name: execute_run(runs[name])[0] for name in (("self soft", 1), ("self soft", 2), ("ensemble", 1))}
     teachers = [path for path in (tmp_path / "plan" / "teachers").iterdir() if path.is_dir()]

@@ -191,6 +191,7 @@ class MethodPlan(_Table):
         amounts: numbers of new sentences per gold sentence, or the patience rule.
         labels: ``"method"`` for the mentions that the method gives, ``"teacher"`` for the tag probabilities of the
             teacher (soft labels), ``"teacher-hard"`` for its likeliest tags.
+        teacher: label of the teacher; None for the first of the plan.
         training: hyperparameters that differ from those of the tagger.
         params: parameters of the method.
     """
@@ -200,6 +201,7 @@ class MethodPlan(_Table):
     label: Label
     amounts: Amounts
     labels: Literal["method", "teacher", "teacher-hard"] = "method"
+    teacher: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any]
 
@@ -238,7 +240,7 @@ class MethodPlan(_Table):
         if self.is_self_training and (self.params or self.labels == "method"):
             message = "selftrain takes no parameters in a plan, and labels of the teacher"
             raise ParameterError(message, parameter="labels", remedy='give labels = "teacher" or "teacher-hard"')
-        if self.label in (*BASELINES, ENSEMBLE):
+        if self.label in BASELINES:
             message = f"{self.label!r} is there already, as a baseline"
             raise ParameterError(message, parameter="label", remedy="give it another label")
 
@@ -281,15 +283,17 @@ class TaggerPlan(_Table):
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherPlan(_Table):
-    """The teacher of a plan: an ensemble of taggers trained on the gold sentences of a run.
+    """One teacher of a plan: an ensemble of taggers trained on the gold sentences of a run.
 
     Args:
+        label: name in tables.
         size: number of taggers.
         seeds: ``"own"``: the taggers have the seed of the run and those that follow it; ``"shared"``: all runs have the
             same teacher, with seeds from 1, which costs less and hides how much results depend on the teacher.
         tagger: the tagger, for example one with a larger encoder; None for that of the run.
     """
 
+    label: Label = ENSEMBLE
     size: PositiveInt = 3
     seeds: Literal["own", "shared"] = "own"
     tagger: TaggerPlan | None = None
@@ -307,7 +311,7 @@ class Plan(_Table):
         baselines: arms without a method; gains are measured against ``"gold"``, which is always among them.
         leakage: what to do about training sentences that are in dev or test too: ``"warn"``, ``"drop"`` them from
             training, or ``"error"``.
-        teacher: the teacher.
+        teachers: the teachers.
         threads: threads of a run; results may depend on them in the last digit.
         training: hyperparameters of all taggers, which may change them.
         corpora: the corpora.
@@ -321,7 +325,7 @@ class Plan(_Table):
     amounts: Amounts = (1,)
     baselines: Baselines = BASELINES
     leakage: Literal["warn", "drop", "error"] = "warn"
-    teacher: TeacherPlan = field(default_factory=TeacherPlan)
+    teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
     threads: PositiveInt = 1
     training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
     corpora: tuple[CorpusPlan, ...] = ()

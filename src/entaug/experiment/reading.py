@@ -90,13 +90,14 @@ class _PlanReader:
         top = {"name": self.path.stem, "output": self.path.stem, **data}
         top["output"] = self.resolve(top["output"], ("", 0, "output"))
         training = self.training(top.pop("training", {}), TaggerTrainingConfig(), lambda key: ("training", 0, key))
-        top["teacher"] = self.teacher(top.pop("teacher", {}), training)
-        corpora, taggers, methods = (self.tables(top, name) for name in ("corpora", "taggers", "methods"))
+        names = ("corpora", "taggers", "methods", "teachers")
+        corpora, taggers, methods, teachers = (self.tables(top, name) for name in names)
         plan = self.construct(Plan, "the plan", {**top, "training": training}, lambda key: ("", 0, key))
         plan = replace(
             plan,
             taggers=tuple(self.tagger(i, t, training) for i, t in enumerate(taggers or [{"name": "linear"}])),
             methods=tuple(self.method(i, t, plan.amounts) for i, t in enumerate(methods)),
+            teachers=tuple(self.teacher(i, t, training) for i, t in enumerate(teachers or [{}])),
             corpora=tuple(self.corpus(i, t) for i, t in enumerate(corpora)),
         )
         if not plan.corpora:
@@ -104,6 +105,7 @@ class _PlanReader:
         self.check_distinct("taggers", [tagger.label for tagger in plan.taggers])
         self.check_distinct("methods", [method.label for method in plan.methods])
         self.check_distinct("corpora", [corpus.name for corpus in plan.corpora])
+        self.check_distinct("teachers", [teacher.label for teacher in plan.teachers])
         for i, corpus in enumerate(plan.corpora):
             self.check_selections(plan, i, corpus)
         object.__setattr__(plan, "path", self.path)
@@ -145,19 +147,14 @@ class _PlanReader:
         own = self.training(table.pop("training", {}), training, _always(("taggers", i, "training")))
         return self.component(TaggerPlan, "a tagger", {**table, "training": own}, lambda key: ("taggers", i, key))
 
-    def teacher(self, table: Any, training: TaggerTrainingConfig) -> TeacherPlan:
-        """The teacher: keys that it does not define are those of its tagger."""
-        position = _always(("teacher", 0, ""))
-        if not isinstance(table, dict):
-            raise self.error(("", 0, "teacher"), "teacher must be a table", "write [teacher]")
-        own = {key: value for key, value in table.items() if key in ("size", "seeds")}
-        rest = {key: value for key, value in table.items() if key not in own}
-        if rest:
-            steps = self.training(rest.pop("training", {}), training, position)
-            own["tagger"] = self.component(
-                TaggerPlan, "a teacher", {"name": "linear", **rest, "training": steps}, position
-            )
-        return self.construct(TeacherPlan, "the teacher", own, lambda key: ("teacher", 0, key))
+    def teacher(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TeacherPlan:
+        """A teacher: keys that it does not define are those of its tagger."""
+        own = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
+        if table:
+            position = _always(("teachers", i, ""))
+            table["training"] = self.training(table.get("training", {}), training, position)
+            own["tagger"] = self.component(TaggerPlan, "a teacher", {"name": "linear", **table}, position)
+        return self.construct(TeacherPlan, "a teacher", own, lambda key: ("teachers", i, key))
 
     def method(self, i: int, table: dict[str, Any], amounts: Any) -> MethodPlan:
         def position(key: str) -> Position:
@@ -226,7 +223,14 @@ class _PlanReader:
             )
 
     def check_combined(self, plan: Plan, i: int, method: MethodPlan) -> None:
-        """Check the labels of methods that are combined."""
+        """Check the labels that a method refers to, and its own."""
+        teachers = [teacher.label for teacher in plan.teachers]
+        if method.teacher is not None and method.teacher not in teachers:
+            unknown = UnknownNameError("teacher", method.teacher, teachers)
+            raise self.error(("methods", i, "teacher"), unknown.message, unknown.remedy)
+        if method.label in teachers:
+            message = f"{method.label!r} is there already, among the teachers"
+            raise self.error(("methods", i, "label"), message, "give it another label")
         simple = [other.label for other in plan.methods if not other.combine]
         for label in method.combine:
             if label not in simple:

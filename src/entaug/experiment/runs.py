@@ -11,15 +11,14 @@ from typing import Any
 from entaug._version import __version__
 from entaug.data import Sentence
 from entaug.experiment.data import count_shared, file_digest, short_hash
-from entaug.experiment.plan import ENSEMBLE, PATIENCE, MethodPlan, copies_for
+from entaug.experiment.plan import PATIENCE, MethodPlan, copies_for
 from entaug.experiment.records import RunRecord
 from entaug.experiment.specification import RunSpec
-from entaug.experiment.teacher import gold_tagger, label_with_teacher, teacher
+from entaug.experiment.teacher import gold_tagger, label_with_teacher, train_teacher
 from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.scoring.span_f1 import score
 from entaug.taggers.base import TrainableTagger
-from entaug.taggers.ensemble import EnsembleTagger
 from entaug.workflows.augment import augment_file
 
 __all__ = ["execute_run"]
@@ -40,8 +39,8 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
     dev = list(read(run.split.dev)) if run.split.dev else None
     new = _new_sentences(run, gold)
     tagger: TrainableTagger
-    if run.arm == ENSEMBLE:
-        tagger = teacher(run, gold)
+    if run.own_teacher:
+        tagger = train_teacher(run, run.own_teacher, gold)
     elif run.arm == "gold" and run.training.checkpoint == "last":
         tagger = gold_tagger(run, run.tagger, gold, run.seed)
     else:
@@ -64,18 +63,17 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
 
 def _new_sentences(run: RunSpec, gold: list[Sentence]) -> list[Sentence]:
     """The sentences that the arm adds to the gold ones."""
-    if run.arm in ("gold", "gold-steps", ENSEMBLE):
+    if run.arm in ("gold", "gold-steps") or run.own_teacher:
         return []
     whole = int(run.amount)
     fraction = run.amount - whole
     rng = Random(f"part {run.seed} {run.amount}")
     if run.method is None:
         return [*gold * whole, *_sample(gold, round(fraction * len(gold)), rng)]
-    ensemble = teacher(run, gold) if any(part.labels != "method" for part in run.parts) else None
-    return [sentence for part in run.parts for sentence in _sentences_of(run, part, ensemble, rng)]
+    return [sentence for part in run.parts for sentence in _sentences_of(run, part, gold, rng)]
 
 
-def _sentences_of(run: RunSpec, part: MethodPlan, ensemble: EnsembleTagger | None, rng: Random) -> list[Sentence]:
+def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Random) -> list[Sentence]:
     """The new sentences of a method, with the labels that the plan asks for."""
     amount = run.amount_of(part)
     if part.is_self_training:
@@ -83,10 +81,10 @@ def _sentences_of(run: RunSpec, part: MethodPlan, ensemble: EnsembleTagger | Non
         new = unlabelled[: round(amount * run.split.size)]
     else:
         new = _generated(run, part, amount, rng)
-    if part.labels == "method" or not new:
+    teacher = run.teacher_of(part)
+    if teacher is None or not new:
         return new
-    assert ensemble is not None
-    return label_with_teacher(new, ensemble, part.labels, part.is_self_training)
+    return label_with_teacher(new, train_teacher(run, teacher, gold), part.labels, part.is_self_training)
 
 
 def _generated(run: RunSpec, part: MethodPlan, amount: float, rng: Random) -> list[Sentence]:

@@ -83,7 +83,8 @@ class Schedule:
     def _add_arms(self, split: DataSplit, tagger: TaggerPlan) -> None:
         self._add(split, tagger, "gold", 0)
         if ENSEMBLE in self.plan.baselines:
-            self._add(split, tagger, ENSEMBLE, 0)
+            for teacher in self.plan.teachers:
+                self._add(split, tagger, teacher.label, 0)
         for method in filter(split.corpus.includes, self.plan.methods):
             if method.amounts == PATIENCE:
                 first, *others = patience_amounts(split.size)
@@ -111,7 +112,7 @@ class Schedule:
                 labels = method.combine if method and method.combine else ()
                 parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
                 self.runs.append(
-                    RunSpec(split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teacher)
+                    RunSpec(split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teachers)
                 )
 
     def _runs_of(self, search: _Search, amount: float) -> list[RunSpec]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.experiment.data import DataSplit, file_digest, short_hash
-from entaug.experiment.plan import ENSEMBLE, MethodPlan, TaggerPlan, TeacherPlan, copies_for
+from entaug.experiment.plan import MethodPlan, TaggerPlan, TeacherPlan, copies_for
 from entaug.taggers.base import TaggerTrainingConfig
 
 __all__ = ["RunSpec"]
@@ -30,7 +30,7 @@ class RunSpec:
         threads: number of threads.
         folder: folder of the experiment, for files that runs share.
         parts: the methods whose sentences are used: `method`, or those that it combines.
-        teacher: the teacher.
+        teachers: the teachers of the plan.
     """
 
     split: DataSplit
@@ -42,7 +42,7 @@ class RunSpec:
     threads: int
     folder: Path
     parts: tuple[MethodPlan, ...] = ()
-    teacher: TeacherPlan = field(default_factory=TeacherPlan)
+    teachers: tuple[TeacherPlan, ...] = (TeacherPlan(),)
 
     @property
     def training(self) -> TaggerTrainingConfig:
@@ -51,24 +51,42 @@ class RunSpec:
         return replace(self.tagger.training, **changes, steps=self.steps, seed=self.seed)
 
     @property
-    def teacher_tagger(self) -> TaggerPlan:
-        """The tagger of the teacher."""
-        return self.teacher.tagger or self.tagger
+    def own_teacher(self) -> TeacherPlan | None:
+        """The teacher that is the arm itself, if it is one."""
+        if self.method is not None:
+            return None
+        return next((teacher for teacher in self.teachers if teacher.label == self.arm), None)
 
-    @property
-    def teacher_seeds(self) -> list[int]:
-        """The seeds of the taggers of the teacher."""
-        first = self.seed if self.teacher.seeds == "own" else 1
-        return [first + number for number in range(self.teacher.size)]
+    def teacher_of(self, part: MethodPlan) -> TeacherPlan | None:
+        """The teacher that labels the sentences of a method.
 
-    def _teacher_config(self) -> dict[str, Any]:
-        tagger = self.teacher_tagger
-        training = {k: v for k, v in asdict(tagger.training).items() if k not in ("seed", "steps", "epochs")}
+        Args:
+            part: one of `parts`.
+
+        Returns:
+            The teacher; None where the labels are those of the method.
+        """
+        if part.labels == "method":
+            return None
+        return next(t for t in self.teachers if part.teacher in (None, t.label))
+
+    def teacher_members(self, teacher: TeacherPlan) -> list[tuple[TaggerPlan, int]]:
+        """The taggers of a teacher, each with the seed of its training.
+
+        Args:
+            teacher: one of the teachers.
+        """
+        first = self.seed if teacher.seeds == "own" else 1
+        return [(teacher.tagger or self.tagger, first + number) for number in range(teacher.size)]
+
+    def _teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
+        members = self.teacher_members(teacher)
+        tagger = members[0][0]
         return {
-            "seeds": self.teacher_seeds,
+            "seeds": [seed for _, seed in members],
             "tagger": {"name": tagger.name, "params": dict(tagger.params)},
             "steps": tagger.training.total_steps(self.split.size),
-            "training": training,
+            "training": _plain(tagger.training),
         }
 
     @property
@@ -82,10 +100,9 @@ class RunSpec:
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
         split, tagger, method, compute = self.split, self.tagger, self.method, compute_settings()
-        training = {k: v for k, v in asdict(self.training).items() if k not in ("seed", "steps", "epochs")}
         arm: Any = "gold" if self.arm in ("gold", "gold-steps") else self.arm
-        if self.arm == ENSEMBLE:
-            arm = {"ensemble": self._teacher_config()}
+        if self.own_teacher:
+            arm = {"ensemble": self._teacher_config(self.own_teacher)}
         if method is not None:
             parts = [self._part_config(part) for part in self.parts]
             arm = {"combine": parts} if method.combine else parts[0]
@@ -99,7 +116,7 @@ class RunSpec:
             "dev": file_digest(split.dev) if split.dev else None,
             "test": file_digest(split.test),
             "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
-            "training": training,
+            "training": _plain(self.training),
             "threads": self.threads,
             "computed": {"device": compute.device, "precision": compute.precision},
             "entaug": __version__,
@@ -120,8 +137,8 @@ class RunSpec:
         else:
             source = {"method": part.name, "params": part.identity}
             source["copies"] = copies_for(self.amount_of(part), part.amounts)
-        if part.labels != "method":
-            source |= {"labels": part.labels, "teacher": self._teacher_config()}
+        if teacher := self.teacher_of(part):
+            source |= {"labels": part.labels, "teacher": self._teacher_config(teacher)}
         if part is not self.method:
             source["amount"] = self.amount_of(part)
         return source
@@ -142,3 +159,8 @@ class RunSpec:
             "seed": self.seed,
             "leaks": self.split.leaks,
         }
+
+
+def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
+    """The hyperparameters without what stands elsewhere in a configuration."""
+    return {k: v for k, v in asdict(training).items() if k not in ("seed", "steps", "epochs")}

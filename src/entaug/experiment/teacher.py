@@ -1,4 +1,4 @@
-"""The teacher of a run: taggers trained on its gold sentences, each trained once for all runs that use it."""
+"""Teachers: taggers trained on the gold sentences of a run, each trained once for all runs that use it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import file_digest, short_hash
-from entaug.experiment.plan import TaggerPlan
+from entaug.experiment.plan import TaggerPlan, TeacherPlan
 from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 from entaug.taggers.base import TrainableTagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
 
-__all__ = ["gold_tagger", "label_with_teacher", "teacher"]
+__all__ = ["gold_tagger", "label_with_teacher", "train_teacher"]
 
 
 def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: int) -> TrainableTagger:
@@ -50,17 +50,18 @@ def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: 
         return tagger
 
 
-def teacher(run: RunSpec, gold: Sequence[Sentence]) -> EnsembleTagger:
-    """The teacher of a run.
+def train_teacher(run: RunSpec, teacher: TeacherPlan, gold: Sequence[Sentence]) -> EnsembleTagger:
+    """Train a teacher of a run, as far as its taggers are not there yet.
 
     Args:
         run: the run.
+        teacher: one of its teachers.
         gold: its gold sentences.
 
     Returns:
         The ensemble.
     """
-    return EnsembleTagger.of(gold_tagger(run, run.teacher_tagger, gold, seed) for seed in run.teacher_seeds)
+    return EnsembleTagger.of(gold_tagger(run, tagger, gold, seed) for tagger, seed in run.teacher_members(teacher))
 
 
 def label_with_teacher(
