@@ -69,6 +69,9 @@ def test_bad_arguments_and_sentences_are_refused() -> None:
     short = Sentence(["Rome"], layout=dict(SENTENCE.layout))
     with pytest.raises(InputError, match="4 words for 1"):
         list(filter_by_confidence([short], 0.5))
+    relations = Sentence(["Rome"], layout={"relation_probabilities": {}}, id="s1")
+    with pytest.raises(InputError, match=r"s1.*probabilities of relations"):
+        list(filter_by_confidence([relations], 0.5))
     nested = SENTENCE.with_(mentions=[Mention("LOC", [(0, 2)]), Mention("LOC", [(0, 1)])])
     with pytest.raises(LossError):
         list(filter_by_confidence([nested], 0.5))

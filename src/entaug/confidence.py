@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from entaug.data import Mention, Sentence
-from entaug.errors import ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.tag_probabilities import TagProbabilities
 
 __all__ = ["filter_by_confidence", "mention_confidence", "word_confidences"]
+
+_RELATIONS = "relation_probabilities"  # see `entaug.taggers.relations`
 
 
 def word_confidences(sentence: Sentence) -> list[float] | None:
@@ -25,7 +27,8 @@ def word_confidences(sentence: Sentence) -> list[float] | None:
         probabilities.
 
     Raises:
-        InputError: the tag probabilities are invalid.
+        InputError: the tag probabilities are invalid, or the sentence has probabilities of relations instead, as w2ner
+            gives them.
         LossError: mentions are nested or discontinuous, so words have no single tag.
 
     Example:
@@ -35,6 +38,9 @@ def word_confidences(sentence: Sentence) -> list[float] | None:
     """
     soft = TagProbabilities.from_sentence(sentence)
     if soft is None:
+        if _RELATIONS in sentence.layout:
+            reason = "a sentence has probabilities of relations between words, not of tags"
+            raise InputError(reason, path=f"sentence {sentence.key}", remedy="select when labelling: min_confidence")
         return None
     column = {tag: i for i, tag in enumerate(soft.tags)}
     pairs = zip(soft.values, sentence.iob(), strict=True)
@@ -72,7 +78,7 @@ def filter_by_confidence(
 
     Raises:
         ParameterError: `min_token_confidence` is no probability, or `drop` is neither of the two.
-        InputError: tag probabilities are invalid.
+        InputError: tag probabilities are invalid, or a sentence has probabilities of relations instead.
         LossError: a sentence with tag probabilities has nested or discontinuous mentions.
 
     Example:

@@ -544,7 +544,7 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
         def predict(self, sentences: Any) -> Any:
             return sentences
 
-        confidences = predict
+        confidences = tag_probabilities = predict
 
     with pytest.raises(ParameterError, match="has no attentions"):
         ACLM(generator=FakeGenerator(), tagger=Blind(), encoder=FakeEncoder()).fit(gold_bands())

@@ -256,3 +256,14 @@ def test_nothing_must_divide_characters_from_a_mention(tmp_path: Path) -> None:
     assert len(characters) > 5
     assert set(characters).isdisjoint(generator._marks[1].tolist())
     assert all(map(generator._is_opening, characters))
+
+
+def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:
+    words = ["李明", "在", "北京", "听", "Bach", "。"]
+    for spaces in (None, ("", "", "", " ", "", "")):
+        gold = [Sentence(words, [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], spaces=spaces)]
+        generator = FakeGenerator(["音乐"])
+        method = EnTDA(generator=generator, operation="none", max_similarity=1.0)
+        [made] = method.fit(gold).augment(gold)
+        assert made.tokens == (*words, "音乐")
+        assert made.text == ("李明 在 北京 听 Bach 。 音乐" if spaces is None else "李明在北京听 Bach 。音乐"), spaces

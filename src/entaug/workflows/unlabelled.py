@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,8 @@ from entaug.formats.base import Reading
 from entaug.formats.documents import Document
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file
-from entaug.spacing import PRINTED_FORMS, infer_spaces_of_characters, is_unspaced_script
+from entaug.spacing import PRINTED_FORMS
+from entaug.words import script_of
 
 __all__ = ["read_unlabelled"]
 
@@ -147,21 +147,13 @@ def _corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
         [sentence] = split_document(Document(text), SegmentationOptions(language=language), Reading())
         return sentence.tokens
 
-    def by_character(text: str) -> list[str]:
-        return [token for word in learned(text) for token in (word if is_unspaced_script(word) else [word])]
-
     candidates: list[Tokenizer] = [learned, by_spacy]
-    if any(is_unspaced_script(token) for sentence in sample for token in sentence.tokens):
-        candidates.append(by_character)
     return max(candidates, key=lambda tokenize: sum(_is_reproduced(sentence, tokenize) for sentence in sample))
 
 
 def _is_reproduced(sentence: Sentence, tokenize: Tokenizer) -> bool:
     wanted = tuple(PRINTED_FORMS.get(token, token) for token in sentence.tokens)
-    spaces = sentence.spaces
-    if spaces is None and is_unspaced_script(sentence.tokens[0]):
-        spaces = infer_spaces_of_characters(sentence.tokens)
-    text = detokenize(sentence.tokens, spaces)
+    text = detokenize(sentence.tokens, sentence.spaces)
     return bool(text) and tuple(tokenize(text)) == wanted
 
 
@@ -207,7 +199,7 @@ def _scripts(tokens: Iterable[str]) -> Counter[str]:
     letters = Counter(letter for token in tokens for letter in token if letter.isalpha())
     scripts: Counter[str] = Counter()
     for letter, count in letters.items():
-        scripts[unicodedata.name(letter, "?").split(" ", 1)[0].split("-", 1)[0]] += count
+        scripts[script_of(letter) or ""] += count
     return scripts
 
 

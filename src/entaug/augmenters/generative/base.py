@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any
 
 from entaug.alignment import CorpusTokenizer, detokenize
@@ -16,7 +17,7 @@ from entaug.backends.protocols import Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
 from entaug.provenance import Provenance
-from entaug.spacing import infer_spaces
+from entaug.spacing import WIDE, infer_spaces
 
 __all__ = [
     "COPIED",
@@ -191,7 +192,11 @@ def replace_tokens(
     Returns:
         The new sentence.
     """
-    spaces = None if source.spaces is None else infer_spaces(tokens)[:-1]
+    spaces = None
+    if source.spaces is not None:
+        pairs = zip(pairwise(tokens), infer_spaces(tokens), strict=False)
+        # Known white space of a script without spaces shows none between words either.
+        spaces = tuple("" if WIDE.match(a[-1]) and WIDE.match(b[0]) else space for (a, b), space in pairs)
     new = source.edit([Edit(0, len(source), tuple(tokens), tuple(mentions), spaces)])
     return new.with_(provenance=Provenance(sources=sources, details=details))
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from entaug.data import Edit, Sentence, Span
 from entaug.spacing import infer_spaces, is_word_character
+from entaug.words import is_word
 
 __all__ = [
     "CaseAdjuster",
@@ -143,7 +144,7 @@ class CaseAdjuster:
             return tokens
         word, position = tokens[first], inserted[0] + first
         begins, began = _begins_sentence(frame, removed[0]), _begins_sentence(donor, position)
-        if begins and not began and _is_capitalized(frame, removed) and word.isalpha() and word.islower():
+        if begins and not began and _is_capitalized(frame, removed) and is_word(word) and word.islower():
             tokens[first] = capitalize(word)
         elif began and not begins and word == capitalize(word.lower()) and word.lower() in self._common:
             # The corpus has the word in lower case, so it was capitalised as the first word. Names and "I" stay
