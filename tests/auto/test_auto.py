@@ -368,3 +368,20 @@ def test_with_a_real_tagger(files: Path, bert: Path) -> None:
     assert summary.gold_f1 is not None
     tagger = load_tagger(files / "out" / "tagger")
     assert len(tagger.predict(corpus(0, 2))) == 2
+
+
+@pytest.mark.skipif(not hasattr(entaug.MentionReplacement, "hold_out"), reason="mr takes no lists")
+def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
+    (files / "names.txt").write_text("\n".join([*NAMES, "Zora"]) + "\n")
+    # Each name is in one sentence of three, so that every fold lacks some in training.
+    entaug.write(corpus(0, 24), files / "train.conll")
+    run(files, recipes=["mr"], mentions=[f"{files / 'names.txt'}=PER"], folds=5, repeats=1)
+    whole = {"".join(s.tokens) for s in corpus(0, 24)}
+    in_folds = [(gold, new) for gold, new in OracleTagger.trained if gold != whole and new]
+    assert len(in_folds) == 5
+    for gold, new in in_folds:
+        held_out = {s.tokens[0] for s in corpus(0, 24) if "".join(s.tokens) not in gold}
+        known = {s.tokens[0] for s in corpus(0, 24) if "".join(s.tokens) in gold}
+        assert not (held_out - known) & {sentence.tokens[0] for sentence in new}
+    plan = (files / "out" / "plan.toml").read_text()
+    assert 'mentions = ["../names.txt=PER"]' in plan

@@ -28,9 +28,9 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the result")
     for option, what in (
         ("unlabelled", "files of further text of the same kind; labels in them are ignored"),
-        ("mentions", "lists of mentions for mr, each as FILE=TYPE: one mention a line"),
+        ("mentions", "lists of mentions for mr, as its option --mentions takes them"),
     ):
-        metavar = "FILE=TYPE" if option == "mentions" else "FILE"
+        metavar = "FILE=LABEL" if option == "mentions" else "FILE"
         parser.add_argument(
             f"--{option}", nargs="+", action="extend", default=argparse.SUPPRESS, metavar=metavar, help=what
         )

@@ -66,7 +66,7 @@ class Choice:
         self.workspace = Workspace(output, self._key(), force=force)
         self.steps = arguments["steps"] or default_steps(len(inputs.gold))
         self.tracker = Tracker(progress)
-        methods = {"mr": {"mentions": tuple(arguments["mentions"])}} if arguments["mentions"] else {}
+        methods = {"mr": {"mentions": list(arguments["mentions"])}} if arguments["mentions"] else {}
         self.trainer = Trainer(
             tagger=arguments["tagger"],
             params={"encoder": arguments["encoder"]},
@@ -296,7 +296,7 @@ class Choice:
             return [load_tagger(first), *others]
 
         pools = Pools(self.trainer, self.workspace, "final", 0, steps)
-        pools.prepare([recipe], gold, unlabelled, train_teachers)
+        pools.prepare([recipe], gold, self.inputs.dev or [], unlabelled, train_teachers)
         augmented = pools.sentences(recipe)
         folder = self.workspace.folder / "student"
         if not folder.is_dir():

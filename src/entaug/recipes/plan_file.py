@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from entaug.errors import InputError
-from entaug.recipes.inputs import file_digest
+from entaug.recipes.inputs import file_digest, list_file
 
 __all__ = ["PLAN_KEYS", "read_plan_file", "to_plan_text"]
 
@@ -60,7 +60,8 @@ def to_plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folde
         elif name == "unlabelled":
             value = [_relative(path, folder) for path in value]
         elif name == "mentions":
-            value = [f"{_relative(file, folder)}={label}" for file, _, label in (v.rpartition("=") for v in value)]
+            files = [list_file(item) for item in value]
+            value = [_relative(file, folder) + item[len(file) :] for file, item in zip(files, value, strict=True)]
         lines.append(f"{name} = {_to_toml(value)}")
     tables.append((_DIGESTS, {_relative(path, folder): digest for path, digest in digests.items()}))
     for name, table in tables:

@@ -12,7 +12,7 @@ from entaug.errors import ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.files.locks import lock
 from entaug.recipes.choice import Choice
-from entaug.recipes.inputs import file_digest, read_inputs
+from entaug.recipes.inputs import file_digest, list_file, read_inputs
 from entaug.recipes.summary import AutoSummary
 from entaug.recipes.tracking import ProgressCallback
 from entaug.recipes.workspace import Workspace
@@ -56,7 +56,8 @@ def auto(
             ``augmented.jsonl`` (the added ones alone), ``report.html``, ``plan.toml`` and ``summary.json``.
         unlabelled: files of further text of the same kind; labels in them are ignored.
         dev: labelled sentences to measure gains on, in place of cross-validation.
-        mentions: lists of mentions for ``mr``, each as ``FILE=TYPE``.
+        mentions: lists of mentions for ``mr``: ``FILE=LABEL``, or another form that it reads. In measurements they are
+            used without the mentions of the held-out sentences.
         encoder: the pretrained encoder of all taggers: an alias of the starter set, a folder, or a name on the hub.
         budget: the time in minutes. It limits folds, recipes and repetitions in a fixed order, by the duration of a
             first training; None for all.
@@ -97,18 +98,15 @@ def auto(
     layout = {name: value for name, value in (read_options or {}).items() if value is not None}
     unlabelled = [unlabelled] if isinstance(unlabelled, str | Path) else list(unlabelled)
     inputs = read_inputs(train, unlabelled, dev, repair=repair, from_format=from_format, read_options=layout)
-    for assignment in mentions:
-        file = assignment.rpartition("=")[0]
-        if not file or not Path(file).is_file():
-            raise ParameterError(f"{assignment!r} is not of the form FILE=TYPE with a file that exists")
-        inputs.digests[file] = file_digest(Path(file))
+    mentions = [mentions] if isinstance(mentions, str) else list(mentions)
+    inputs.digests |= {file: file_digest(Path(file)) for file in map(list_file, mentions)}
     tagger = tagger or ("linear" if inputs.is_flat else "w2ner")
     create_tagger(tagger, encoder=str(encoder)).check_requirements()
     arguments: dict[str, Any] = {
         "train": str(train),
         "unlabelled": [str(path) for path in unlabelled],
         "dev": None if dev is None else str(dev),
-        "mentions": list(mentions),
+        "mentions": mentions,
         "encoder": str(encoder),
         "tagger": tagger,
         "recipes": None if recipes is None else list(recipes),

@@ -83,18 +83,23 @@ class Trainer:
         tagger = create_tagger(self.tagger, **self.params)
         return tagger.fit(gold, config=config, progress=progress, augmented=augmented)
 
-    def augment(self, method: str, gold: Sequence[Sentence], steps: int, repeat: int) -> list[Sentence]:
+    def augment(
+        self, method: str, gold: Sequence[Sentence], held_out: Sequence[Sentence], steps: int, repeat: int
+    ) -> list[Sentence]:
         """The sentences that a method makes of gold sentences.
 
         Args:
             method: name of the method.
             gold: the gold sentences, all that the method sees.
+            held_out: the sentences to predict; lists of mentions are used without theirs.
             steps: number of steps of the training, which limits how many sentences are of use.
             repeat: number of the repetition.
         """
         copies = max(1, min(COPIES, steps * self.batch_size // len(gold)))
         params = {"copies": copies, "seed": self.seed + repeat, **self.methods.get(method, {})}
         augmenter = create_augmenter(method, **params)
+        if "mentions" in params and held_out:
+            augmenter.hold_out(held_out)
         try:
             return list(augmenter.fit(gold).augment(gold))
         except InputError as error:
@@ -166,7 +171,7 @@ class FoldRunner:
         if not missing:
             return
         pools = Pools(self.trainer, self.workspace, f"{self.repeat}-{self.fold}", self.repeat, self.steps)
-        pools.prepare(recipes, self.gold, self.unlabelled, lambda: self._train_teachers(on_training))
+        pools.prepare(recipes, self.gold, self.held_out, self.unlabelled, lambda: self._train_teachers(on_training))
         if any(key.recipe == GOLD for key in self.missing(recipes)):
             self._train_teachers(on_training)
         for recipe in recipes:
@@ -212,6 +217,7 @@ class Pools:
         self,
         recipes: Sequence[Recipe],
         gold: Sequence[Sentence],
+        held_out: Sequence[Sentence],
         unlabelled: Sequence[Sentence],
         train_teachers: Callable[[], Sequence[TrainableTagger]],
     ) -> None:
@@ -220,11 +226,12 @@ class Pools:
         Args:
             recipes: the recipes.
             gold: the gold sentences.
+            held_out: the sentences to predict, if any.
             unlabelled: unlabelled sentences.
             train_teachers: trains the teachers.
         """
         for method in dict.fromkeys(recipe.method for recipe in recipes if recipe.method):
-            make = partial(self._trainer.augment, method, gold, self._steps, self._repeat)
+            make = partial(self._trainer.augment, method, gold, held_out, self._steps, self._repeat)
             self._pools[method] = self._workspace.sentences(f"{self._name}.{method}", make)
         teachers: list[TrainableTagger] = []
         for pool in dict.fromkeys(pool for recipe in recipes for pool in _pools_of(recipe) if pool not in self._pools):
