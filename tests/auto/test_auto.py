@@ -165,6 +165,15 @@ def test_soft_labels_are_in_the_file_and_gold_sentences_have_none(files: Path) -
     assert not any(TagProbabilities.from_sentence(sentence) for sentence in sentences if not sentence.provenance)
 
 
+def test_unlabelled_sentences_get_ids_of_their_own(files: Path) -> None:
+    # Two sentences of one line have the same place in the text.
+    (files / "news.txt").write_text("Ada left Rome. Bo came to Paris, but nobody knew.\nEve slept.\n")
+    run(files, recipes=["self"], unlabelled=[files / "news.txt"])
+    new = [sentence for sentence in entaug.read(files / "out" / "train.jsonl") if sentence.provenance]
+    assert len({sentence.id for sentence in new}) == len(new) == 3
+    assert {s.provenance.details["text"] for s in new if s.provenance} == {"news.txt:1", "news.txt:2"}
+
+
 def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
     # Unlabelled text that repeats training sentences, in other tokens too: those are left out.
     again = [Sentence(["".join(s.tokens[:2]), *s.tokens[2:]]) for s in corpus(0, 60)]

@@ -98,8 +98,13 @@ def read_inputs(
     if unlabelled:
         text = read_unlabelled(unlabelled, gold, held_out=[] if dev is None else [dev])
         inputs.unlabelled = [
-            Sentence(sentence.tokens, id=sentence.id, spaces=sentence.spaces, provenance=Provenance(UNLABELLED))
-            for sentence in text
+            Sentence(
+                sentence.tokens,
+                id=f"unlabelled/{UNLABELLED}-{number}",
+                spaces=sentence.spaces,
+                provenance=Provenance(UNLABELLED, details={"unconditioned": True, "text": sentence.id}),
+            )
+            for number, sentence in enumerate(text, start=1)
         ]
         inputs.notes += text.notes
     paths = [train, *unlabelled, *([dev] if dev is not None else [])]
