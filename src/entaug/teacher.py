@@ -62,15 +62,17 @@ class TeacherParameters(Configurable):
             MissingModelError: the encoder is not on this machine.
             MissingExtraError: a library that it needs is not installed.
         """
-        is_name = isinstance(self.tagger, str)
-        if not is_name or BACKENDS["tagger"].registry.canonical(str(self.tagger)) != _ENSEMBLE:
+        registry = BACKENDS["tagger"].registry
+        is_alias = isinstance(self.tagger, str) and self.tagger in registry
+        if not is_alias or registry.canonical(str(self.tagger)) != _ENSEMBLE:
             if self.ensemble_encoder is not None or self.ensemble_steps is not None:
                 raise ParameterError(
                     "ensemble_encoder and ensemble_steps are parameters of an ensemble",
                     remedy='set tagger to "ensemble", or give a tagger with its parameters',
                 )
-            return Teacher(resolve("tagger", self.tagger))
-        tagger = BACKENDS["tagger"].registry[_ENSEMBLE](
+            is_folder = isinstance(self.tagger, str) and not is_alias
+            return Teacher(resolve("tagger", self.tagger), is_trained=is_folder)
+        tagger = registry[_ENSEMBLE](
             member=self.ensemble_member,
             size=self.ensemble_size,
             params={} if self.ensemble_encoder is None else {"encoder": self.ensemble_encoder},
@@ -88,6 +90,7 @@ class Teacher:
         steps: see `TeacherParameters`.
         batch_size: see `TeacherParameters`.
         is_ensemble: whether the tagger is an ensemble, whose hyperparameters are set by the number of sentences.
+        is_trained: whether it is trained already, as one that was loaded from a folder.
 
     Example:
         >>> from entaug import Mention
@@ -99,12 +102,19 @@ class Teacher:
     """
 
     def __init__(
-        self, tagger: Any, steps: int | None = None, batch_size: int = 16, *, is_ensemble: bool = False
+        self,
+        tagger: Any,
+        steps: int | None = None,
+        batch_size: int = 16,
+        *,
+        is_ensemble: bool = False,
+        is_trained: bool = False,
     ) -> None:
         self.tagger = tagger
         self._steps = steps
         self._batch_size = batch_size
         self._is_ensemble = is_ensemble
+        self._is_trained = is_trained
 
     @property
     def name(self) -> str:
@@ -117,7 +127,7 @@ class Teacher:
         augmented: Iterable[Sentence] = (),
         progress: Callable[[int, int, float], None] | None = None,
     ) -> Teacher:
-        """Train the tagger from scratch.
+        """Train the tagger from scratch; one that is trained already is used as it is, unless there are more sentences.
 
         Args:
             gold: the gold sentences.
@@ -128,6 +138,8 @@ class Teacher:
             The teacher itself.
         """
         augmented = list(augmented)
+        if self._is_trained and not augmented:
+            return self
         if self._is_ensemble:
             passes = -(-_PASSES * len(gold) // self._batch_size)
             steps = self._steps or min(max(passes, _MIN_STEPS), _MAX_STEPS)

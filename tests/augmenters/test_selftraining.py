@@ -20,6 +20,7 @@ from entaug.backends.fakes import FakeTagger
 from entaug.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.tag_probabilities import TagProbabilities
+from entaug.teacher import Teacher
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 GOLD = [
@@ -166,6 +167,14 @@ def test_rounds_train_on_gold_and_pseudo_labels() -> None:
     assert not none
     assert {str(s) for s in augmented} == {"[Bo]PER left", "So what"}
     assert all(TagProbabilities.from_sentence(s) for s in augmented)
+
+
+def test_a_trained_teacher_is_used_as_it_is() -> None:
+    tagger = Opinionated()
+    teacher = Teacher(tagger, is_trained=True).fit(GOLD)
+    assert not tagger.trained
+    teacher.fit(GOLD, GOLD[:1])
+    assert len(tagger.trained) == 1
 
 
 def test_nested_corpora_get_hard_labels() -> None:
