@@ -25,8 +25,8 @@ class TeacherParameters(Configurable):
     """The parameters of a teacher; a base of components that have one.
 
     Args:
-        tagger: the teacher: a `Tagger`, or the name of one. ``"ensemble"`` trains several taggers that differ by their
-            seed, and averages their probabilities.
+        tagger: the teacher: a `Tagger`, the name of one, or the folder of a trained one. ``"ensemble"`` trains several
+            taggers that differ by their seed, and averages their probabilities.
         ensemble_size: the number of taggers of the ensemble.
         ensemble_member: the kind of these taggers, see ``entaug train --help``.
         ensemble_encoder: their pretrained encoder: an alias of the starter set, a folder, or a name on the hub; none

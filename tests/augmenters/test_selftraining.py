@@ -20,6 +20,7 @@ from entaug.backends.fakes import FakeTagger
 from entaug.corpus import UnlabelledText
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.tag_probabilities import TagProbabilities
+from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 from entaug.teacher import Teacher
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
@@ -254,6 +255,17 @@ def test_an_ensemble_on_any_encoder_gives_the_same_twice(encoder: Path) -> None:
     assert all(TagProbabilities.from_sentence(s) for s in new)
     other = SelfTraining(**{**options, "seed": 6}).fit(gold)
     assert [one.confidence for one in other.selected_] != [one.confidence for one in method.selected_]
+
+
+def test_a_saved_tagger_as_teacher(encoder: Path, tmp_path: Path) -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
+    tagger = create_tagger("linear", encoder=str(encoder)).fit(gold, None, TaggerTrainingConfig(steps=2))
+    tagger.save(tmp_path / "tagger")
+    lines = text("So it goes", "The port of Oslo")
+    method = SelfTraining(unlabelled=lines, tagger=str(tmp_path / "tagger")).fit(gold)
+    by_tokens = {one.sentence.tokens: one.sentence for one in method.selected_}
+    for line, soft in zip(lines, tagger.tag_probabilities(lines), strict=True):
+        assert by_tokens[line.tokens].layout["tag_probabilities"] == soft.to_dict()
 
 
 def test_an_ensemble_for_nested_mentions(encoder: Path) -> None:
