@@ -277,6 +277,7 @@ _PLUGIN_MODULES = {
     "entaug.backends.protocols": "Protocols of backends",
     "entaug.backends.fakes": "Fake backends for tests",
     "entaug.filters": "Filters",
+    "entaug.relabelling": "Relabelling",
     "entaug.formats.base": "Base class of formats",
     "entaug.taggers.base": "Taggers",
     "entaug.experiment.subsets": "Subsets",
