@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = ["PRIOR_SD", "RISK", "SHARED", "TOLERATED_LOSS", "Gain", "Outcome", "choose", "estimate_gains"]
+__all__ = ["PRIOR_SD", "RISK", "SHARED", "TOLERATED_LOSS", "Gain", "Outcome", "choose", "estimate_gains", "shrink"]
 
 PRIOR_SD = 3.0
 """Standard deviation of the prior of a gain, in points of F1."""
@@ -122,11 +122,7 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
         weights = np.bincount(drawn.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64)
         draws.append(_gains(outcomes, names, weights))
     noise = np.atleast_2d(np.cov(np.concatenate(draws), rowvar=False)) + _training_noise(outcomes, names)
-    mean = np.array([priors[name] for name in names])
-    prior = PRIOR_SD**2 * (SHARED * np.ones((len(names), len(names))) + (1 - SHARED) * np.eye(len(names)))
-    gain_matrix = prior @ np.linalg.inv(prior + noise)
-    expected = mean + gain_matrix @ (measured - mean)
-    deviations = np.sqrt(np.diag(prior - gain_matrix @ prior))
+    expected, deviations = shrink(measured, noise, [priors[name] for name in names])
     return [
         Gain(
             recipe=name,
@@ -139,6 +135,29 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
         )
         for i, name in enumerate(names)
     ]
+
+
+def shrink(
+    measured: NDArray[float64], noise: NDArray[float64], priors: Sequence[float]
+) -> tuple[NDArray[float64], NDArray[float64]]:
+    """Combine measured gains with the prior.
+
+    Args:
+        measured: gains in points (..., recipes).
+        noise: the covariance of their errors (recipes, recipes).
+        priors: the prior gains in points (recipes,).
+
+    Returns:
+        The expected gains (..., recipes), and the standard deviations of the gains around them (recipes,).
+    """
+    import numpy as np
+
+    size = len(priors)
+    prior = PRIOR_SD**2 * (SHARED * np.ones((size, size)) + (1 - SHARED) * np.eye(size))
+    weights = prior @ np.linalg.inv(prior + noise)
+    expected: NDArray[float64] = np.array(priors) + (measured - np.array(priors)) @ weights.T
+    deviations: NDArray[float64] = np.sqrt(np.diag(prior - weights @ prior))
+    return expected, deviations
 
 
 def _gains(outcomes: Sequence[Outcome], names: Sequence[str], weights: NDArray[float64]) -> NDArray[float64]:
