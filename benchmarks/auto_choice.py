@@ -57,7 +57,7 @@ def simulate() -> str:
         "# The choice of a recipe on simulated gains\n\n"
         f"`python benchmarks/auto_choice.py`: {CORPORA:,} corpora a row, {size} recipes. True gains of a corpus are "
         "normal, with mean 3, 0 or -2 and standard deviation 2, 0.7 or 1 point; half of their variance, and of that of "
-        "the errors, is common to all recipes. *Naive*: the recipe with the highest measured gain, if that is positive. "
+        "the errors, is common to all recipes. *Naive*: the recipe with the highest measured gain, if it is positive. "
         "*Loses*: the share of corpora that lose more than one point.\n\n"
         "| world | standard error | a recipe is taken | gain | loses | naive: gain | loses | best possible |\n"
         "|---|---:|---:|---:|---:|---:|---:|---:|\n"
