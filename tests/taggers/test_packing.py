@@ -57,6 +57,22 @@ def test_packed_words_have_the_vectors_and_gradients_of_padded_ones(name: str, p
         torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-3, atol=1e-5 * largest, msg=parameter)
 
 
+def test_states_of_packed_words_have_the_precision_of_autocast(encoder: Path) -> None:
+    packed, padded = _bodies(encoder)
+    prepared = [packed.prepare(words) for words in BATCHES["different lengths"]]
+    seen = []
+    for layer in packed.model.encoder.layer:
+        layer.register_forward_hook(lambda module, args, out: seen.append(out[0].dtype))
+    with torch.no_grad():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            vectors = packed(prepared)
+        assert seen == [torch.bfloat16] * 2
+        assert vectors.dtype is torch.float32
+        expected = padded(prepared)
+    # Steps of bf16 are a 256th; the vectors are of length sqrt(32).
+    assert float((vectors - expected).norm() / expected.norm()) < 0.1
+
+
 def test_only_known_families_with_absolute_positions_are_packed() -> None:
     class Config:
         model_type = "bert"

@@ -143,7 +143,7 @@ class EncoderBody(torch.nn.Module):
             inputs = {"attention_mask": mask.to(device)}
         if self._row_of is not None:
             ids = self._row_of[ids]
-        states = self.model(input_ids=ids.to(device), **inputs)[0].flatten(0, 1)
+        states = self.model(input_ids=ids.to(device), **inputs)[0].flatten(0, 1).float()
         pool = self._first if self.pooling == "first" else self._max
         return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
 

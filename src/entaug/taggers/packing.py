@@ -113,7 +113,24 @@ def _packed_attention(
     if packing.mask is not None:
         scores = scores + packing.mask.to(scores.dtype)
     states = scores.softmax(-1) @ value
-    return states.transpose(1, 2).flatten(0, 1)[packing.padded_index][None], None
+    packed: torch.Tensor = _Unpad.apply(states.transpose(1, 2).flatten(0, 1), packing.padded_index)  # type: ignore[no-untyped-call]
+    return packed[None], None
+
+
+class _Unpad(torch.autograd.Function):
+    """The rows of sub-words; since no row is taken twice, the gradients need not be summed."""
+
+    @staticmethod
+    def forward(ctx: Any, states: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(index)
+        ctx.num_rows = len(states)
+        return states.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (index,) = ctx.saved_tensors
+        zeros = grads[0].new_zeros(ctx.num_rows, *grads[0].shape[1:])
+        return zeros.index_copy_(0, index, grads[0].contiguous()), None
 
 
 AttentionInterface.register(_NAME, _packed_attention)
@@ -127,6 +144,18 @@ def use_packed_attention(model: Any) -> None:
         model: the encoder.
     """
     model.set_attn_implementation(_NAME)
+    model.embeddings.register_forward_hook(_lower_precision)
+
+
+def _lower_precision(module: torch.nn.Module, args: Any, states: torch.Tensor) -> torch.Tensor:
+    """Cast the embeddings of words to the precision of autocast on the CPU.
+
+    Then all states have it. Otherwise each linear layer would cast its input, since the residual states are fp32.
+    """
+    del module, args
+    if states.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return states
+    return states.to(torch.get_autocast_dtype("cpu"))
 
 
 class FastDropout(torch.nn.Module):
@@ -155,8 +184,8 @@ class FastDropout(torch.nn.Module):
         if not self.training or self.p == 0 or not states.numel():
             return states
         bits = torch.frombuffer(bytearray(self._rng.bytes(2 * states.numel())), dtype=torch.int16)
-        dropped = (bits < self._threshold).view(states.shape)
-        return states.masked_fill(dropped, 0) * (1 / (1 - self.p))
+        factors = (bits >= self._threshold).to(states.dtype).mul_(1 / (1 - self.p))
+        return states * factors.view(states.shape)
 
 
 def replace_dropout(module: torch.nn.Module, seed: int) -> None:

@@ -1,0 +1,160 @@
+"""Speed of training the linear tagger on the CPU in bf16, beside another version of the library, in one run.
+
+Each version trains in a process of its own with one thread. They take turns, a few steps at a time, so that both see
+the same machine; the time of a step is the CPU time of its process, and the figure is the median over all steps.
+
+Usage::
+
+    git worktree add --detach BASELINE 122e09c
+    python benchmarks/tagger_speed.py speed BASELINE/src --steps 60
+    python benchmarks/tagger_speed.py f1 BASELINE/src --steps 300 --seeds 3
+
+The corpora are those of ``ENTAUG_DATA``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+CORPORA = {
+    "crossner-ai": ("crossner/ai/train.txt", "crossner/ai/test.txt"),
+    "ncbi-disease": ("ncbi-disease/train.tsv", "ncbi-disease/test.tsv"),
+}
+SENTENCES = 100
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+
+
+def work(corpus: str, batch_size: int, steps: int, seed: int, block: int) -> None:
+    """Train, in the process of one version; a line on standard input lets the next block of steps begin."""
+    import torch
+
+    import entaug
+    from entaug.taggers.base import TaggerTrainingConfig, create_tagger
+
+    torch.set_num_threads(1)
+    data = Path(os.environ["ENTAUG_DATA"])
+    train, test = (list(entaug.read(data / name)) for name in CORPORA[corpus])
+    begun = [0.0]
+    times: list[float] = []
+
+    def progress(done: int, total: int, loss: float) -> None:
+        del loss
+        times.append(time.process_time() - begun[0])
+        if block and done % block == 0 and done < total:
+            _wait(times)
+        begun[0] = time.process_time()
+
+    tagger: Any = create_tagger("linear", device="cpu", precision="bf16")
+    config = TaggerTrainingConfig(steps=steps, batch_size=batch_size, seed=seed)
+    if block:
+        _wait(times)
+    begun[0] = time.process_time()
+    tagger.fit(train[:SENTENCES], config=config, progress=progress)
+    result: dict[str, Any] = {"times": times, "loss": tagger.history_.losses[-1]}
+    if not block:
+        result["f1"] = entaug.score(test, tagger.predict(test)).micro.f1
+    print(json.dumps(result), flush=True)
+
+
+def _wait(times: list[float]) -> None:
+    print(json.dumps({"done": len(times)}), flush=True)
+    sys.stdin.readline()
+
+
+def start(sources: Path, *arguments: object) -> subprocess.Popen[str]:
+    """Start the process of one version."""
+    environment = {**os.environ, "PYTHONPATH": str(sources), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "work", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def take_turns(versions: dict[str, Path], corpus: str, batch_size: int, steps: int, block: int) -> dict[str, Any]:
+    """Train with each version, a block of steps at a time; the results by version."""
+    processes = {name: start(sources, corpus, batch_size, steps, 0, block) for name, sources in versions.items()}
+    results: dict[str, Any] = {}
+    for process in processes.values():
+        assert process.stdout is not None
+        process.stdout.readline()  # ready
+    while len(results) < len(processes):
+        for name, process in processes.items():
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+            told = json.loads(process.stdout.readline())
+            if "times" in told:
+                results[name] = told
+    return results
+
+
+def machine() -> str:
+    """The processor and the versions that matter."""
+    names = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if "model name" in line
+    ]
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "numpy"))
+    return f"{names[0] if names else platform.processor()}, Python {platform.python_version()}, {versions}"
+
+
+def measure_speed(versions: dict[str, Path], steps: int, batch_sizes: list[int]) -> None:
+    """Print a table of steps per second."""
+    print(machine() + "\n")
+    print("| corpus | batch | steps/s before | steps/s now | ratio |")
+    print("|---|---|---|---|---|")
+    for corpus in CORPORA:
+        for batch_size in batch_sizes:
+            results = take_turns(versions, corpus, batch_size, steps, 5)
+            before, now = (1 / statistics.median(results[name]["times"][5:]) for name in versions)
+            print(
+                f"| {corpus}-{SENTENCES} | {batch_size} | {before:.2f} | {now:.2f} | {now / before:.2f} |", flush=True
+            )
+
+
+def measure_f1(versions: dict[str, Path], steps: int, seeds: int) -> None:
+    """Print a table of test F1 by seed."""
+    print(machine() + "\n")
+    print("| corpus | version | F1 of each seed | mean |")
+    print("|---|---|---|---|")
+    for corpus in CORPORA:
+        for name, sources in versions.items():
+            scores = []
+            for seed in range(seeds):
+                out, _ = start(sources, corpus, 16, steps, seed, 0).communicate()
+                scores.append(100 * json.loads(out.splitlines()[-1])["f1"])
+            each = ", ".join(f"{score:.1f}" for score in scores)
+            print(f"| {corpus}-{SENTENCES} | {name} | {each} | {statistics.fmean(scores):.1f} |", flush=True)
+
+
+def main() -> None:
+    """Parse the command line."""
+    if sys.argv[1:2] == ["work"]:
+        work(sys.argv[2], *map(int, sys.argv[3:]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["speed", "f1"])
+    parser.add_argument("baseline", type=Path, help="the sources of the version before")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[8, 16])
+    args = parser.parse_args()
+    versions = {"before": args.baseline.resolve(), "now": SOURCES}
+    if args.what == "speed":
+        measure_speed(versions, args.steps, args.batch_sizes)
+    else:
+        measure_f1(versions, args.steps, args.seeds)
+
+
+if __name__ == "__main__":
+    main()
