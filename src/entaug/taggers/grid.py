@@ -149,6 +149,9 @@ class GridHead(torch.nn.Module):
             sentence: a sentence with mentions or relation probabilities. Of tag probabilities only the weights of words
                 are used.
 
+        Returns:
+            The relations with their probabilities.
+
         Raises:
             ParameterError: a label is unknown.
             InputError: the probabilities do not fit the sentence.
