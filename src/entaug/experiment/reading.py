@@ -149,7 +149,7 @@ class _PlanReader:
 
     def teacher(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TeacherPlan:
         """A teacher: keys that it does not define are those of its tagger."""
-        own = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
+        own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
         if table:
             position = _always(("teachers", i, ""))
             table["training"] = self.training(table.get("training", {}), training, position)
