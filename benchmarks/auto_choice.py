@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from entaug.recipes.catalogue import RECIPES
-from entaug.recipes.selection import RISK, TOLERATED_LOSS, shrink
+from entaug.recipes.selection import LEAST_GAIN, RISK, TOLERATED_LOSS, shrink
 
 CORPORA = 20_000
 PRIORS = [recipe.prior_gain for recipe in RECIPES.values() if recipe.name != "self-hard"]
@@ -44,7 +44,7 @@ def simulate() -> str:
             at = np.arange(CORPORA)
             best = expected.argmax(1)
             risk = ndtr((-TOLERATED_LOSS - expected[at, best]) / deviations[best])
-            chosen = (expected[at, best] > 0) & (risk <= RISK)
+            chosen = (expected[at, best] >= LEAST_GAIN) & (risk <= RISK)
             ours = np.where(chosen, true[at, best], 0)
             naive = np.where(measured.max(1) > 0, true[at, measured.argmax(1)], 0)
             numbers = (

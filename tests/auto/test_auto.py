@@ -13,6 +13,7 @@ import pytest
 
 import entaug
 import tiny
+from conftest import EXAMPLE
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
@@ -394,3 +395,22 @@ def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
         assert not (held_out - known) & {sentence.tokens[0] for sentence in new}
     plan = (files / "out" / "plan.toml").read_text()
     assert 'mentions = ["../names.txt=PER"]' in plan
+
+
+def test_nested_corpora_get_soft_labels_of_relations(files: Path, bert: Path) -> None:
+    nested = list(entaug.read(EXAMPLE / "nested.jsonl"))
+    entaug.write(nested[:12], files / "nested.jsonl")
+    entaug.write(nested[12:18], files / "held-out.jsonl")
+    summary = entaug.auto(
+        files / "nested.jsonl",
+        files / "out",
+        dev=files / "held-out.jsonl",
+        unlabelled=[files / "more.conll"],
+        encoder=str(bert),
+        recipes=["self"],
+        repeats=1,
+        steps=2,
+    )
+    assert [gain.recipe for gain in summary.gains] == ["self"]
+    assert not any("hard labels" in note for note in summary.notes)
+    assert json.loads((files / "out" / "tagger" / "tagger.json").read_text())["tagger"] == "w2ner"

@@ -66,6 +66,14 @@ def test_the_measured_gain_is_the_difference_in_micro_f1() -> None:
     assert 1.5 <= gain.expected < gain.measured
 
 
+def test_equal_results_are_no_reason_to_take_a_recipe() -> None:
+    nothing = np.array([[0, 0, 2]] * 20, float)
+    [gain] = estimate_gains([Outcome(np.arange(20) % 5, np.stack([nothing] * 3), {"self": nothing})], {"self": 2.0})
+    assert gain.measured == 0
+    assert gain.low < gain.expected < gain.high
+    assert choose([gain]) is None
+
+
 def test_a_noisy_gain_is_shrunk_more_than_a_precise_one() -> None:
     def expected(sentences: int) -> Gain:
         results = outcomes(np.random.default_rng(1), {"mr": 8.0}, sentences=sentences)

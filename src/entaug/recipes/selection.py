@@ -7,8 +7,8 @@ by the spread of the gold-only taggers of a fold, which differ by their seeds. T
 `SHARED` is common to all recipes of a corpus): the noisier the measurement, the closer the result is to the prior, so
 that the best of several noisy gains is not taken at face value.
 
-The recipe with the highest expected gain is taken if this gain is positive and the probability of losing more than
-`TOLERATED_LOSS` is at most `RISK`; otherwise the tagger is trained on gold alone.
+The recipe with the highest expected gain is taken if this gain is at least `LEAST_GAIN` and the probability of losing
+more than `TOLERATED_LOSS` is at most `RISK`; otherwise the tagger is trained on gold alone.
 """
 
 from __future__ import annotations
@@ -22,18 +22,32 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-__all__ = ["PRIOR_SD", "RISK", "SHARED", "TOLERATED_LOSS", "Gain", "Outcome", "choose", "estimate_gains", "shrink"]
+__all__ = [
+    "LEAST_GAIN",
+    "PRIOR_SD",
+    "RISK",
+    "SHARED",
+    "TOLERATED_LOSS",
+    "Gain",
+    "Outcome",
+    "choose",
+    "estimate_gains",
+    "shrink",
+]
 
 PRIOR_SD = 3.0
 """Standard deviation of the prior of a gain, in points of F1."""
 SHARED = 0.6
 """Share of the variance of the prior that all recipes of a corpus have in common."""
+LEAST_GAIN = 0.5
+"""The expected gain in points of F1 from which on a recipe is worth its sentences."""
 TOLERATED_LOSS = 1.0
 """A loss in points of F1 that must be unlikely."""
 RISK = 0.05
 """The probability of a larger loss that is accepted."""
 
 _SAMPLES = 1000
+_LEAST_ERROR = 0.5  # points: results that are equal by chance are not without error
 _CHUNK = 100
 
 
@@ -62,7 +76,7 @@ class Gain:
     @property
     def is_credible(self) -> bool:
         """Whether the gain is good enough to take the recipe."""
-        return self.expected > 0 and self.risk <= RISK
+        return self.expected >= LEAST_GAIN and self.risk <= RISK
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,7 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
         weights = np.bincount(drawn.ravel(), minlength=_CHUNK * n).reshape(_CHUNK, n).astype(np.float64)
         draws.append(_gains(outcomes, names, weights))
     noise = np.atleast_2d(np.cov(np.concatenate(draws), rowvar=False)) + _training_noise(outcomes, names)
+    noise += _LEAST_ERROR**2 * np.eye(len(names))
     expected, deviations = shrink(measured, noise, [priors[name] for name in names])
     return [
         Gain(

@@ -8,7 +8,7 @@ from typing import Any
 
 from entaug.recipes.catalogue import GOLD
 from entaug.recipes.design import Design
-from entaug.recipes.selection import TOLERATED_LOSS, Gain
+from entaug.recipes.selection import LEAST_GAIN, RISK, TOLERATED_LOSS, Gain
 
 __all__ = ["AutoSummary"]
 
@@ -76,8 +76,8 @@ class AutoSummary:
             lines.append(f"chosen: {chosen.recipe}; expect {gain} over gold alone, measured {self.how}")
         else:
             lines.append(
-                "chosen: gold alone; no recipe shows a gain that is credible (expected above 0, and at most 5 % likely "
-                f"to lose more than {TOLERATED_LOSS:g} point)"
+                "chosen: gold alone; no recipe shows a gain that is credible (an expected gain of at least "
+                f"{LEAST_GAIN:g}, and at most {100 * RISK:g} % likely to lose more than {TOLERATED_LOSS:g} point)"
             )
         return lines
 
