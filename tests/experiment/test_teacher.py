@@ -19,6 +19,8 @@ from entaug.experiment.runner import _check_requirements
 from entaug.experiment.runs import _new_sentences, execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.experiment.specification import RunSpec
+from entaug.report.comparison import compare_arms
+from entaug.report.recommendation import recommend
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import load_tagger
 
@@ -184,3 +186,15 @@ def test_a_teacher_may_be_another_tagger_that_all_runs_share(encoder: Path, tmp_
     assert load_tagger(teachers[0]).history_.steps == 2  # type: ignore[attr-defined]
     assert records["self soft", 1].key != records["self soft", 2].key
     assert records["self soft", 1].config["arm"]["teacher"]["seeds"] == [1]
+
+
+def test_reports_show_a_teacher_without_recommending_it(encoder: Path, tmp_path: Path) -> None:
+    runs = runs_of(write_plan(tmp_path, encoder))
+    records = [execute_run(runs[arm, seed])[0] for arm in ("gold", "ensemble") for seed in (1, 2)]
+    assert [record.is_teacher for record in records] == [False, False, True, True]
+    [results] = compare_arms(records).values()
+    assert [str(result.arm) for result in results] == ["gold", "ensemble"]
+    assert results[1].difference is None
+    assert results[1].gain_over_gold is not None
+    assert results[1].notes == ("a teacher, not a tagger of this setting",)
+    assert "ensemble" not in recommend(compare_arms(records))

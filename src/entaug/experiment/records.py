@@ -2,7 +2,7 @@
 
 A record is one tagger trained on one arm with one seed, and its scores. Arms are ``gold`` (the epochs of the plan on
 the gold sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arms of the same amount),
-``duplicate`` (gold repeated) and the labels of methods.
+``duplicate`` (gold repeated), the labels of teachers, and the labels of methods.
 """
 
 from __future__ import annotations
@@ -81,6 +81,12 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         validate(self)
+
+    @property
+    def is_teacher(self) -> bool:
+        """Whether the run tested a teacher."""
+        arm = self.config.get("arm")
+        return isinstance(arm, Mapping) and "ensemble" in arm
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for JSON.

@@ -41,7 +41,7 @@ class Arm(NamedTuple):
     amount: float
 
     def __str__(self) -> str:
-        return self.name if self.name == GOLD else f"{self.name} {self.amount:g}N"
+        return f"{self.name} {self.amount:g}N" if self.amount else self.name
 
     @property
     def sort_key(self) -> tuple[int, str, float]:
@@ -76,6 +76,11 @@ class ArmResult:
     def is_searched(self) -> bool:
         """Whether the amount of this method is chosen on dev."""
         return any(record.search == "patience" for record in self.records)
+
+    @property
+    def is_teacher(self) -> bool:
+        """Whether the arm is a teacher itself, which may take several taggers or a larger one to predict with."""
+        return any(record.is_teacher for record in self.records)
 
     @property
     def is_chosen(self) -> bool:
@@ -129,12 +134,15 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[int], samples: in
         if missing := sorted(expected_seeds - runs.keys()):
             lacking = ", ".join(map(str, missing))
             notes.append(f"incomplete: {len(runs)} of {len(expected_seeds)} seeds, without {lacking}")
-        if arm.name not in BASELINES and not any(run.new for run in runs.values()):
+        is_teacher = any(run.is_teacher for run in runs.values())
+        if arm.name not in BASELINES and not is_teacher and not any(run.new for run in runs.values()):
             notes.append("made no new sentence")
         gain = difference = None
         if arm.name != GOLD and (shared := runs.keys() & gold.keys()):
             gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in sorted(shared))
-        if arm.name not in (GOLD, GOLD_STEPS):
+        if is_teacher:
+            notes.append("a teacher, not a tagger of this setting")
+        elif arm.name not in (GOLD, GOLD_STEPS):
             difference, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.amount), {}), samples)
             # An amount that was tried on dev and not chosen needs no run to compare with.
             not_chosen = all(run.search == "patience" and not run.chosen for run in runs.values())
