@@ -322,6 +322,20 @@ def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[
     assert "has changed since the plan was written" in capsys.readouterr().err
 
 
+def test_the_plan_keeps_how_files_are_read(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        "\n".join(f"{tag} {token}" for token, tag in zip(sentence.tokens, sentence.iob(), strict=True))
+        for sentence in corpus(0, 60)
+    ]
+    (files / "turned.conll").write_text("\n\n".join(rows) + "\n\n")
+    how = ["--token-column", "1", "--tag-column", "0"]
+    arguments = ["--recipes", "mr", "--tagger", "oracle", "--steps", "5", *how, "-o", str(files / "out")]
+    assert main(["auto", str(files / "turned.conll"), *arguments]) == 0
+    assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "again")]) == 0
+    assert contents(files / "again")["train.jsonl"] == contents(files / "out")["train.jsonl"]
+    assert "wrote" in capsys.readouterr().err
+
+
 def test_a_tagger_without_probabilities_gets_hard_labels(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OracleTagger, "flat", False)
     summary = run(files, recipes=["self", "self-hard", "sis"])

@@ -57,7 +57,9 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.recipes.runner import auto
 
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_REPEATED, *_GIVEN) if hasattr(args, name)}
-    given |= {name: value for name, value in options.read_options(args).items() if value}
+    reading = options.read_options(args)
+    reading["read_options"] = {name: value for name, value in reading["read_options"].items() if value is not None}
+    given |= {name: value for name, value in reading.items() if value}
     if args.train.endswith(".toml"):
         given = {**read_plan_file(args.train), **given}
     else:
