@@ -111,12 +111,10 @@ class MaskedLMReplacement(Augmenter):
     def _sample(self, filling: _Filling, position: int, candidates: Sequence[tuple[str, float]]) -> str | None:
         """Sample a word for a position; return None if no word is suitable."""
         original = filling.sentence.tokens[position]
+        # The vocabulary of a multilingual model has words of other scripts.
+        candidates = [(word, score) for word, score in candidates if may_replace(word, original)]
         minimum = candidates[0][1] + math.log(self.min_p) if self.min_p and candidates else -math.inf
-        fills = [
-            (word, score)
-            for word, score in candidates
-            if score >= minimum and word.lower() != original.lower() and may_replace(word, original)
-        ]
+        fills = [(word, score) for word, score in candidates if score >= minimum and word.lower() != original.lower()]
         if self.min_similarity is not None:
             cosines = self.word_vectors_.similarities([(original, word) for word, _ in fills])
             fills = [

@@ -190,8 +190,7 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
                 continue
             self.num_split += 1
             work += [(text, [gap], min(max(0, gap[1] - window // 2), len(ids) - window)) for gap in gaps]
-        words, word_ids = self._words
-        top_k = min(top_k, len(word_ids))
+        groups = self._words
 
         def compute(batch: list[int], width: int) -> None:
             inputs, masked, targets = [], [], []
@@ -203,12 +202,15 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
                 return
             logits = self._logits(inputs, masked, width)
             total = logits.logsumexp(1, keepdim=True)
-            best = (logits[:, word_ids] - total).topk(top_k, dim=1)
-            for (text, gap), values, numbers in zip(targets, best.values.tolist(), best.indices.tolist(), strict=True):
+            for words, word_ids in groups:
+                best = (logits[:, word_ids] - total).topk(min(top_k, len(words)), dim=1)
+                for (text, gap), *of_gap in zip(targets, best.values.tolist(), best.indices.tolist(), strict=True):
+                    predictions[text][gap] += [(words[i], value) for value, i in zip(*of_gap, strict=True)]
+            for text, gap in targets if len(groups) > 1 else ():
                 best_of: dict[str, float] = {}  # a word may have two entries, with a space before it and without
-                for i, value in zip(numbers, values, strict=True):
-                    best_of.setdefault(words[i], value)
-                predictions[text][gap] = list(best_of.items())
+                for word, value in sorted(predictions[text][gap], key=lambda prediction: -prediction[1]):
+                    best_of.setdefault(word, value)
+                predictions[text][gap] = list(best_of.items())[:top_k]
 
         lengths = [len(prefix) + len(suffix) + min(window, len(rows[text])) for text, *_ in work]
         self.batcher.run(lengths, compute)
@@ -224,10 +226,11 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
         return ids
 
     @cached_property
-    def _words(self) -> tuple[list[str], torch.Tensor]:
+    def _words(self) -> list[tuple[list[str], torch.Tensor]]:
         """The vocabulary entries that are whole words of letters, and their ids.
 
-        In scripts without spaces words have no mark, and single characters are words.
+        There is a second group for scripts without spaces, if the vocabulary has words of them; these have no mark, and
+        may be single characters.
         """
         entries = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
         special = set(self.tokenizer.all_special_ids)
@@ -235,7 +238,7 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
         word_mark = next((mark for mark in ("▁", "Ġ") if sum(str(e).startswith(mark) for e in entries) > 50), None)
         output_layer = self.model.get_output_embeddings()
         size = output_layer.weight.shape[0] if output_layer else len(entries)
-        words, ids = [], []
+        words, ids, characters = [], [], []
         for i, entry in enumerate(entries[:size]):
             if i in special or entry is None:
                 continue
@@ -245,7 +248,10 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
                 word = self.tokenizer.convert_tokens_to_string([entry]).strip()
                 if not (entry.startswith(word_mark) or is_unspaced_script(word)):
                     continue
-            if is_word(word) and (len(word) > 1 or is_unspaced_script(word)):
+            if is_word(word) and is_unspaced_script(word):
+                characters.append((word, i))
+            elif is_word(word) and len(word) > 1:
                 words.append(word)
                 ids.append(i)
-        return words, torch.tensor(ids, dtype=torch.long, device=self.device)
+        groups = [(words, ids), ([word for word, _ in characters], [i for _, i in characters])]
+        return [(group, torch.tensor(numbers, device=self.device)) for group, numbers in groups if group]
