@@ -38,7 +38,7 @@ def test_labelling_replaces_mentions_and_adds_probabilities() -> None:
     labelled = SOFT.label(other)
     assert labelled.mentions == SENTENCE.mentions
     assert labelled.layout["tag_probabilities"] == SOFT.to_dict()
-    # A stray I- tag begins a mention, as in conlleval.
+    # What can only be inside a mention that nothing begins, begins one, as in conlleval.
     stray = TagProbabilities(TAGS, [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]])
     assert stray.mentions() == (Mention("LOC", [(0, 1)]), Mention("PER", [(2, 3)]))
 
@@ -180,5 +180,5 @@ def test_the_likeliest_valid_tags_are_those_of_exhaustive_search(rows: list[list
         return all(b[0] != "I" or a[2:] == b[2:] for a, b in itertools.pairwise(names))
 
     best = max(map(probability, filter(is_valid, itertools.product(range(5), repeat=len(rows)))))
-    decoded = encode(len(rows), soft.valid_mentions())
+    decoded = encode(len(rows), soft.mentions())
     assert probability(tuple(tags.index(tag) for tag in decoded)) == pytest.approx(best)

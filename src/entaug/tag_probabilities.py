@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +15,13 @@ from entaug.errors import InputError
 from entaug.mentions import Mention
 from entaug.tags import decode
 
-__all__ = ["TagProbabilities"]
+__all__ = ["TagProbabilities", "best_valid_tags"]
 
 FIELD = "tag_probabilities"
 """The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
 
 _LEAST = 0.001  # smaller probabilities are left out
-_FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.valid_mentions`
+_FLOOR = 1e-6  # smaller ones count as this one in `TagProbabilities.mentions`
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,39 +75,23 @@ class TagProbabilities:
         return [self.tags[i] for i in self.values.argmax(axis=1)]
 
     def mentions(self) -> tuple[Mention, ...]:
-        """The mentions of the likeliest tags; a stray I- tag begins a mention, as in conlleval."""
-        return decode(self.best_tags(), repairs=Counter())
-
-    def valid_mentions(self) -> tuple[Mention, ...]:
-        """The mentions of the likeliest sequence of tags that is valid: no I- tag without the tags that begin it.
-
-        It is found by dynamic programming (Viterbi); the tag of a word may then be another than its likeliest.
+        """The mentions of the likeliest valid sequence of tags; see `best_valid_tags`.
 
         Example:
             >>> soft = TagProbabilities(["O", "B-X", "I-X"], [[0.55, 0.45, 0.0], [0.1, 0.2, 0.7]])
-            >>> [mention.spans for mention in soft.mentions()], [mention.spans for mention in soft.valid_mentions()]
-            ([((1, 2),)], [((0, 2),)])
+            >>> soft.best_tags(), [mention.spans for mention in soft.mentions()]
+            (['O', 'I-X'], [((0, 2),)])
         """
-        if not len(self.values):
-            return ()
-        inside = np.array([tag.startswith("I-") for tag in self.tags])
-        label_of = [tag[2:] for tag in self.tags]
-        forbidden = inside & (np.array(label_of)[:, None] != np.array(label_of))  # (tag, next tag)
-        penalties = np.where(forbidden, -np.inf, 0.0)
-        log_probs = np.log(np.maximum(self.values.astype(np.float64), _FLOOR))
-        scores = np.where(inside, -np.inf, log_probs[0])
-        pointers = []
-        for row in log_probs[1:]:
-            candidates = scores[:, None] + penalties
-            pointers.append(candidates.argmax(axis=0))
-            scores = candidates.max(axis=0) + row
-        best = [int(scores.argmax())]
-        for previous in reversed(pointers):
-            best.append(int(previous[best[-1]]))
-        return decode([self.tags[i] for i in reversed(best)])
+        floors = np.full(self.values.shape, _FLOOR)
+        for column, tag in enumerate(self.tags):
+            # Where a word can only be inside a mention that nothing begins, it begins one, as in conlleval.
+            if tag.startswith("B-") and f"I-{tag[2:]}" in self.tags:
+                floors[:, column] *= 1 + self.values[:, self.tags.index(f"I-{tag[2:]}")]
+        log_probs = np.log(np.maximum(self.values, floors))
+        return decode([self.tags[i] for i in best_valid_tags(log_probs, self.tags)])
 
     def label(self, sentence: Sentence) -> Sentence:
-        """Return a copy of a sentence with the mentions of the likeliest tags, and with these probabilities.
+        """Return a copy of a sentence with `mentions` and these probabilities.
 
         Args:
             sentence: the sentence; its own mentions and probabilities are replaced.
@@ -214,3 +198,49 @@ def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
     if array.shape != (num_words,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError("weights of words must be numbers of at least 0, one for each word")
     return array
+
+
+def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:
+    """The sequence of IOB2 tags with the highest sum of scores among the valid ones (Viterbi).
+
+    In a valid sequence an ``I-`` tag follows only a ``B-`` or ``I-`` tag of its type. The likeliest tag of each word by
+    itself often breaks this at the edges of mentions.
+
+    Args:
+        scores: the score of each tag of each word, for example its log-probability (words, tags).
+        tags: the tags.
+
+    Returns:
+        The index of the tag of each word.
+
+    Example:
+        >>> best_valid_tags(np.log([[0.55, 0.45, 0.001], [0.1, 0.2, 0.7]]), ("O", "B-X", "I-X"))
+        [1, 2]
+    """
+    if not len(scores):
+        return []
+    inside, penalties = _transitions(tags)
+    totals = np.where(inside, -np.inf, scores[0])
+    pointers = []
+    for row in scores[1:]:
+        candidates = totals[:, None] + penalties
+        best = candidates.argmax(axis=0)
+        pointers.append(best)
+        totals = candidates[best, _indices(len(tags))] + row
+    sequence = [int(totals.argmax())]
+    for previous in reversed(pointers):
+        sequence.append(int(previous[sequence[-1]]))
+    return sequence[::-1]
+
+
+@lru_cache(maxsize=64)
+def _transitions(tags: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which tags are I- tags, and 0 or minus infinity for each pair of a tag and the next one."""
+    inside = np.array([tag.startswith("I-") for tag in tags])
+    labels = np.array([tag[2:] for tag in tags])
+    return inside, np.where(inside & (labels[:, None] != labels), -np.inf, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _indices(n: int) -> NDArray[np.intp]:
+    return np.arange(n)

@@ -103,7 +103,7 @@ def label_sentences(
         confidence = sentence_confidence(probabilities)
         masked = mask_words(probabilities, min_token_confidence)
         # The tags of an averaged ensemble often do not fit together; relations always do.
-        mentions = masked.valid_mentions() if hasattr(masked, "valid_mentions") else masked.mentions()
+        mentions = masked.mentions()
         with_labels = masked.attach_to(sentence.with_(mentions=mentions))
         labelled.append(PseudoLabelled(_signed(with_labels, confidence), confidence))
     return labelled

@@ -12,7 +12,7 @@ from torchcrf import CRF
 from entaug import tags
 from entaug.backends.transformers.training import IGNORED
 from entaug.data import Mention, Sentence
-from entaug.tag_probabilities import TagProbabilities
+from entaug.tag_probabilities import TagProbabilities, best_valid_tags
 
 __all__ = ["CRFHead", "LinearHead", "run_lstm"]
 
@@ -133,14 +133,15 @@ class LinearHead(TagHead):
         return _soft_loss(scores.log_softmax(-1), targets, len(self.tags))
 
     def decode(self, vectors: torch.Tensor, lengths: list[int]) -> list[tuple[Mention, ...]]:
-        """The predicted mentions of each sentence.
+        """The predicted mentions of each sentence: those of the likeliest valid sequence of tags.
 
         Args:
             vectors: word vectors (sentences, words, size).
             lengths: number of words of each sentence.
         """
-        best = self.linear(vectors).argmax(-1).tolist()
-        return [self.mentions(row[:n]) for row, n in zip(best, lengths, strict=True)]
+        log_probs = self.log_marginals(vectors, lengths).cpu().numpy()
+        tags = tuple(self.tags)
+        return [self.mentions(best_valid_tags(row[:n], tags)) for row, n in zip(log_probs, lengths, strict=True)]
 
     def log_marginals(self, vectors: torch.Tensor, lengths: list[int]) -> torch.Tensor:
         """The log-probability of each tag of each word.
