@@ -485,7 +485,7 @@ def test_aclm_says_that_it_can_carry_nothing_of_a_corpus() -> None:
     nested = Sentence("the Oslo port".split(), [Mention("FAC", [(0, 3)]), Mention("LOC", [(1, 2)])])
 
     class Strict(FakeTagger):
-        def fit(self, train: Any) -> Any:
+        def fit(self, train: Any, **options: Any) -> Any:
             if not any(s.mentions for s in train):
                 raise InputError("no mentions to learn from")
             return super().fit(train)
@@ -538,7 +538,7 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
     class Blind:
         name = "blind"
 
-        def fit(self, train: Any) -> Any:
+        def fit(self, train: Any, **options: Any) -> Any:
             return self
 
         def predict(self, sentences: Any) -> Any:

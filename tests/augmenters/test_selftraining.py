@@ -271,7 +271,7 @@ def test_a_saved_tagger_as_teacher(encoder: Path, tmp_path: Path) -> None:
 def test_an_ensemble_for_nested_mentions(encoder: Path) -> None:
     nested = [s for s in entaug.read(EXAMPLE / "nested.jsonl") if s.mentions][:6]
     assert not all(s.is_flat for s in nested)
-    options = {"ensemble_size": 2, "ensemble_encoder": str(encoder), "ensemble_steps": 2}
+    options: dict[str, Any] = {"ensemble_size": 2, "ensemble_encoder": str(encoder), "ensemble_steps": 2}
     lines = text("So it goes", "The port of Oslo")
     method = SelfTraining(unlabelled=lines, ensemble_member="w2ner", min_token_confidence=0.01, **options)
     new = list(method.fit(nested).augment(nested))

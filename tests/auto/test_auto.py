@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -382,12 +382,18 @@ def test_the_command_says_what_to_expect(files: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
 
 
 def test_with_a_real_tagger(files: Path, bert: Path) -> None:
-    options = {"dev": files / "dev.conll", "tagger": None, "encoder": str(bert), "repeats": 1, "recipes": ["self+mr"]}
+    options: dict[str, Any] = {
+        "dev": files / "dev.conll",
+        "tagger": None,
+        "encoder": str(bert),
+        "repeats": 1,
+        "recipes": ["self+mr"],
+    }
     summary = run(files, steps=2, **options)
     assert summary.gold_f1 is not None
     tagger = load_tagger(files / "out" / "tagger")

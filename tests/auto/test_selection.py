@@ -24,11 +24,13 @@ def outcomes(
 ) -> list[Outcome]:
     """Results of taggers that find each mention with a probability, in five folds with three gold-only taggers."""
     gold = rng.integers(0, 4, sentences)
-    folds = np.arange(sentences) % 5
+    folds = (np.arange(sentences) % 5).astype(np.float64)
     base = 0.5 + 0.2 * rng.standard_normal(sentences)  # some sentences are harder, for all taggers
 
     def counts(gain: float) -> np.ndarray:
-        quality = np.clip(base + gain / 100 + 0.03 * rng.standard_normal(5)[folds], 0, 1)  # noise of a training
+        quality = np.clip(
+            base + gain / 100 + 0.03 * rng.standard_normal(5)[folds.astype(int)], 0, 1
+        )  # noise of a training
         correct = rng.binomial(gold, quality)
         return np.stack([correct, gold, gold], axis=1).astype(float)
 
@@ -68,7 +70,8 @@ def test_the_measured_gain_is_the_difference_in_micro_f1() -> None:
 
 def test_equal_results_are_no_reason_to_take_a_recipe() -> None:
     nothing = np.array([[0, 0, 2]] * 20, float)
-    [gain] = estimate_gains([Outcome(np.arange(20) % 5, np.stack([nothing] * 3), {"self": nothing})], {"self": 2.0})
+    folds = (np.arange(20) % 5).astype(np.float64)
+    [gain] = estimate_gains([Outcome(folds, np.stack([nothing] * 3), {"self": nothing})], {"self": 2.0})
     assert gain.measured == 0
     assert gain.low < gain.expected < gain.high
     assert choose([gain]) is None

@@ -55,7 +55,7 @@ class NameTagger(FakeTagger):
         self.fits = 0
         self._names: dict[str, str] = {}
 
-    def fit(self, train: Iterable[Sentence]) -> Self:
+    def fit(self, train: Iterable[Sentence], **options: Any) -> Self:
         self.fits += 1
         train = list(train)
         mentions = [(s.tokens[m.start : m.end], m.label) for s in train for m in s.mentions]
@@ -85,8 +85,8 @@ class NameTagger(FakeTagger):
 class MentionTagger(NameTagger):
     """The same without probabilities, as ``w2ner``; it finds nested mentions of its training sentences."""
 
-    def fit(self, train: Iterable[Sentence]) -> Self:
-        self._known = {(s.tokens[m.start : m.end], m.label) for s in train for m in s.mentions}
+    def fit(self, train: Iterable[Sentence], **options: Any) -> Self:
+        self._nested = {(s.tokens[m.start : m.end], m.label) for s in train for m in s.mentions}
         return self
 
     def predict(self, sentences: Iterable[Sentence]) -> list[Sentence]:
@@ -94,7 +94,7 @@ class MentionTagger(NameTagger):
         for s in sentences:
             ranges = [(i, j) for i in range(len(s)) for j in range(i + 1, len(s) + 1)]
             found = [
-                Mention(label, [r]) for r in ranges for t, label in sorted(self._known) if s.tokens[slice(*r)] == t
+                Mention(label, [r]) for r in ranges for t, label in sorted(self._nested) if s.tokens[slice(*r)] == t
             ]
             results.append(s.with_(mentions=found))
         return results
@@ -190,7 +190,8 @@ def test_mean_and_teacher() -> None:
 
 
 def test_soft_labels_and_weights_that_a_sentence_has_are_joined_with() -> None:
-    own = TagProbabilities(["O", "B-PER"], [[0.2, 0.8], [1, 0], [1, 0]], [1, 0, 1])
+    values = [[0.2, 0.8], [1.0, 0.0], [1.0, 0.0]]
+    own = TagProbabilities(["O", "B-PER"], values, [1, 0, 1])
     new = own.attach_to(Sentence("Bo in Rome".split(), [Mention("PER", [(0, 1)])]))
     [(hard, _)] = teacher().relabel([new])
     [(mean, _)] = teacher(labels="mean").relabel([new])
@@ -365,7 +366,7 @@ def train_file(folder: Path) -> Path:
 
 def test_augment_relabel_and_python_agree(tmp_path: Path) -> None:
     gold = train_file(tmp_path)
-    relabeller = {"tagger": NameTagger(), "labels": "mean"}
+    relabeller: dict[str, Any] = {"tagger": NameTagger(), "labels": "mean"}
     whole = augment_file(
         gold, tmp_path / "1.jsonl", Forgetful(copies=3, teacher=Relabeller(**relabeller)), only_new=True
     )

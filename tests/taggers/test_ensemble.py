@@ -96,7 +96,7 @@ def test_what_cannot_be_is_refused(params: dict[str, Any], tmp_path: Path) -> No
         EnsembleTagger(params={"encodr": "x"})
     for size in (0, 1.5, True):
         with pytest.raises(ParameterError, match="size must be"):
-            EnsembleTagger(size=size)
+            EnsembleTagger(size=size)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="size must be"):
         EnsembleTagger.of([])
     new = EnsembleTagger(params=params)

@@ -86,7 +86,8 @@ def test_annotation_tools(train: Path, to_format: str) -> None:
     is_studio = to_format == "label-studio"
     out = train.with_name("tasks.json" if is_studio else "tasks.jsonl")
     suggest_file(train, TEXT, out, teacher=TeacherParameters(tagger=Unsure()), to_format=to_format)
-    new = list(entaug.read(out, format=to_format, **({"annotations": "predictions"} if is_studio else {})))
+    options: dict[str, Any] = {"annotations": "predictions"} if is_studio else {}
+    new = list(entaug.read(out, format=to_format, **options))
     assert len(new) == 3
     assert str(new[0]).startswith("maybe [Bo]PER left")
     text = out.read_text()
