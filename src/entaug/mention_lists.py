@@ -184,7 +184,7 @@ def read_mention_list(specification: str) -> MentionList:
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp(), "cities.csv")
-        >>> _ = file.write_text("id,name\\n1,Oslo\\n2,Rome\\n")
+        >>> _ = file.write_text("id,name\n1,Oslo\n2,Rome\n")
         >>> read_mention_list(f"{file}:name=LOC").texts
         {'LOC': ['Oslo', 'Rome']}
     """

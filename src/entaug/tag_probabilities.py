@@ -54,7 +54,7 @@ class TagProbabilities:
             raise InputError(f"tag probabilities of tags that are not IOB2: {', '.join(map(str, tags))}")
         if "O" not in tags or len(set(tags)) < len(tags):
             raise InputError(f"tag probabilities need distinct tags with O among them, not {', '.join(tags)}")
-        matrix = np.asarray(values, np.float32)
+        matrix = to_float32(values)
         if matrix.ndim != 2 or matrix.shape[1] != len(tags):
             raise InputError(f"tag probabilities of shape {matrix.shape} for {len(tags)} tags")
         sums = matrix.sum(axis=1)
@@ -194,10 +194,23 @@ def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:
     Raises:
         InputError: there are more or fewer, or one is negative or not finite.
     """
-    array = np.asarray(weights, np.float32)
+    array = to_float32(weights)
     if array.shape != (num_words,) or not np.isfinite(array).all() or (array < 0).any():
         raise InputError("weights of words must be numbers of at least 0, one for each word")
     return array
+
+
+def to_float32(values: ArrayLike) -> NDArray[np.float32]:
+    """Convert numbers; those that are too large become infinite, without a warning.
+
+    Args:
+        values: the numbers.
+
+    Returns:
+        The array.
+    """
+    with np.errstate(over="ignore"):
+        return np.asarray(values, np.float32)
 
 
 def best_valid_tags(scores: NDArray[Any], tags: tuple[str, ...]) -> list[int]:

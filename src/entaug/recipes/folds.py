@@ -56,7 +56,7 @@ def partition(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list
 
     Example:
         >>> partition([Sentence([word]) for word in "abcdefg"], 3, seed=0)
-        [[2, 4, 6], [0, 3], [1, 5]]
+        [[3, 5, 6], [1, 2], [0, 4]]
     """
     counts = Counter(label for sentence in sentences for label in _labels(sentence))
     groups: dict[str, list[int]] = {}

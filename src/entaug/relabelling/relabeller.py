@@ -75,7 +75,7 @@ class Relabeller(Component):
         >>> print(result.sentence)
         [Ada]PER left [Rome]LOC
         >>> result.sentence.provenance.details["relabelled"]["added"]
-        [{'label': 'PER', 'spans': [[0, 1]], 'probability': 0.92}]
+        [{'label': 'PER', 'spans': [[0, 1]], 'probability': 0.9273}]
     """
 
     name: ClassVar[str] = "teacher"

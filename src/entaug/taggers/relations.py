@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.mentions import Mention
-from entaug.tag_probabilities import word_weights
+from entaug.tag_probabilities import to_float32, word_weights
 
 __all__ = ["MAX_MENTIONS", "MAX_PATHS", "NNW", "THW", "RelationProbabilities", "decode", "relations"]
 
@@ -206,7 +206,7 @@ class RelationProbabilities:
             raise InputError(f"relations must be {NNW} or {THW} with a label, not {', '.join(map(str, names))}")
         if NNW not in names or len(set(names)) < len(names):
             raise InputError(f"relations must be distinct, with {NNW} among them, not {', '.join(names)}")
-        triples, numbers = np.asarray(cells, np.int64).reshape(-1, 3), np.asarray(values, np.float32)
+        triples, numbers = np.asarray(cells, np.int64).reshape(-1, 3), to_float32(values)
         if numbers.shape != (len(triples),):
             raise InputError(f"there are {numbers.size} probabilities for {len(triples)} relations")
         if not ((numbers >= 0) & (numbers <= 1)).all():
