@@ -10,7 +10,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -155,7 +156,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
             while number_of_runs != len(schedule.runs):
                 number_of_runs = len(schedule.runs)
                 schedule.advance(store.records)
-            for run in schedule.runs:
+            for run in _execution_order(schedule.runs):
                 if run.key not in store.records and run.key not in submitted:
                     submitted.add(run.key)
                     with _interrupts_blocked():
@@ -183,6 +184,21 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
             failure.message += f", and {len(failures) - 1:,} more failed"
         raise failure from failures[0][1]
     return current
+
+
+def _execution_order(runs: Sequence[RunSpec]) -> list[RunSpec]:
+    """The first seed with all arms comes first, so that an interrupted experiment can be compared as far as it is done.
+
+    The corpora alternate within an arm: parallel runs of one corpus would wait for the teacher that they share.
+    """
+    positions: Counter[tuple[Path, str, int]] = Counter()
+    order: list[tuple[int, int, int]] = []
+    seeds = list(dict.fromkeys(run.seed for run in runs))
+    for number, run in enumerate(runs):
+        setting = (run.split.train, run.tagger.label, run.seed)
+        order.append((seeds.index(run.seed), positions[setting], number))
+        positions[setting] += 1
+    return [runs[number] for *_, number in sorted(order)]
 
 
 def _run_error(run: RunSpec, error: BaseException) -> EntaugError:
