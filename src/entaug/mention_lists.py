@@ -23,6 +23,7 @@ __all__ = [
     "MentionLists",
     "describe_mention_lists",
     "mention_lists",
+    "parse_specification",
     "read_mention_list",
     "relative_to_folder",
 ]
@@ -188,7 +189,7 @@ def read_mention_list(specification: str) -> MentionList:
         >>> read_mention_list(f"{file}:name=LOC").texts
         {'LOC': ['Oslo', 'Rome']}
     """
-    path, column, label = _parse(specification)
+    path, column, label = parse_specification(specification)
     try:
         stat = path.stat()
         version = (stat.st_mtime_ns, stat.st_size)
@@ -217,8 +218,22 @@ def _read(path: Path, column: str | None, label: str | None, version: tuple[int,
     return MentionList(name, entries, label, str(path))
 
 
-def _parse(specification: str) -> tuple[Path, str | None, str | None]:
-    """Path, column and label; names of files may hold the characters that separate these."""
+def parse_specification(specification: str) -> tuple[Path, str | None, str | None]:
+    """Divide the specification of a list into its parts; names of files may hold the characters that separate these.
+
+    Args:
+        specification: see `read_mention_list`.
+
+    Returns:
+        The file, the column and the label; None for a column or a label that is not given.
+
+    Raises:
+        ParameterError: the specification lacks the label, or the column of a table.
+
+    Example:
+        >>> parse_specification("cities.csv:name=LOC")[1:]
+        ('name', 'LOC')
+    """
     place, equals, label = specification.rpartition("=")
     if not equals or Path(specification).exists():
         place, label = specification, ""

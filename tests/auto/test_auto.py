@@ -44,6 +44,7 @@ class OracleTagger(Configurable):
     gain: ClassVar[float] = 0.4
     flat: ClassVar[bool] = True
     trained: ClassVar[list[tuple[set[str], list[Sentence]]]] = []
+    encoders: ClassVar[list[tuple[str, bool]]] = []  # of the trainings, and whether they had augmented sentences
 
     encoder: str = "none"
     labels_: list[str] = field(default_factory=list, init=False)
@@ -64,7 +65,8 @@ class OracleTagger(Configurable):
         assert dev is None
         gold, augmented = list(train), list(augmented)
         OracleTagger.trained.append(({"".join(s.tokens) for s in gold}, augmented))
-        self.state_ = (config.seed, 0.5 + self.gain * bool(augmented))
+        OracleTagger.encoders.append((self.encoder, bool(augmented)))
+        self.state_ = (config.seed, 0.95 if self.encoder == "large" else 0.5 + self.gain * bool(augmented))
         self.labels_ = ["LOC", "PER"]
         if progress:
             progress(config.total_steps(1), config.total_steps(1), 0.1)
@@ -109,6 +111,7 @@ class OracleTagger(Configurable):
 def oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TAGGERS._built_in, "oracle", f"{__name__}:OracleTagger")
     monkeypatch.setattr(OracleTagger, "trained", [])
+    monkeypatch.setattr(OracleTagger, "encoders", [])
 
 
 @pytest.fixture
@@ -322,6 +325,62 @@ def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[
     assert "has changed since the plan was written" in capsys.readouterr().err
 
 
+def test_a_teacher_may_have_an_encoder_of_its_own(files: Path) -> None:
+    summary = run(files, teacher_encoder="large", recipes=["self"])
+    # Of the five folds twice, and of all sentences once.
+    assert OracleTagger.encoders.count(("large", False)) == 2 * 5 + 1
+    assert OracleTagger.encoders.count(("large", True)) == 0
+    assert OracleTagger.encoders.count(("minilm", False)) == 2 * 5 * 3 + 1
+    assert OracleTagger.encoders.count(("minilm", True)) == 2 * 5 + 1
+    assert summary.gold_f1 is not None
+    assert summary.teacher_f1 is not None
+    assert summary.teacher_f1 > summary.gold_f1 + 20
+    assert any(line.startswith("the teacher, with its own encoder: F1 9") for line in summary.lines())
+    # The labels of the large teacher, which misses little; a small one misses a half.
+    new = [sentence for sentence in entaug.read(files / "out" / "train.jsonl") if sentence.provenance]
+    assert sum(len(sentence.mentions) for sentence in new) > 1.7 * len(new)
+    assert 'teacher_encoder = "large"' in (files / "out" / "plan.toml").read_text()
+    assert entaug.auto(**{**_plan(files / "out" / "plan.toml"), "output": files / "again"}).gains == summary.gains
+
+
+def test_no_teacher_is_trained_for_recipes_without_one(files: Path) -> None:
+    summary = run(files, teacher_encoder="large", recipes=["mr"])
+    assert {encoder for encoder, _ in OracleTagger.encoders} == {"minilm"}
+    assert summary.teacher_f1 is None
+
+
+def test_a_run_with_a_teacher_of_its_own_is_resumed(files: Path) -> None:
+    options: dict[str, Any] = {"teacher_encoder": "large", "recipes": ["self"], "repeats": 1, "folds": 3}
+    run(files, "whole", **options)
+    for phase in ("training the teacher", "fold 1 of 3: teacher", "fold 2 of 3: self", "final training"):
+
+        def stop(state: AutoProgress, phase: str = phase) -> None:
+            if phase in state.phase:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(files, progress=stop, **options)
+    run(files, **options)
+    assert contents(files / "out") == contents(files / "whole")
+
+
+def test_a_slow_teacher_is_part_of_the_budget(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The clock is read before and after each training: the first takes ten minutes, the teacher twenty.
+    times = iter((0, 600, 600, 1800))
+    monkeypatch.setattr("entaug.recipes.choice._clock", lambda: next(times))
+    least = 10 * (1 + 2 + 1.25 * 3) + 10 * 1.25 * 3 * (3 + 2 + 1)
+    summary = run(files, teacher_encoder="large", recipes=["self"], budget=least + 1)
+    assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
+    times = iter((0, 600, 600, 1800))
+    assert run(files, "less", teacher_encoder="large", recipes=["self"], budget=least - 1).design.recipes == 0
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    from entaug.recipes.plan_file import read_plan_file
+
+    return read_plan_file(path)
+
+
 def test_the_plan_keeps_how_files_are_read(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         "\n".join(f"{tag} {token}" for token, tag in zip(sentence.tokens, sentence.iob(), strict=True))
@@ -349,9 +408,11 @@ def test_faulty_arguments_are_refused_before_any_training(files: Path) -> None:
     entaug.write(corpus(0, 12), files / "few.conll")
     with pytest.raises(InputError, match="has 12 sentences with mentions, and cross-validation needs at least 20"):
         entaug.auto(files / "few.conll", files / "out", tagger="oracle")
-    for options in ({"folds": 1}, {"steps": 0}, {"budget": 0}, {"repeats": True}, {"mentions": ["nofile=PER"]}):
+    for options in ({"folds": 1}, {"steps": 0}, {"budget": 0}, {"repeats": True}, {"mentions": ["cities.txt"]}):
         with pytest.raises(ParameterError):
             run(files, **options)
+    with pytest.raises(InputError, match=r"cities\.txt: no such file"):
+        run(files, mentions=[f"{files / 'cities.txt'}=LOC"])
     (files / "out").mkdir()
     (files / "out" / "mine").write_text("")
     with pytest.raises(OutputError, match="is there already"):

@@ -121,13 +121,13 @@ def test_equal_text_has_the_same_key_however_it_was_tokenised() -> None:
 def test_larger_budgets_give_larger_designs() -> None:
     for has_dev in (False, True):
         candidates = designs(6, has_dev=has_dev)
-        sizes = [design.num_trainings for design in candidates]
+        sizes = [design.num_trainings() for design in candidates]
         assert sizes == sorted(set(sizes))
         assert largest_affordable(candidates, sizes[0] - 1) is None
         assert [largest_affordable(candidates, size) for size in sizes] == candidates
     assert designs(6, has_dev=False)[-1] == Design(5, 6, 2)
-    assert Design(5, 6, 2).num_trainings == 5 * (3 + 6) + 5 * (3 + 3)
-    assert designs(0, has_dev=False)[0].num_trainings == 0
+    assert Design(5, 6, 2).num_trainings() == 5 * (3 + 6) + 5 * (3 + 3)
+    assert designs(0, has_dev=False)[0].num_trainings() == 0
 
 
 def test_steps_grow_slower_than_the_corpus() -> None:

@@ -7,10 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
+import torch
 
 from entaug.errors import ParameterError
 from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.batches import batches, learning_rate_factor
+from entaug.taggers.bodies import EncoderBody
 
 NUM_GOLD, NUM_ALL = 10, 40
 LENGTHS = [Random(i).randint(1, 30) for i in range(NUM_ALL)]
@@ -103,6 +105,20 @@ def test_each_stage_warms_up_to_its_own_rate() -> None:
     assert all(a > b for a, b in pairwise(factors[55:]))
 
 
+def test_the_rate_of_the_second_stage_may_be_that_of_the_first() -> None:
+    same = _factors(schedule="staged", gold_learning_rate="same")
+    assert same == _factors(schedule="staged", gold_learning_rate=2e-4)
+    assert same != _factors(schedule="staged")
+
+
+@pytest.mark.parametrize(("size", "rate"), [(128, 2e-4), (384, 2e-4), (768, 5e-5), (1024, 2.8e-5)])
+def test_wider_encoders_have_a_lower_default_rate(size: int, rate: float) -> None:
+    body = EncoderBody.__new__(EncoderBody)
+    torch.nn.Module.__init__(body)
+    body.size = size
+    assert body.default_learning_rate == pytest.approx(rate, rel=0.01)
+
+
 @pytest.mark.parametrize("first_stage", [0.0, 1.0])
 def test_a_stage_without_steps_is_left_out(first_stage: float) -> None:
     factors = _factors(schedule="staged", first_stage=first_stage, gold_learning_rate=1e-4)
@@ -111,7 +127,13 @@ def test_a_stage_without_steps_is_left_out(first_stage: float) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"schedule": "stages"}, {"gold_share": 1.5}, {"first_stage": -0.1}, {"gold_learning_rate": 0}],
+    [
+        {"schedule": "stages"},
+        {"gold_share": 1.5},
+        {"first_stage": -0.1},
+        {"gold_learning_rate": 0},
+        {"gold_learning_rate": "equal"},
+    ],
 )
 def test_settings_out_of_range_are_told(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):

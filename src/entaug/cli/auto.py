@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _REPEATED = ("unlabelled", "mentions")
-_GIVEN = ("dev", "encoder", "tagger", "budget", "recipes", "folds", "repeats", "steps", "seed")
+_GIVEN = ("dev", "encoder", "teacher_encoder", "tagger", "budget", "recipes", "folds", "repeats", "steps", "seed")
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -37,6 +37,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     for option, type_, metavar, what in (
         ("dev", str, "FILE", "labelled sentences to measure gains on, in place of cross-validation"),
         ("encoder", str, "NAME", "the pretrained encoder: an alias, a folder or a name on the hub (default: minilm)"),
+        ("teacher-encoder", str, "NAME", "an encoder for the teacher, for example a larger one (default: --encoder)"),
         ("tagger", str, "NAME", "the tagger (default: linear, or w2ner for nested and discontinuous mentions)"),
         ("budget", float, "MINUTES", "the time that the command may take (default: as long as all recipes take)"),
         ("recipes", options.split_names, "NAMES", "the recipes to try, joined by commas (default: all that apply)"),

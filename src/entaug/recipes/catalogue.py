@@ -9,10 +9,12 @@ from typing import Any, Literal
 from entaug.augmenters import METHODS
 from entaug.errors import ParameterError, UnknownNameError
 
-__all__ = ["GOLD", "RECIPES", "Recipe", "applicable_recipes", "find_recipe"]
+__all__ = ["GOLD", "RECIPES", "TEACHER", "Recipe", "applicable_recipes", "find_recipe"]
 
 GOLD = "gold"
 """The name of training on the gold sentences alone."""
+TEACHER = "teacher"
+"""The name of training a teacher with another encoder on the gold sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,11 @@ class Recipe:
     unlabelled: bool = False
     soft: bool = False
     schedule: Literal["mixed", "staged"] = "staged"
+
+    @property
+    def has_teacher(self) -> bool:
+        """Whether sentences are labelled by a teacher."""
+        return self.unlabelled or self.soft
 
     @property
     def summary(self) -> str:

@@ -16,7 +16,7 @@ from entaug.augmenters import create_augmenter
 from entaug.backends.compute import compute_settings
 from entaug.backends.config import TrainingProgress
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
-from entaug.recipes.catalogue import GOLD, RECIPES, Recipe, applicable_recipes
+from entaug.recipes.catalogue import GOLD, RECIPES, TEACHER, Recipe, applicable_recipes
 from entaug.recipes.design import FINALISTS, TEACHER_SIZE, Design, designs, largest_affordable
 from entaug.recipes.folds import default_steps, partition
 from entaug.recipes.inputs import AutoInputs
@@ -32,7 +32,7 @@ from entaug.taggers.base import TrainableTagger, load_tagger
 __all__ = ["Choice"]
 
 _OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
-_FIRST = "final-0"
+_FIRST, _TEACHER = "final-0", "final-teacher"
 _clock = time.monotonic
 
 
@@ -67,10 +67,12 @@ class Choice:
         self.steps = arguments["steps"] or default_steps(len(inputs.gold))
         self.tracker = Tracker(progress)
         methods = {"mr": {"mentions": list(arguments["mentions"])}} if arguments["mentions"] else {}
+        teacher_encoder = arguments["teacher_encoder"]
         self.trainer = Trainer(
             tagger=arguments["tagger"],
             params={"encoder": arguments["encoder"]},
             has_probabilities=True,
+            teacher_params=teacher_encoder and {"encoder": teacher_encoder},
             seed=arguments["seed"],
             methods=methods,
         )
@@ -90,9 +92,11 @@ class Choice:
         """
         first = self._first_training()
         recipes = self._recipes()
-        design = self._design(len(recipes), first["seconds"])
+        has_teacher = any(recipe.has_teacher for recipe in recipes)
+        teacher_cost = self._first_teacher(first["seconds"]) if has_teacher else 0.0
+        design = self._design(len(recipes), first["seconds"], teacher_cost)
         recipes = recipes[: design.recipes]
-        gains, gold_f1 = self._measure(recipes, design)
+        gains, gold_f1, teacher_f1 = self._measure(recipes, design)
         chosen = choose(gains)
         recipe = None if chosen is None else RECIPES[chosen.recipe]
         augmented, tagger = self._train_final(recipe)
@@ -106,6 +110,7 @@ class Choice:
             measured_on="cross-validation" if self.inputs.dev is None else "dev",
             steps=self.steps,
             gold_f1=gold_f1,
+            teacher_f1=teacher_f1,
             gains=gains,
             files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
             notes=self.notes,
@@ -135,6 +140,30 @@ class Choice:
         self.trainer = replace(self.trainer, has_probabilities=note["has_probabilities"])
         return note
 
+    def _first_teacher(self, seconds: float) -> float:
+        """Train a teacher with another encoder on all gold sentences.
+
+        Args:
+            seconds: the duration of the first training.
+
+        Returns:
+            How many times as long it took; 0 where the gold-only taggers are the teacher.
+        """
+        if self.trainer.teacher_params is None:
+            return 0.0
+        note = self.workspace.note("teacher")
+        folder = self.workspace.folder / _TEACHER
+        if note is None or not folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+            start = _clock()
+            callback = self.tracker.start("training the teacher on all gold sentences", self.steps)
+            teacher = self.trainer.train_teacher(self.inputs.gold, self.steps, 0, callback)
+            note = {"cost": (_clock() - start) / seconds}
+            teacher.save(folder)
+            self.workspace.write_note("teacher", note)
+        cost: float = note["cost"]
+        return cost
+
     def _recipes(self) -> list[Recipe]:
         """The recipes that can be tried, and notes on the others."""
         names = self.arguments["recipes"]
@@ -161,7 +190,7 @@ class Choice:
             return False
         return True
 
-    def _design(self, num_recipes: int, seconds: float) -> Design:
+    def _design(self, num_recipes: int, seconds: float, teacher_cost: float) -> Design:
         """The design; what the budget allows is decided once and noted, so that a resumed run keeps it."""
         has_dev = self.inputs.dev is not None
         if (note := self.workspace.note("design")) is None:
@@ -178,10 +207,10 @@ class Choice:
             else:
                 fold_steps = self.steps if has_dev else self._steps_of(round(len(self.inputs.gold) * 0.75))
                 cost = seconds * _OVERHEAD * fold_steps / self.steps
-                left = 60 * self.budget - seconds * (1 + _OVERHEAD * TEACHER_SIZE)
-                affordable = largest_affordable(candidates, left / cost)
+                ends = seconds * (1 + teacher_cost + _OVERHEAD * TEACHER_SIZE)  # the first and the final trainings
+                affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, teacher_cost)
                 design = affordable or replace(candidates[0], recipes=0, repeats=1)
-                least = candidates[0].num_trainings * cost + seconds * (1 + _OVERHEAD * TEACHER_SIZE)
+                least = candidates[0].num_trainings(teacher_cost) * cost + ends
                 minutes = least / 60 if affordable is None else 0.0
             note = {**design.to_dict(), "least_minutes": minutes}
             self.workspace.write_note("design", note)
@@ -196,15 +225,16 @@ class Choice:
 
     # --------------------------------------------------------------------------------------------------- measurements
 
-    def _measure(self, recipes: Sequence[Recipe], design: Design) -> tuple[list[Gain], float | None]:
-        """Train on the folds, and estimate the gains of the recipes and the F1 of gold alone."""
+    def _measure(self, recipes: Sequence[Recipe], design: Design) -> tuple[list[Gain], float | None, float | None]:
+        """Train on the folds, and estimate the gains of the recipes, and the F1 of gold alone and of the teacher."""
         gains: list[Gain] = []
         if not recipes:
-            return gains, None
+            return gains, None, None
+        own_teacher = self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
         outcomes: list[Outcome] = []
         priors = {recipe.name: recipe.prior_gain for recipe in recipes}
         fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
-        self.tracker.expect((design.num_trainings + TEACHER_SIZE) * fold_steps)
+        self.tracker.expect(round(design.num_trainings(own_teacher) + TEACHER_SIZE) * fold_steps)
         for repeat in range(design.repeats):
             tried = recipes
             if repeat:
@@ -213,8 +243,9 @@ class Choice:
                 tried = [recipe for recipe in recipes if recipe.name in names]
             outcomes.append(self._measure_once(tried, design, repeat))
             gains = estimate_gains(outcomes, priors)
-        golds = [2 * counts[:, 0].sum() / max(1, counts[:, 1:].sum()) for o in outcomes for counts in o.gold]
-        return gains, round(100 * float(sum(golds)) / len(golds), 4)
+        gold_f1 = _mean_f1([counts for outcome in outcomes for counts in outcome.gold])
+        teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if own_teacher else None
+        return gains, gold_f1, teacher_f1
 
     def _measure_once(self, recipes: Sequence[Recipe], design: Design, repeat: int) -> Outcome:
         """One repetition: every held-out sentence is predicted once by each recipe."""
@@ -227,10 +258,11 @@ class Choice:
         else:
             parts, held_out = [list(range(len(dev)))], dev
         folds = np.zeros(len(held_out))
+        sizes = {GOLD: TEACHER_SIZE, **{recipe.name: 1 for recipe in recipes}}
+        if self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes):
+            sizes[TEACHER] = 1
         counts = {
-            (recipe, member): np.zeros((len(held_out), 3))
-            for recipe, size in [(GOLD, TEACHER_SIZE), *((recipe.name, 1) for recipe in recipes)]
-            for member in range(size)
+            (name, member): np.zeros((len(held_out), 3)) for name, size in sizes.items() for member in range(size)
         }
         for fold, part in enumerate(parts):
             folds[part] = fold
@@ -256,7 +288,7 @@ class Choice:
                 return self.tracker.start(f"{where}: {key.recipe}", steps)
 
             missing = len(runner.missing(recipes))
-            self.tracker.skip((TEACHER_SIZE + len(recipes) - missing) * steps)
+            self.tracker.skip((len(counts) - missing) * steps)
             try:
                 runner.run(recipes, on_training)
             except EntaugError as error:
@@ -268,7 +300,7 @@ class Choice:
                 scores = score(predicted, [sentence.with_(mentions=found) for sentence, found in pairs])
                 value[part] = [tuple(one) for one in scores.sentences]
         gold_counts = np.stack([counts[GOLD, member] for member in range(TEACHER_SIZE)])
-        return Outcome(folds, gold_counts, {recipe.name: counts[recipe.name, 0] for recipe in recipes})
+        return Outcome(folds, gold_counts, {name: counts[name, 0] for name in sizes if name != GOLD})
 
     # ------------------------------------------------------------------------------------------------- final training
 
@@ -286,6 +318,8 @@ class Choice:
         phase = f"final training: {recipe.name}"
 
         def train_teachers() -> list[TrainableTagger]:
+            if self.trainer.teacher_params is not None:
+                return [load_tagger(self.workspace.folder / _TEACHER)]
             members = range(1, TEACHER_SIZE if self.trainer.has_probabilities else 1)
             others = [
                 self.trainer.train(
@@ -303,6 +337,12 @@ class Choice:
             config = self.trainer.config(steps, 0, 0, recipe)
             self.trainer.train(gold, config, augmented, self.tracker.start(phase, steps)).save(folder)
         return augmented, folder
+
+
+def _mean_f1(counts: Sequence[Any]) -> float:
+    """The mean micro-F1, from 0 to 100, of taggers with match counts (correct, predicted, gold) by sentence."""
+    values = [2 * one[:, 0].sum() / max(1, one[:, 1:].sum()) for one in counts]
+    return round(100 * float(sum(values)) / len(values), 4)
 
 
 def _has_probabilities(tagger: TrainableTagger) -> bool:

@@ -41,21 +41,25 @@ class Design:
             are trained.
 
     Example:
-        >>> Design(5, 4, 2).num_trainings
-        65
+        >>> Design(5, 4, 2).num_trainings(), Design(5, 4, 2).num_trainings(teacher=6.5)
+        (65.0, 130.0)
     """
 
     folds: int
     recipes: int
     repeats: int
 
-    @property
-    def num_trainings(self) -> int:
-        """The number of trainings on parts of the training sentences."""
+    def num_trainings(self, teacher: float = 0.0) -> float:
+        """The number of trainings on parts of the training sentences.
+
+        Args:
+            teacher: the number that the training of a teacher with another encoder counts for; 0 without one.
+        """
         if not self.recipes:
             return 0
-        further = TEACHER_SIZE + min(self.recipes, FINALISTS)
-        return self.folds * (TEACHER_SIZE + self.recipes + (self.repeats - 1) * further)
+        base = TEACHER_SIZE + teacher
+        further = base + min(self.recipes, FINALISTS)
+        return self.folds * (base + self.recipes + (self.repeats - 1) * further)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers by name."""
@@ -81,12 +85,13 @@ def designs(num_recipes: int, *, has_dev: bool) -> list[Design]:
     return result if num_recipes else [Design(1 if has_dev else 3, 0, 1)]
 
 
-def largest_affordable(candidates: Sequence[Design], num_trainings: float) -> Design | None:
+def largest_affordable(candidates: Sequence[Design], num_trainings: float, teacher: float = 0.0) -> Design | None:
     """The largest design with at most so many trainings.
 
     Args:
         candidates: designs, the smallest first.
         num_trainings: the number of trainings for which there is time.
+        teacher: see `Design.num_trainings`.
 
     Returns:
         The design; None if there is no time for any.
@@ -95,4 +100,4 @@ def largest_affordable(candidates: Sequence[Design], num_trainings: float) -> De
         >>> largest_affordable(designs(2, has_dev=False), 20)
         Design(folds=3, recipes=2, repeats=1)
     """
-    return next((design for design in reversed(candidates) if design.num_trainings <= num_trainings), None)
+    return next((design for design in reversed(candidates) if design.num_trainings(teacher) <= num_trainings), None)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError
 from entaug.formats import read
 from entaug.provenance import Provenance
 from entaug.recipes.folds import content_key
 from entaug.workflows.unlabelled import read_unlabelled
 
-__all__ = ["UNLABELLED", "AutoInputs", "file_digest", "list_file", "read_inputs"]
+__all__ = ["UNLABELLED", "AutoInputs", "file_digest", "read_inputs"]
 
 UNLABELLED = "selftrain"
 """The name of the method in the provenance of unlabelled sentences."""
@@ -110,22 +110,6 @@ def read_inputs(
     paths = [train, *unlabelled, *([dev] if dev is not None else [])]
     inputs.digests = {str(path): file_digest(Path(path)) for path in paths}
     return inputs
-
-
-def list_file(mentions: str) -> str:
-    """The file that a list of mentions is read from, as it is written there.
-
-    Args:
-        mentions: ``FILE=LABEL``, ``FILE:COLUMN=LABEL`` or ``FILE``.
-
-    Raises:
-        ParameterError: there is no such file.
-    """
-    name = mentions.rpartition("=")[0] or mentions
-    for path in (name, name.rpartition(":")[0]):
-        if path and Path(path).is_file():
-            return path
-    raise ParameterError(f"{mentions!r} names no file with a list of mentions", remedy="give FILE=LABEL")
 
 
 def _check_apart(gold: Sequence[Sentence], dev: Sequence[Sentence], train: str | Path, path: str | Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from entaug.errors import InputError
-from entaug.recipes.inputs import file_digest, list_file
+from entaug.mention_lists import parse_specification
+from entaug.recipes.inputs import file_digest
 
 __all__ = ["PLAN_KEYS", "read_plan_file", "to_plan_text"]
 
@@ -20,6 +21,7 @@ PLAN_KEYS = (
     "dev",
     "mentions",
     "encoder",
+    "teacher_encoder",
     "tagger",
     "recipes",
     "folds",
@@ -60,8 +62,7 @@ def to_plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folde
         elif name == "unlabelled":
             value = [_relative(path, folder) for path in value]
         elif name == "mentions":
-            files = [list_file(item) for item in value]
-            value = [_relative(file, folder) + item[len(file) :] for file, item in zip(files, value, strict=True)]
+            value = [_relative_list(specification, folder) for specification in value]
         lines.append(f"{name} = {_to_toml(value)}")
     tables.append((_DIGESTS, {_relative(path, folder): digest for path, digest in digests.items()}))
     for name, table in tables:
@@ -110,6 +111,11 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
     table["unlabelled"] = [str(path.parent / name) for name in table.get("unlabelled", ())]
     table["mentions"] = [str(path.parent / name) for name in table.get("mentions", ())]
     return table
+
+
+def _relative_list(specification: str, folder: Path) -> str:
+    path, column, label = parse_specification(specification)
+    return _relative(path, folder) + (f":{column}" if column else "") + (f"={label}" if label else "")
 
 
 def _relative(path: str | Path, folder: Path) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 from entaug.errors import ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.files.locks import lock
+from entaug.mention_lists import parse_specification, read_mention_list
 from entaug.recipes.choice import Choice
-from entaug.recipes.inputs import file_digest, list_file, read_inputs
+from entaug.recipes.inputs import file_digest, read_inputs
 from entaug.recipes.summary import AutoSummary
 from entaug.recipes.tracking import ProgressCallback
 from entaug.recipes.workspace import Workspace
@@ -29,6 +30,7 @@ def auto(
     dev: str | Path | None = None,
     mentions: Sequence[str] = (),
     encoder: str = "minilm",
+    teacher_encoder: str | None = None,
     budget: float | None = None,
     tagger: str | None = None,
     recipes: Sequence[str] | None = None,
@@ -58,7 +60,9 @@ def auto(
         dev: labelled sentences to measure gains on, in place of cross-validation.
         mentions: lists of mentions for ``mr``: ``FILE=LABEL``, or another form that it reads. In measurements they are
             used without the mentions of the held-out sentences.
-        encoder: the pretrained encoder of all taggers: an alias of the starter set, a folder, or a name on the hub.
+        encoder: the pretrained encoder of the tagger: an alias of the starter set, a folder, or a name on the hub.
+        teacher_encoder: the encoder of the teacher, for example a larger one, whose knowledge the tagger then learns
+            from unlabelled text; None for the mean of three taggers with `encoder`, which are trained anyway.
         budget: the time in minutes. It limits folds, recipes and repetitions in a fixed order, by the duration of a
             first training; None for all.
         tagger: name of the tagger; None for ``"linear"``, or ``"w2ner"`` for nested and discontinuous mentions.
@@ -99,15 +103,20 @@ def auto(
     unlabelled = [unlabelled] if isinstance(unlabelled, str | Path) else list(unlabelled)
     inputs = read_inputs(train, unlabelled, dev, repair=repair, from_format=from_format, read_options=layout)
     mentions = [mentions] if isinstance(mentions, str) else list(mentions)
-    inputs.digests |= {file: file_digest(Path(file)) for file in map(list_file, mentions)}
+    for given in mentions:
+        read_mention_list(given)  # reports what is wrong with it
+        file = parse_specification(given)[0]
+        inputs.digests[str(file)] = file_digest(file)
     tagger = tagger or ("linear" if inputs.is_flat else "w2ner")
-    create_tagger(tagger, encoder=str(encoder)).check_requirements()
+    for name in filter(None, (encoder, teacher_encoder)):
+        create_tagger(tagger, encoder=str(name)).check_requirements()
     arguments: dict[str, Any] = {
         "train": str(train),
         "unlabelled": [str(path) for path in unlabelled],
         "dev": None if dev is None else str(dev),
         "mentions": mentions,
         "encoder": str(encoder),
+        "teacher_encoder": None if teacher_encoder is None else str(teacher_encoder),
         "tagger": tagger,
         "recipes": None if recipes is None else list(recipes),
         "folds": folds,

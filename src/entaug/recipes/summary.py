@@ -28,6 +28,7 @@ class AutoSummary:
         steps: number of optimizer steps of the final training.
         gold_f1: mean micro-F1 of the gold-only taggers on held-out sentences, from 0 to 100; None if nothing was
             measured.
+        teacher_f1: mean micro-F1 of a teacher with another encoder on held-out sentences; None without one.
         gains: the gains of the recipes that were tried.
         files: digests of the input files.
         notes: notes for the user.
@@ -43,6 +44,7 @@ class AutoSummary:
     measured_on: str = "cross-validation"
     steps: int = 0
     gold_f1: float | None = None
+    teacher_f1: float | None = None
     gains: Sequence[Gain] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -66,6 +68,8 @@ class AutoSummary:
         if self.gold_f1 is None:
             return ["nothing was measured: the tagger is trained on gold alone"]
         lines = [f"gold alone: F1 {self.gold_f1:.1f}, measured {self.how}"]
+        if self.teacher_f1 is not None:
+            lines.append(f"the teacher, with its own encoder: F1 {self.teacher_f1:.1f}")
         lines += [
             f"  {gain.recipe:<14} expect {gain.expected:+.1f} ({gain.low:.1f} to {gain.high:.1f}); "
             f"measured {gain.measured:+.1f} with a standard error of {gain.standard_error:.1f}"
@@ -92,7 +96,12 @@ class AutoSummary:
             "steps": self.steps,
             "expected_gain": None if chosen is None else chosen.expected,
             "interval": None if chosen is None else [chosen.low, chosen.high],
-            "measured": {"on": self.measured_on, **self.design.to_dict(), "gold_f1": self.gold_f1},
+            "measured": {
+                "on": self.measured_on,
+                **self.design.to_dict(),
+                "gold_f1": self.gold_f1,
+                "teacher_f1": self.teacher_f1,
+            },
             "gains": [asdict(gain) for gain in self.gains],
             "files": dict(self.files),
             "notes": self.notes,

@@ -12,7 +12,7 @@ from entaug.augmenters import create_augmenter
 from entaug.backends.config import TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import InputError
-from entaug.recipes.catalogue import GOLD, Recipe
+from entaug.recipes.catalogue import GOLD, TEACHER, Recipe
 from entaug.recipes.design import TEACHER_SIZE
 from entaug.recipes.workspace import TrainingKey, Workspace
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger
@@ -33,6 +33,7 @@ class Trainer:
         tagger: name of the tagger.
         params: its parameters.
         has_probabilities: whether the tagger gives probabilities to tags or relations.
+        teacher_params: parameters of the tagger that is the teacher; None if the gold-only taggers are.
         seed: the first seed.
         methods: parameters of methods by name, where they are not the defaults.
         batch_size: sentences of a batch.
@@ -41,6 +42,7 @@ class Trainer:
     tagger: str
     params: Mapping[str, Any]
     has_probabilities: bool
+    teacher_params: Mapping[str, Any] | None = None
     seed: int = 0
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     batch_size: int = 8
@@ -60,6 +62,7 @@ class Trainer:
             batch_size=self.batch_size,
             seed=self.seed + _SEEDS_PER_REPEAT * repeat + number,
             schedule=recipe.schedule if recipe else "shuffled",
+            gold_learning_rate="same" if recipe else None,
         )
 
     def train(
@@ -68,6 +71,7 @@ class Trainer:
         config: TaggerTrainingConfig,
         augmented: Sequence[Sentence] = (),
         progress: TrainingProgress | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> TrainableTagger:
         """Train a new tagger.
 
@@ -76,12 +80,30 @@ class Trainer:
             config: the hyperparameters.
             augmented: the sentences that a recipe adds.
             progress: called after each step.
+            params: parameters of the tagger; None for those of the students.
 
         Returns:
             The tagger.
         """
-        tagger = create_tagger(self.tagger, **self.params)
+        tagger = create_tagger(self.tagger, **(self.params if params is None else params))
         return tagger.fit(gold, config=config, progress=progress, augmented=augmented)
+
+    def train_teacher(
+        self, gold: Sequence[Sentence], steps: int, repeat: int, progress: TrainingProgress
+    ) -> TrainableTagger:
+        """Train a teacher with parameters of its own.
+
+        Args:
+            gold: the gold sentences.
+            steps: number of optimizer steps.
+            repeat: number of the repetition.
+            progress: called after each step.
+
+        Returns:
+            The tagger.
+        """
+        config = self.config(steps, repeat, TEACHER_SIZE + 1)
+        return self.train(gold, config, progress=progress, params=self.teacher_params)
 
     def augment(
         self, method: str, gold: Sequence[Sentence], held_out: Sequence[Sentence], steps: int, repeat: int
@@ -110,7 +132,7 @@ class Trainer:
         """Label sentences: with the mean probabilities of the teachers, or with the predictions of the first one.
 
         Args:
-            teachers: the gold-only taggers.
+            teachers: taggers that were trained on gold sentences.
             sentences: the sentences; their mentions are replaced.
 
         Returns:
@@ -157,6 +179,8 @@ class FoldRunner:
             recipes: the recipes to try.
         """
         keys = [TrainingKey(self.repeat, self.fold, GOLD, member) for member in range(TEACHER_SIZE)]
+        if self._has_own_teacher(recipes):
+            keys.append(TrainingKey(self.repeat, self.fold, TEACHER))
         keys += [TrainingKey(self.repeat, self.fold, recipe.name) for recipe in recipes]
         return [key for key in keys if key not in self.workspace.predictions]
 
@@ -171,9 +195,13 @@ class FoldRunner:
         if not missing:
             return
         pools = Pools(self.trainer, self.workspace, f"{self.repeat}-{self.fold}", self.repeat, self.steps)
-        pools.prepare(recipes, self.gold, self.held_out, self.unlabelled, lambda: self._train_teachers(on_training))
-        if any(key.recipe == GOLD for key in self.missing(recipes)):
-            self._train_teachers(on_training)
+        train_teachers = self._train_teacher if self._has_own_teacher(recipes) else self._train_gold
+        pools.prepare(recipes, self.gold, self.held_out, self.unlabelled, lambda: train_teachers(on_training))
+        missing_names = {key.recipe for key in self.missing(recipes)}
+        if GOLD in missing_names:
+            self._train_gold(on_training)
+        if TEACHER in missing_names:
+            self._train_teacher(on_training)
         for recipe in recipes:
             key = TrainingKey(self.repeat, self.fold, recipe.name)
             if key in self.workspace.predictions:
@@ -183,15 +211,27 @@ class FoldRunner:
             self.workspace.add(key, student.predict(strip_labels(self.held_out)))
         pools.drop()
 
-    def _train_teachers(self, on_training: Callable[[TrainingKey], TrainingProgress]) -> list[TrainableTagger]:
-        teachers = []
+    def _has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
+        return self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
+
+    def _train_gold(self, on_training: Callable[[TrainingKey], TrainingProgress]) -> list[TrainableTagger]:
+        taggers = []
         for member in range(TEACHER_SIZE):
             key = TrainingKey(self.repeat, self.fold, GOLD, member)
             config = self.trainer.config(self.steps, self.repeat, member)
-            teachers.append(self.trainer.train(self.gold, config, progress=on_training(key)))
-            if key not in self.workspace.predictions:
-                self.workspace.add(key, teachers[-1].predict(strip_labels(self.held_out)))
-        return teachers
+            taggers.append(self.trainer.train(self.gold, config, progress=on_training(key)))
+            self._keep(key, taggers[-1])
+        return taggers
+
+    def _train_teacher(self, on_training: Callable[[TrainingKey], TrainingProgress]) -> list[TrainableTagger]:
+        key = TrainingKey(self.repeat, self.fold, TEACHER)
+        teacher = self.trainer.train_teacher(self.gold, self.steps, self.repeat, on_training(key))
+        self._keep(key, teacher)
+        return [teacher]
+
+    def _keep(self, key: TrainingKey, tagger: TrainableTagger) -> None:
+        if key not in self.workspace.predictions:
+            self.workspace.add(key, tagger.predict(strip_labels(self.held_out)))
 
 
 class Pools:

@@ -50,7 +50,8 @@ class TaggerTrainingConfig(BaseTrainingConfig):
         epochs: number of passes over the training sentences; ignored if `steps` is given.
         steps: number of optimizer steps, whatever the number of sentences; None to train for `epochs`.
         batch_size: sentences of an optimizer step.
-        learning_rate: peak learning rate of the pretrained encoder.
+        learning_rate: peak learning rate of the pretrained encoder; None for 2e-4, and less for encoders wider than
+            384, in proportion to 1 / width²: 5e-5 for a width of 768 and 2.8e-5 for 1024.
         head_learning_rate: peak learning rate of all new weights.
         checkpoint: the weights to keep: ``"last"``, those after the last step, or ``"best"``, those of the epoch with
             the highest F1 on the development sentences.
@@ -61,8 +62,8 @@ class TaggerTrainingConfig(BaseTrainingConfig):
             the first stage of ``"staged"``.
         first_stage: share of the steps that the first stage of ``"staged"`` takes.
         gold_learning_rate: peak learning rate of the pretrained encoder in the second stage of ``"staged"``, which
-            then begins with a warm-up of its own; the rate of new weights changes in proportion. None to go on with one
-            decay over both stages.
+            then begins with a warm-up of its own; the rate of new weights changes in proportion. ``"same"`` for that of
+            the first stage; None to go on with one decay over both stages.
 
     Example:
         >>> TaggerTrainingConfig(epochs=10, batch_size=16).total_steps(100)
@@ -74,13 +75,13 @@ class TaggerTrainingConfig(BaseTrainingConfig):
     epochs: PositiveInt = 30
     steps: PositiveInt | None = None
     batch_size: PositiveInt = 16
-    learning_rate: PositiveFloat = 2e-4
+    learning_rate: PositiveFloat | None = None
     head_learning_rate: PositiveFloat = 1e-3
     checkpoint: Literal["last", "best"] = "last"
     schedule: Literal["shuffled", "mixed", "staged"] = "shuffled"
     gold_share: Probability | None = None
     first_stage: Probability = 0.7
-    gold_learning_rate: PositiveFloat | None = None
+    gold_learning_rate: PositiveFloat | Literal["same"] | None = None
 
     def total_steps(self, num_examples: int) -> int:
         """See `entaug.backends.config.BaseTrainingConfig.total_steps`."""

@@ -46,7 +46,7 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
     """The course of the learning rate: one decay, or one for each stage.
 
     Args:
-        config: the hyperparameters.
+        config: the hyperparameters, with a learning rate.
         total_steps: the number of steps of the training.
         has_augmented: whether there are augmented sentences; without them there is one stage.
 
@@ -58,7 +58,8 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
     first_steps = round(total_steps * config.first_stage)
     first = linear_decay(first_steps, config.warmup_ratio)
     second = linear_decay(total_steps - first_steps, config.warmup_ratio)
-    ratio = config.gold_learning_rate / config.learning_rate
+    assert config.learning_rate is not None
+    ratio = 1.0 if config.gold_learning_rate == "same" else config.gold_learning_rate / config.learning_rate
     return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)
 
 

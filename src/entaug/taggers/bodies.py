@@ -27,6 +27,7 @@ from entaug.taggers.packing import can_pack, pack_rows, use_packed_attention
 
 __all__ = ["EncoderBody", "StaticBody", "encoder_folder"]
 
+_LEARNING_RATE, _NARROW = 2e-4, 384  # of encoders of at most this width
 _MAX_CHARACTERS = 30  # of a longer word the first and the last half of as many
 
 
@@ -205,6 +206,11 @@ class EncoderBody(torch.nn.Module):
         self.model.set_input_embeddings(self._full_table.to(small.weight.device))
         self._full_table = self._row_of = None
 
+    @property
+    def default_learning_rate(self) -> float:
+        """The peak learning rate if none is given: wider encoders are trained with smaller steps."""
+        return _LEARNING_RATE * min(1.0, (_NARROW / self.size) ** 2)
+
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
         """The pretrained parameters, which have a learning rate of their own."""
         parameters: Iterable[torch.nn.Parameter] = self.model.parameters()
@@ -318,6 +324,9 @@ class StaticBody(torch.nn.Module):
 
     def unshrink(self) -> None:
         """Do nothing."""
+
+    default_learning_rate = _LEARNING_RATE
+    """Has no effect without pretrained parameters."""
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
         """The pretrained parameters: none."""

@@ -6,7 +6,7 @@ import abc
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Literal, Self
@@ -141,6 +141,8 @@ class NeuralTagger(Configurable, abc.ABC):
         with isolated_random_state(device):
             torch.manual_seed(config.seed)
             self._body = self.build_body(gold).to(device)
+            if config.learning_rate is None:
+                config = replace(config, learning_rate=self._body.default_learning_rate)
             self._head = self.build_head(self._body.size).to(device)
             if device.type == "cpu":
                 replace_dropout(torch.nn.ModuleList([self._body, self._head]), config.seed)
@@ -178,6 +180,7 @@ class NeuralTagger(Configurable, abc.ABC):
         def optimizer_options(name: str, parameter: torch.nn.Parameter) -> tuple[float, float]:
             del name
             learning_rate = config.learning_rate if id(parameter) in pretrained else config.head_learning_rate
+            assert learning_rate is not None
             return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
 
         def compute_loss(batch: Sequence[int]) -> torch.Tensor:
