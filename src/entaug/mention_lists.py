@@ -378,12 +378,9 @@ def relative_to_folder(value: object, folder: Path) -> object:
     if isinstance(value, str):
         return [str(folder / Path(part.strip()).expanduser()) for part in value.split(_SEPARATOR)]
     if isinstance(value, list | tuple):
-        return [item for one in value for item in _as_list(relative_to_folder(one, folder))]
+        parts = [relative_to_folder(one, folder) for one in value]
+        return [item for part in parts for item in (part if isinstance(part, list) else [part])]
     return value
-
-
-def _as_list(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
 
 
 def _are_readable(value: object) -> bool:
