@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -178,9 +178,10 @@ def test_starts_quickly_and_light(code: str) -> None:
     check = f"import sys, atexit\natexit.register(lambda: print({loaded}, file=sys.stderr))\n{code}"
     best = 9.0
     for _ in range(3):
-        start = time.perf_counter()
+        before = os.times()
         done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
-        best = min(best, time.perf_counter() - start)
+        after = os.times()  # processor time: other processes make the wall clock slow
+        best = min(best, sum(after[2:4]) - sum(before[2:4]))
         assert done.returncode == 0
         assert done.stderr.strip().endswith("[]"), "a heavy library is loaded at start"
     assert best < 0.5
