@@ -27,13 +27,13 @@ from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.experiment.data import prepare_splits
-from entaug.experiment.plan import copies_for, patience_amounts
 from entaug.experiment.reading import read_plan
 from entaug.experiment.records import RecordStore, RunRecord, read_run_records
 from entaug.experiment.runner import _interrupts_blocked, _run_error, run_experiment
 from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.experiment.specification import RunSpec
+from entaug.experiment.values import copies_for, patience_amounts
 from entaug.files.locks import lock
 from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores
@@ -148,7 +148,7 @@ def test_bad_plans_are_refused_before_any_work(
     [
         (b"training.epochs = 0\n", 1, "epochs must be"),
         (b"seeds = [1]\ntraining = {epochs = 0}\n", 2, "epochs must be"),
-        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "a corpus needs the parameter"),
+        (b"seeds = [1]\ncorpora = [\n{name = 3}]\n", 2, "name must be a text"),
         (b"\xef\xbb\xbfseeds = []\n", 1, "seeds must be"),
         (b"a = " + b"[" * 3000 + b"]" * 3000, None, "nested too deeply"),
         (b"\xff", None, "not UTF-8"),
@@ -359,8 +359,7 @@ def test_amounts_of_the_patience_rule() -> None:
 
 def f1_record(run: RunSpec, f1: float) -> RunRecord:
     counts = MatchCounts(round(f1 * 100), 100, 100)
-    parts = {"by_mention_length": {"1": counts}, "by_sentence_length": {"1-10": counts}, "by_kind": {"flat": counts}}
-    scores = Scores(sentences=(counts,), by_type={"X": counts}, **parts)
+    scores = Scores({"X": counts}, {"1": counts}, {"1-10": counts}, {"flat": counts}, (counts,))
     without_sentences = replace(scores, sentences=())
     return RunRecord(key=run.key, **run.labels(), steps=run.steps, new=0, test=scores, dev=without_sentences)
 

@@ -83,14 +83,16 @@ CELL = [
 def test_a_cell_by_hand(tmp_path: Path) -> None:
     text = told(tmp_path, CELL)
     # All sentences are alike and all seeds gain alike, so intervals have no width.
-    assert rows(text, "gold") == [["gold", "-", "0", "50.0 ± 10.0", "-", "-", "-", "-"]]
-    assert rows(text, "gold-steps") == [["gold-steps", "2N", "198", "60.0 ± 0.0", "+10.0", "-", "-", "-"]]
-    assert rows(text, "duplicate")[0][4:] == ["+10.0", "+0.0", "+0.0 to +0.0", "no difference seen"]
+    gold_f1, steps_f1, lwtr_f1 = "50.0 ± 10.0", "60.0 ± 0.0", "70.0 ± 0.0"  # of one type: micro and macro are the same
+    assert rows(text, "gold") == [["gold", "-", "0", gold_f1, gold_f1, *"------"]]
+    assert rows(text, "gold-steps") == [["gold-steps", "2N", "198", steps_f1, steps_f1, "+10.0", *"-----"]]
+    equal = ["+10.0", "+0.0", "+0.0 %", "+0.0 to +0.0", "1.000", "no difference seen"]
+    assert rows(text, "duplicate")[0][5:] == equal
     assert rows(text, "lwtr")[0] == [
-        *("lwtr", "2N", "198", "70.0 ± 0.0"),
-        *("+20.0", "+10.0", "+10.0 to +10.0", "helps"),
+        *("lwtr", "2N", "198", lwtr_f1, lwtr_f1),
+        *("+20.0", "+10.0", "+16.7 %", "+10.0 to +10.0", "< 0.001", "helps"),
     ]
-    assert rows(text, "mr")[0][4:] == ["-10.0", "-20.0", "-20.0 to -20.0", "hurts"]
+    assert rows(text, "mr")[0][5:] == ["-10.0", "-20.0", "-33.3 %", "-20.0 to -20.0", "< 0.001", "hurts"]
     assert "| corpus, size, tagger | duplicate | lwtr | mr |" in text
     assert "| toy, 100, linear | +0.0 = | +10.0 ↑ | -20.0 ↓ |" in text
     assert "3 comparisons, of which 2 showed a difference; if no method had an effect, about 0.2 would" in text
@@ -109,7 +111,8 @@ def test_a_run_that_arms_share_stands_under_each(tmp_path: Path) -> None:
         other["key"] = one["key"]
     text = told(tmp_path, records)
     assert len(rows(text, "gold")) == len(rows(text, "gold-steps")) == 1
-    assert rows(text, "mr")[0][4:] == ["+20.0", "+20.0", "+20.0 to +20.0 (2 seeds only)", "helps"]
+    gain = ["+20.0", "+20.0", "+40.0 %", "+20.0 to +20.0 (2 seeds only)", "< 0.001", "helps"]
+    assert rows(text, "mr")[0][5:] == gain
     assert "Nothing: each arm has all seeds." in text
 
 
@@ -118,7 +121,7 @@ def test_amounts_that_dev_did_not_choose_miss_nothing(tmp_path: Path) -> None:
     records = [*seeds("gold", 0, [5, 5]), *seeds("gold-steps", 1, [5, 5]), *chosen]
     text = told(tmp_path, [*records, *seeds("mr", 2, [6, 6], search="patience")])
     assert "Nothing: each arm has all seeds." in text
-    assert rows(text, "mr")[1][5:] == ["-", "-", "-"]
+    assert rows(text, "mr")[1][6:] == [*"-----"]
 
 
 def test_a_method_that_made_nothing_is_named(tmp_path: Path) -> None:
@@ -131,7 +134,8 @@ def test_seeds_differ_by_hand(tmp_path: Path) -> None:
     # Gains of 0 and 20 points: their mean has a standard error of 10, and two seeds say little: 12.7 of these.
     text = told(tmp_path, [*seeds("gold-steps", 1, [5, 5]), *seeds("lwtr", 1, [5, 7])])
     interval = "-100.0 to +100.0 (2 seeds only)"
-    assert rows(text, "lwtr")[0][3:] == ["60.0 ± 14.1", "-", "+10.0", interval, "no difference seen"]
+    f1 = "60.0 ± 14.1"
+    assert rows(text, "lwtr")[0][3:] == [f1, f1, "-", "+10.0", "+20.0 %", interval, "0.500", "no difference seen"]
     assert "toy, 100, linear: no gold run" in text
     assert "fewer than five seeds" in text
 
@@ -159,7 +163,7 @@ def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
     lwtr = [*seeds("lwtr", 1, [9, 9], **patient), *seeds("lwtr", 3, [7, 7], **patient)]
     waiting = told(tmp_path, records + lwtr)
     assert "| corpus, size, tagger | mr 1N | mr 3N |" in waiting
-    assert "- toy, 100, linear: lwtr: no amount has been chosen on dev yet" in waiting
+    assert "- toy, 100, linear: lwtr: nothing has been chosen on dev yet" in waiting
     # The same records once more, now chosen: the later ones hold. The better test score of 1N does not count.
     chosen = [*seeds("lwtr", 3, [7, 7], **patient, chosen=True)]
     text = told(tmp_path, records + lwtr + chosen)
@@ -171,7 +175,9 @@ def test_several_amounts_and_the_one_that_dev_chose(tmp_path: Path) -> None:
 def compared(*gains: tuple[str, float, int, float]) -> list[ArmResult]:
     """Arms with a gain in points, a number of seeds and a half-width of the interval."""
     return [
-        ArmResult(Arm(name, 1.0), (), None, Difference(gain / 100, (gain - w) / 100, (gain + w) / 100, n, 1000), ())
+        ArmResult(
+            Arm(name, 1.0), (), None, Difference(gain / 100, (gain - w) / 100, (gain + w) / 100, n, 1000), 0.5, ()
+        )
         for name, gain, n, w in gains
     ]
 
@@ -216,7 +222,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert "- toy, 100, linear: lwtr 2N: incomplete: 2 of 3 seeds, without 2" in text
     assert "- toy, 100, linear: sis 1N: no gold-steps run to compare with" in text
     assert "- toy, 100, linear: mr 5N: gold-steps took another number of steps" in text
-    assert rows(text, "sis")[0][5:7] == ["-", "-"]
+    assert rows(text, "sis")[0][6:10] == ["-", "-", "-", "-"]
 
 
 def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
@@ -224,7 +230,8 @@ def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
     records[-1]["leaks"] = {"dev": 0, "test": 1200}
     text = told(tmp_path, records)
     interval = "+20.0 to +20.0 (1 seed, so without the variance of training)"
-    assert rows(text, "lwtr")[0][3:] == ["70.0", "-", "+20.0", interval, "one seed: run three"]
+    assert rows(text, "lwtr")[0][3:8] == ["70.0", "70.0", "-", "+20.0", "+40.0 %"]
+    assert (rows(text, "lwtr")[0][8], rows(text, "lwtr")[0][10]) == (interval, "one seed: run three")
     assert "| toy, 100, linear | +20.0 (one seed) |" in text
     assert (
         "- `lwtr` helped in 0 of 1 setting, hurt in 0, no difference seen in 0, one seed and so no verdict in 1."
@@ -296,3 +303,47 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(one), "-o", str(out), "--force"]) == 0
     assert main(["report", str(tmp_path)]) == 2
     assert "runs.jsonl: cannot be read" in capsys.readouterr().err
+
+
+def test_a_table_of_all_corpora_has_their_average(tmp_path: Path) -> None:
+    other = [{**one, "corpus": "law", "key": f"law{i}"} for i, one in enumerate(CELL) if one["arm"] != "mr"]
+    text = told(tmp_path, [*CELL, *other])
+    assert "| F1, linear | law, 100 | toy, 100 | average |" in text
+    assert ["lwtr 2N", "70.0", "70.0", "70.0"] in rows(text, "lwtr 2N")
+    # Not of some corpora only.
+    assert ["mr 2N", "-", "40.0", "-"] in rows(text, "mr 2N")
+    assert "average" not in told(tmp_path, CELL)
+    larger = [{**one, "size": 300, "key": f"large{i}"} for i, one in enumerate(CELL)]
+    assert "average" not in told(tmp_path, [*CELL, *larger])
+
+
+def test_f1_by_length_of_the_sentence(tmp_path: Path) -> None:
+    [one] = seeds("gold", 0, [5])
+    counts = one["test_counts"]
+    one["test_counts"] = {**counts, "tokens": [3] * 5 + [30] * (len(counts["gold"]) - 5)}
+    text = told(tmp_path, [one], by_length=[4, 10])
+    assert "| F1 by tokens of the sentence | 1-4 | 5-10 | 11+ |" in text
+    short, long = (
+        200 * sum(counts["correct"][part]) / (sum(counts["predicted"][part]) + sum(counts["gold"][part]))
+        for part in (slice(5), slice(5, None))
+    )
+    assert rows(text, "gold")[-1] == ["gold", f"{short:.1f}", "0.0", f"{long:.1f}"]
+    one["test_counts"]["tokens"][0] = 0
+    with pytest.raises(InputError, match="tokens must be a number of at least 1 for each sentence"):
+        told(tmp_path, [one])
+
+
+def test_f1_on_dev_by_amount(tmp_path: Path) -> None:
+    def on_dev(f1: int, one: dict[str, Any]) -> dict[str, Any]:
+        return {**one, "dev": seeds("gold", 0, [f1])[0]["test"]}
+
+    records = [
+        *CELL[:6],
+        *(on_dev(f1, one) for f1, one in zip((3, 5, 4), seeds("mr", 2, [7, 7, 7]), strict=True)),
+        *(on_dev(8, one) for one in seeds("mr", 5, [7, 7, 7], steps=480)),
+        *(on_dev(9, one) for one in seeds("sr", 5, [7, 7, 7], steps=480)),
+    ]
+    text = told(tmp_path, records)
+    assert "| F1 on dev | 2N | 5N |" in text
+    assert ["mr", "40.0", "80.0"] in rows(text, "mr")
+    assert not any(len(row) == 3 for row in rows(text, "sr"))

@@ -303,3 +303,29 @@ def test_evaluate_prints_a_table_or_json(tmp_path: Path, capsys: pytest.CaptureF
     assert orjson.loads(capsys.readouterr().out) == scores.to_dict()
     assert main(["evaluate", str(gold), str(EXAMPLE / "dev.conll")]) == 2
     assert "dev.conll: sentence 1 has other tokens in gold than predicted" in capsys.readouterr().err
+
+
+def test_p_values_and_intervals_agree() -> None:
+    rng = Random(1)
+    for seeds in (1, 2, 3, 5):
+        for gain in (0.0, 0.1, 0.3):
+            base = [[RIGHT if rng.random() < 0.5 else WRONG for _ in range(60)] for _ in range(seeds)]
+            other = [[RIGHT if one == RIGHT or rng.random() < gain else WRONG for one in run] for run in base]
+            found = paired_bootstrap(other, base)
+            assert found.p_value is not None
+            assert 0 <= found.p_value <= 1
+            assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0) or abs(found.p_value - 0.05) < 0.01
+    assert paired_bootstrap([[RIGHT] * 9] * 3, [[RIGHT] * 9] * 3).p_value == 1
+    assert paired_bootstrap([[RIGHT] * 9] * 3, [[WRONG] * 9] * 3).p_value == 0
+
+
+def test_p_values_of_equal_systems_are_uniform() -> None:
+    rng = Random(3)
+    values = []
+    for _ in range(200):
+        runs = [[RIGHT if rng.random() < 0.5 else WRONG for _ in range(80)] for _ in range(6)]
+        p_value = paired_bootstrap(runs[:3], runs[3:], samples=100).p_value
+        assert p_value is not None
+        values.append(p_value)
+    assert 0.01 <= sum(p < 0.1 for p in values) / len(values) <= 0.17
+    assert 0.35 <= sum(p < 0.5 for p in values) / len(values) <= 0.65

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from annotated_types import Interval
 
 from entaug.errors import ParameterError
-from entaug.params import Check, NonNegativeFloat, PositiveFloat, PositiveInt, Probability, validate
+from entaug.params import Check, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, Probability, validate
 
 __all__ = ["BaseTrainingConfig", "DecodingConfig", "Seed", "TrainingConfig", "TrainingProgress"]
 
@@ -28,6 +28,7 @@ class BaseTrainingConfig:
         epochs: maximum number of passes over the training data.
         batch_size: examples of an optimizer step.
         warmup_ratio: share of the steps in which the learning rate rises linearly; afterwards it decays linearly to 0.
+        warmup_steps: number of these steps, in place of `warmup_ratio`; None for the share.
         weight_decay: weight decay; biases and normalisation weights are excluded.
         max_grad_norm: norm to which gradients are clipped.
         seed: seed of all random numbers of the training.
@@ -40,12 +41,27 @@ class BaseTrainingConfig:
     epochs: PositiveInt = 10
     batch_size: PositiveInt = 8
     warmup_ratio: Probability = 0.1
+    warmup_steps: NonNegativeInt | None = None
     weight_decay: Probability = 0.01
     max_grad_norm: PositiveFloat = 1.0
     seed: Seed = 0
 
     def __post_init__(self) -> None:
         validate(self)
+
+    def num_warmup_steps(self, total_steps: int) -> int:
+        """The number of steps in which the learning rate rises.
+
+        Args:
+            total_steps: the number of all steps.
+
+        Example:
+            >>> BaseTrainingConfig().num_warmup_steps(95), BaseTrainingConfig(warmup_steps=200).num_warmup_steps(95)
+            (10, 95)
+        """
+        if self.warmup_steps is None:
+            return math.ceil(total_steps * self.warmup_ratio)
+        return min(self.warmup_steps, total_steps)
 
     def steps_per_epoch(self, num_examples: int) -> int:
         """The number of optimizer steps of one epoch.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from entaug.cli import options, output
@@ -11,6 +12,8 @@ from entaug.cli.command import Command
 from entaug.errors import InputError, ParameterError
 
 __all__ = ["COMMAND"]
+
+SENTENCE_LENGTHS = (10, 20, 30, 50)  # bins that the reader knows from `entaug evaluate`
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -23,6 +26,16 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.set_defaults(several_inputs="inputs")
     options.add_output_options(parser)
     parser.add_argument("--by-type", action="store_true", help="also write tables of F1 by entity type")
+    parser.add_argument(
+        "--by-length",
+        nargs="?",
+        type=_parse_lengths,
+        const=SENTENCE_LENGTHS,
+        default=(),
+        metavar="LENGTHS",
+        help="also write tables of F1 by number of tokens of the sentence: the last length of each bin but the last, "
+        f"joined by commas (without a value: {','.join(map(str, SENTENCE_LENGTHS))})",
+    )
     options.add_gold_option(parser, "HTML: the gold file; required if the other files lack its sentences")
     parser.add_argument(
         "--no-models", dest="models", action="store_false", help="HTML: only measures that need no model"
@@ -33,13 +46,20 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     options.add_compute_options(parser)
 
 
+def _parse_lengths(text: str) -> tuple[int, ...]:
+    lengths = tuple(int(part) for part in text.split(",")) if text.replace(",", "").isdecimal() else ()
+    if not lengths or lengths[0] < 1 or any(a >= b for a, b in pairwise(lengths)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of increasing lengths, such as 10,20,30")
+    return lengths
+
+
 def _run(args: argparse.Namespace) -> int:
     if args.output.lower().endswith((".html", ".htm")):
         return _write_html(args)
     from entaug.workflows.report import classify_inputs, write_markdown_report
 
     _check_markdown_options(args, classify_inputs(path for path in args.inputs if Path(path).is_file()).augmented)
-    write_markdown_report(args.inputs, args.output, by_type=args.by_type, force=args.force)
+    write_markdown_report(args.inputs, args.output, by_type=args.by_type, by_length=args.by_length, force=args.force)
     if args.json and args.output != "-":
         output.print_json({"output": args.output})
     elif args.output != "-":
@@ -71,6 +91,7 @@ def _write_html(args: argparse.Namespace) -> int:
             models=args.models,
             title=args.title,
             by_type=args.by_type,
+            by_length=args.by_length,
             force=args.force,
             progress=progress,
             format=given["from_format"],

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 from entaug.corpus import Corpus
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
+from entaug.experiment.plan import CorpusPlan, DrawnPart, Plan
 from entaug.experiment.subsets import draw, rest
+from entaug.experiment.values import PATIENCE
 from entaug.files.atomic import output_error
 from entaug.formats import read, write
 
@@ -32,10 +33,12 @@ class DataSplit:
         corpus: the corpus in the plan.
         size: number of sentences of the subset.
         train: the subset.
-        test: the test set.
+        test: the test set; of several the first.
         dev: the development set, if there is one.
         unlabelled: the unlabelled sentences, if there are any.
-        leaks: number of training sentences that are in dev and in test too.
+        leaks: number of training sentences that are in ``dev`` and in ``test`` too, or in ``test NAME`` of several.
+        tests: all test sets by name, if there are several; the first is `test`.
+        subset_seed: the seed by which the subset was drawn, if there are several.
     """
 
     corpus: CorpusPlan
@@ -45,6 +48,8 @@ class DataSplit:
     dev: Path | None
     leaks: Mapping[str, int]
     unlabelled: Path | None = None
+    tests: Mapping[str, Path] = field(default_factory=dict)
+    subset_seed: int | None = None
 
 
 def prepare_splits(plan: Plan) -> list[DataSplit]:
@@ -54,13 +59,20 @@ def prepare_splits(plan: Plan) -> list[DataSplit]:
         plan: the plan.
 
     Returns:
-        One split per corpus and size.
+        One split per corpus, size and seed of the subset.
 
     Raises:
         InputError: a corpus does not fit the plan; the error names the line of the plan, or of the corpus.
         OutputError: a file cannot be written.
     """
-    return [split for i, corpus in enumerate(plan.corpora) for split in _CorpusSplitter(plan, i, corpus).splits()]
+    splits: dict[str, list[DataSplit]] = {}
+    for i, corpus in enumerate(plan.corpora):
+        if not corpus.mix:
+            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).splits())
+    for i, corpus in enumerate(plan.corpora):
+        if corpus.mix:
+            splits[corpus.name] = list(_CorpusSplitter(plan, i, corpus).mixed([splits[name] for name in corpus.mix]))
+    return [split for corpus in plan.corpora for split in splits[corpus.name]]
 
 
 class _CorpusSplitter:
@@ -74,45 +86,93 @@ class _CorpusSplitter:
 
     def splits(self) -> Iterator[DataSplit]:
         corpus = self.corpus
+        assert corpus.train is not None
         train = list(self.read(corpus.train))
-        given = {
-            name: list(self.read(part))
-            for name, part in (("test", corpus.test), ("dev", corpus.dev))
-            if isinstance(part, Path)
-        }
+        given = {f"test {name}".strip(): list(self.read(path)) for name, path in corpus.test_files.items()}
+        if isinstance(corpus.dev, Path):
+            given["dev"] = list(self.read(corpus.dev))
         self.check_dev(given)
         train = self.without_leaks(train, given)
+        subsets = {seed: self.draw_subsets(train, seed) for seed in corpus.subset_seeds}
+        drawn, unlabelled = self.draw_parts(
+            rest(train, *(some for by_size in subsets.values() for some in by_size.values()))
+        )
+        parts = {**given, **drawn}
+        parts = {name: self.cut_test(part) if name.startswith("test") else part for name, part in parts.items()}
+        self.check_parts(train, parts)
+        for seed, by_size in subsets.items():
+            for size, subset in by_size.items():
+                free = self.without_labels(unlabelled, [subset, *parts.values()])
+                yield self.split(subset, parts, free, size=size, seed=seed if len(subsets) > 1 else None)
+
+    def mixed(self, members: Sequence[Sequence[DataSplit]]) -> Iterator[DataSplit]:
+        """The splits of a mixed corpus: of each size and subset seed, those of its members together."""
+        seeds = {tuple(dict.fromkeys(split.subset_seed for split in splits)) for splits in members}
+        if len(seeds) > 1 or len(set(map(len, members))) > 1:
+            message = f"the corpora of {self.corpus.name} have other numbers of sizes, or other subset seeds"
+            raise self.error("mix", message, "give them the same subset_seed, and as many sizes")
+        for splits in zip(*members, strict=True):
+            train, dev, unlabelled = (
+                [sentence for path in paths if path for sentence in read(path)]
+                for paths in zip(*((split.train, split.dev, split.unlabelled) for split in splits), strict=True)
+            )
+            parts = {"dev": dev} if all(split.dev for split in splits) else {}
+            for split in splits:
+                for name, path in split.tests.items() if split.tests else [("", split.test)]:
+                    title = f"{split.corpus.name} {name}".strip()
+                    parts[f"test {title}"] = list(read(path))
+            train = self.without_leaks(train, parts)
+            yield self.split(train, parts, unlabelled, size=len(train), seed=splits[0].subset_seed)
+
+    def draw_subsets(self, train: list[Sentence], seed: int) -> dict[int, list[Sentence]]:
+        """Draw the subsets of all sizes by one seed."""
+        corpus = self.corpus
         sizes = corpus.sizes or (len(train),)
         if max(sizes) > len(train):
             message = f"a subset of {max(sizes):,} is larger than {corpus.name} with {len(train):,} sentences"
             raise self.error("sizes", message)
         try:
-            subsets = draw(corpus.subset, train, sizes, corpus.subset_seed)
+            subsets = draw(corpus.subset, train, sizes, seed)
         except EntaugError as error:
             raise self.error("sizes", error.message, error.remedy) from None
         self.check_amounts(min(subsets))
-        drawn, unlabelled = self.draw_parts(rest(train, *subsets.values()))
-        parts = {**given, **drawn}
-        parts["test"] = self.cut_test(parts["test"])
-        for name, sentences in parts.items():
-            if not any(sentence.mentions for sentence in sentences):
-                raise self.error(name, f"{name} of {corpus.name} has no mentions")
-        files = {name: self.write(f"{corpus.name}.{name}", sentences) for name, sentences in parts.items()}
-        self.check_types(train, parts)
-        self.check_nesting(train)
         for size, subset in subsets.items():
             if not any(sentence.mentions for sentence in subset):
                 raise self.error("sizes", f"the {size} sentences drawn from {corpus.name} have no mentions")
-            free = self.without_labels(unlabelled, [subset, *parts.values()])
-            yield DataSplit(
-                corpus=corpus,
-                size=size,
-                train=self.write(f"{corpus.name}.{size}.train", subset),
-                test=files["test"],
-                dev=files.get("dev"),
-                leaks={name: count_shared(subset, sentences) for name, sentences in sorted(parts.items())},
-                unlabelled=self.write(f"{corpus.name}.{size}.unlabelled", free) if free else None,
-            )
+        return subsets
+
+    def split(
+        self,
+        subset: list[Sentence],
+        parts: Mapping[str, list[Sentence]],
+        unlabelled: list[Sentence],
+        *,
+        size: int,
+        seed: int | None,
+    ) -> DataSplit:
+        """Write the files of a split."""
+        name = self.corpus.name
+        stem = f"{name}.{size}" if seed is None else f"{name}.{size}.{seed}"
+        files = {part: self.write(f"{name}.{part.replace(' ', '.')}", sentences) for part, sentences in parts.items()}
+        tests = {part.removeprefix("test").strip(): path for part, path in files.items() if part.startswith("test")}
+        return DataSplit(
+            corpus=self.corpus,
+            size=size,
+            train=self.write(f"{stem}.train", subset),
+            test=next(iter(tests.values())),
+            dev=files.get("dev"),
+            leaks={part: count_shared(subset, sentences) for part, sentences in sorted(parts.items())},
+            unlabelled=self.write(f"{stem}.unlabelled", unlabelled) if unlabelled else None,
+            tests={} if "" in tests else tests,
+            subset_seed=seed,
+        )
+
+    def check_parts(self, train: list[Sentence], parts: Mapping[str, list[Sentence]]) -> None:
+        for name, sentences in parts.items():
+            if not any(sentence.mentions for sentence in sentences):
+                raise self.error(name.split()[0], f"{name} of {self.corpus.name} has no mentions")
+        self.check_types(train, parts)
+        self.check_nesting(train)
 
     def read(self, path: Path) -> Corpus:
         try:
@@ -122,10 +182,12 @@ class _CorpusSplitter:
 
     def check_dev(self, given: Mapping[str, list[Sentence]]) -> None:
         """Refuse a dev set that is the test set or a part of it, under whatever name or format of the file."""
-        if self.corpus.dev_in_test == "allow" or not given.get("dev") or "test" not in given:
+        if self.corpus.dev_in_test == "allow" or not given.get("dev"):
             return
-        dev, test = ({(s.tokens, s.mentions) for s in given[name]} for name in ("dev", "test"))
-        if dev <= test:
+        dev = {(s.tokens, s.mentions) for s in given["dev"]}
+        for test in ({(s.tokens, s.mentions) for s in part} for name, part in given.items() if name != "dev"):
+            if not dev <= test:
+                continue
             what = "the same sentences as" if dev == test else f"{len(given['dev']):,} sentences that are all in"
             raise self.error(
                 "dev",
@@ -139,7 +201,7 @@ class _CorpusSplitter:
         if leaking and self.plan.leakage == "error":
             example = " ".join(leaking[0].tokens)[:60]
             message = f"{len(leaking)} sentences of train stand in dev or test too, one is {example!r}"
-            raise self.error("train", message, 'remove them, or set leakage = "drop"')
+            raise self.error("mix" if self.corpus.mix else "train", message, 'remove them, or set leakage = "drop"')
         return [s for s in train if s.tokens not in tokens] if self.plan.leakage == "drop" else train
 
     def cut_test(self, test: list[Sentence]) -> list[Sentence]:
@@ -147,7 +209,7 @@ class _CorpusSplitter:
         if limit is None or limit >= len(test):
             return test
         order = list(range(len(test)))
-        Random(f"test {self.corpus.subset_seed}").shuffle(order)
+        Random(f"test {self.corpus.subset_seeds[0]}").shuffle(order)
         return [test[i] for i in sorted(order[:limit])]
 
     def without_labels(self, sentences: list[Sentence], others: Sequence[Sequence[Sentence]]) -> list[Sentence]:
@@ -166,7 +228,7 @@ class _CorpusSplitter:
         In this order, so that the former stay the same when the latter are added.
         """
         order = list(range(len(unused)))
-        Random(f"rest {self.corpus.subset_seed}").shuffle(order)
+        Random(f"rest {self.corpus.subset_seeds[0]}").shuffle(order)
         parts = {}
         corpus = self.corpus
         for name, part in (("test", corpus.test), ("dev", corpus.dev), ("unlabelled", corpus.unlabelled)):
@@ -188,10 +250,11 @@ class _CorpusSplitter:
             unknown = {m.label for sentence in sentences for m in sentence.mentions} - known
             if unknown and self.corpus.missing_types == "error":
                 message = f"{name} of {self.corpus.name} has types that train lacks ({', '.join(sorted(unknown)[:5])})"
-                raise self.error(name, message, 'make the types agree, or set missing_types = "allow"')
+                raise self.error(name.split()[0], message, 'make the types agree, or set missing_types = "allow"')
 
     def check_amounts(self, size: int) -> None:
-        for i, method in enumerate(self.plan.methods):
+        for method in self.plan.methods:
+            i = method.table
             if not self.corpus.includes(method) or method.amounts == PATIENCE or round(min(method.amounts) * size):
                 continue
             is_own = self.plan.lines.line_of("methods", i, "amounts") != self.plan.lines.line_of("methods", i, "")

@@ -5,87 +5,45 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from entaug.augmenters import METHODS, create_augmenter
 from entaug.augmenters.base import Augmenter
-from entaug.backends.config import Seed
 from entaug.errors import InputError, ParameterError
 from entaug.experiment.lines import Position, TomlLines
 from entaug.experiment.subsets import Strategy
-from entaug.params import Check, PositiveInt, parameters, validate
+from entaug.experiment.values import (
+    BASELINES,
+    ENSEMBLE,
+    PATIENCE,
+    Amounts,
+    Baselines,
+    CorpusName,
+    Grid,
+    InputFile,
+    Label,
+    Seeds,
+    SubsetSeeds,
+    TestFiles,
+    are_distinct,
+)
+from entaug.params import PositiveInt, parameters, validate
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger, overlap_of, with_overlap
 
 __all__ = [
-    "PATIENCE",
     "CorpusPlan",
     "DrawnPart",
     "MethodPlan",
     "Plan",
     "TaggerPlan",
     "TeacherPlan",
-    "copies_for",
-    "patience_amounts",
 ]
 
-PATIENCE = "patience"
-BASELINES = ("gold", "gold-steps", "duplicate")
-ENSEMBLE = "ensemble"  # the teacher itself as an arm
 SELF_TRAINING = "selftrain"
-MAX_COPIES = 10  # the largest amount that the patience rule tries: CASSI, section 3.2.2
-_LARGE = 1000  # sentences from which on the patience rule starts with quarters
-
-
-def _is_label(value: str) -> bool:
-    return bool(value.strip()) and "|" not in value and value.isprintable() and len(value.encode()) <= 100
-
-
-def _is_corpus_name(value: str) -> bool:
-    return _is_label(value) and not re.search(r"[/\\]", value) and not value.startswith(".")
-
-
-def _are_seeds(value: Collection[object]) -> bool:
-    return _are_distinct(value, lambda seed: type(seed) is int and abs(seed) < 2**63)
-
-
-def _are_amounts(value: object) -> bool:
-    return value == PATIENCE or (
-        isinstance(value, tuple) and _are_distinct(value, lambda x: type(x) in (int, float) and 0 < x <= 100)
-    )
-
-
-def _are_distinct(values: Collection[object], is_valid: Callable[[Any], bool]) -> bool:
-    return bool(values) and all(map(is_valid, values)) and len(set(values)) == len(values)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        exists = path.is_file()
-    except OSError:  # for example a name that is too long
-        exists = False
-    if not exists:
-        raise ParameterError(f"there is no file {path}", remedy="paths are relative to the folder of the plan")
-    return True
-
-
-_LABEL = "a text of at most 100 bytes without | and control characters"
-Label = Annotated[str, Check(_is_label, _LABEL)]
-CorpusName = Annotated[str, Check(_is_corpus_name, f"{_LABEL} that can begin a file name: no slashes, no . in front")]
-Seeds = Annotated[tuple[int, ...], Check(_are_seeds, "a list of distinct integers below 2^63")]
-Amounts = Annotated[Any, Check(_are_amounts, f'a list of distinct numbers above 0 up to 100, or "{PATIENCE}"')]
-Baselines = Annotated[
-    tuple[str, ...],
-    Check(
-        lambda value: "gold" in value and set(value) <= {*BASELINES, ENSEMBLE},
-        f"a list with gold, out of {', '.join((*BASELINES, ENSEMBLE))}",
-    ),
-]
-InputFile = Annotated[Path, Check(_is_file, "an existing file")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,14 +76,18 @@ class CorpusPlan(_Table):
     Args:
         name: name in tables.
         train: the file from which subsets are drawn.
-        test: the file on which taggers are tested, or the number of sentences to draw.
+        mix: names of other corpora of the plan, in place of files: their subsets together are the training sentences,
+            their development sets the development set, and each of their test sets is a test set.
+        test: the file on which taggers are tested; several files by name, on which each tagger is tested; or the number
+            of sentences to draw.
         dev: the file by which amounts and epochs are selected, or the number of sentences to draw.
         unlabelled: sentences for self-training, whose mentions are ignored: a file, or the number of sentences to draw.
             Those that are in the subset, dev or test are left out.
         max_test: number of test sentences that are used, drawn once; None for all.
         sizes: sizes of the subsets, or shares for the strategy ``"fraction"``; None for the whole file.
         subset: strategy of drawing, see `entaug.experiment.subsets.draw`.
-        subset_seed: seed of the drawing.
+        subset_seed: seed of the drawing; or several seeds, for several subsets of each size, over which results are
+            averaged.
         overlap: which of overlapping mentions taggers of flat mentions learn; see `entaug.tags.flatten`.
         taggers: labels of the taggers to train; None for all.
         methods: labels of the methods to use; None for all.
@@ -136,14 +98,15 @@ class CorpusPlan(_Table):
     """
 
     name: CorpusName
-    train: InputFile
-    test: InputFile | DrawnPart
+    train: InputFile | None = None
+    mix: tuple[str, ...] = ()
+    test: InputFile | DrawnPart | TestFiles | None = None
     dev: InputFile | DrawnPart | None = None
     unlabelled: InputFile | DrawnPart | None = None
     max_test: PositiveInt | None = None
     sizes: tuple[float, ...] | None = None
     subset: Strategy = "progressive"
-    subset_seed: Seed = 0
+    subset_seed: SubsetSeeds = 0
     overlap: Literal["outermost", "innermost"] | None = None
     taggers: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
@@ -158,9 +121,35 @@ class CorpusPlan(_Table):
             item: a tagger or a method of the plan.
         """
         labels = self.taggers if isinstance(item, TaggerPlan) else self.methods
-        return labels is None or item.label in labels
+        return labels is None or item.label in labels or getattr(item, "group", None) in labels
+
+    @property
+    def subset_seeds(self) -> tuple[int, ...]:
+        """The seeds of the drawing of subsets."""
+        return self.subset_seed if isinstance(self.subset_seed, tuple) else (self.subset_seed,)
+
+    @property
+    def test_files(self) -> Mapping[str, Path]:
+        """The given test files by name; a single one has the name ""."""
+        if isinstance(self.test, Path):
+            return {"": self.test}
+        return self.test if isinstance(self.test, Mapping) else {}
 
     def _check(self) -> None:
+        own = ("train", "test", "dev", "unlabelled", "sizes", "max_test")
+        if self.mix:
+            if given := [name for name in own if getattr(self, name) is not None]:
+                message = f"a mixed corpus has its sentences from others, so it takes no {given[0]}"
+                raise ParameterError(message, parameter=given[0], remedy="leave it out")
+            return
+        for name in ("train", "test"):
+            if getattr(self, name) is None:
+                raise ParameterError(f"a corpus needs {name}", parameter="name", remedy=f'add {name} = "FILE", or mix')
+        if len(self.subset_seeds) > 1 and (self.sizes is None or self.subset == "first"):
+            message = "the seed has no effect on the subset, so there is only one"
+            raise ParameterError(
+                message, parameter="subset_seed", remedy="give one seed, or sizes and another strategy"
+            )
         if self.sizes is None:
             for name, part in (("test", self.test), ("dev", self.dev), ("unlabelled", self.unlabelled)):
                 if isinstance(part, DrawnPart):
@@ -172,10 +161,10 @@ class CorpusPlan(_Table):
             return
         if self.subset == "fraction":
             expected = "shares of the corpus above 0 and below 1"
-            is_valid = _are_distinct(self.sizes, lambda size: type(size) is float and 0 < size < 1)
+            is_valid = are_distinct(self.sizes, lambda size: type(size) is float and 0 < size < 1)
         else:
             expected = "positive integers"
-            is_valid = _are_distinct(self.sizes, lambda size: type(size) is int and size > 0)
+            is_valid = are_distinct(self.sizes, lambda size: type(size) is int and size > 0)
         if not is_valid:
             raise ParameterError(f"sizes must be a list of distinct {expected}, not {self.sizes}", parameter="sizes")
 
@@ -193,6 +182,10 @@ class MethodPlan(_Table):
             teacher (soft labels), ``"teacher-hard"`` for its likeliest tags.
         teacher: label of the teacher; None for the first of the plan.
         training: hyperparameters that differ from those of the tagger.
+        grid: lists of values of parameters; the plan has a method for each combination, and the one with the highest
+            mean F1 on dev is chosen, among all its amounts.
+        group: label of the grid that the method comes from.
+        table: number of the table of the plan, from 0.
         params: parameters of the method.
     """
 
@@ -203,7 +196,25 @@ class MethodPlan(_Table):
     labels: Literal["method", "teacher", "teacher-hard"] = "method"
     teacher: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
+    grid: Grid = field(default_factory=dict)
+    group: str = field(default="", init=False)
+    table: int = field(default=0, init=False, compare=False)
     params: Mapping[str, Any]
+
+    @property
+    def cells(self) -> list[MethodPlan]:
+        """The methods of the grid; without one the method itself."""
+        if not self.grid:
+            return [self]
+        cells = []
+        for values in itertools.product(*self.grid.values()):
+            chosen = dict(zip(self.grid, values, strict=True))
+            title = ", ".join(f"{name}={value}" for name, value in chosen.items())
+            cell = replace(self, label=f"{self.label} {title}", grid={}, params={**self.params, **chosen})
+            object.__setattr__(cell, "group", self.label)
+            object.__setattr__(cell, "table", self.table)
+            cells.append(cell)
+        return cells
 
     @property
     def is_self_training(self) -> bool:
@@ -240,6 +251,12 @@ class MethodPlan(_Table):
         if self.is_self_training and (self.params or self.labels == "method"):
             message = "selftrain takes no parameters in a plan, and labels of the teacher"
             raise ParameterError(message, parameter="labels", remedy='give labels = "teacher" or "teacher-hard"')
+        if self.grid and (self.combine or self.is_self_training or self.amounts == PATIENCE):
+            message = "a grid needs a method with parameters, and a list of amounts"
+            raise ParameterError(message, parameter="grid", remedy="leave out grid, or give amounts = [1, 3]")
+        if twice := sorted(self.grid.keys() & self.params.keys()):
+            message = f"{twice[0]} is given twice, in the grid and beside it"
+            raise ParameterError(message, parameter="grid", remedy="leave out one of them")
         if self.label in BASELINES:
             message = f"{self.label!r} is there already, as a baseline"
             raise ParameterError(message, parameter="label", remedy="give it another label")
@@ -253,13 +270,25 @@ class TaggerPlan(_Table):
         name: name of the tagger.
         label: name in tables.
         training: hyperparameters of its training.
+        by_size: those that differ from a number of gold sentences on, by this number.
         params: parameters of the tagger.
     """
 
     name: str
     label: Label
     training: TaggerTrainingConfig
+    by_size: Mapping[int, TaggerTrainingConfig] = field(default_factory=dict)
     params: Mapping[str, Any]
+
+    def training_of(self, size: int) -> TaggerTrainingConfig:
+        """The hyperparameters of a training.
+
+        Args:
+            size: the number of gold sentences.
+        """
+        return next(
+            (self.by_size[least] for least in sorted(self.by_size, reverse=True) if least <= size), self.training
+        )
 
     @property
     def is_flat_only(self) -> bool:
@@ -343,33 +372,3 @@ class Plan(_Table):
             remedy: what to do.
         """
         return InputError(message, path=str(self.path), line=self.lines.line_of(*position), remedy=remedy)
-
-
-def patience_amounts(size: int) -> list[float]:
-    """The amounts that the patience rule tries, in order.
-
-    Args:
-        size: number of gold sentences.
-
-    Example:
-        >>> patience_amounts(1000)[:4], patience_amounts(100)[-1]
-        ([0.25, 0.5, 0.75, 1.0], 10.0)
-    """
-    return [*([0.25, 0.5, 0.75] if size >= _LARGE else []), *map(float, range(1, MAX_COPIES + 1))]
-
-
-def copies_for(amount: float, amounts: tuple[float, ...] | str) -> int:
-    """The number of copies that are generated at once for an amount, so that amounts share them.
-
-    Args:
-        amount: the amount of a run.
-        amounts: all amounts of the method: the largest one is generated; or the patience rule, for which the number
-            grows in steps, since its end is not known.
-
-    Example:
-        >>> copies_for(1, (1, 3)), copies_for(0.5, "patience"), copies_for(4, "patience")
-        (3, 1, 6)
-    """
-    if isinstance(amounts, str):
-        return next(step for step in (1, 3, 6, MAX_COPIES) if step >= amount)
-    return math.ceil(max(amounts))

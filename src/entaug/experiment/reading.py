@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from entaug.augmenters import METHODS
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
 from entaug.experiment.lines import Position, TomlLines
-from entaug.experiment.plan import PATIENCE, CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan
+from entaug.experiment.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan, TeacherPlan
+from entaug.experiment.values import PATIENCE
 from entaug.params import construct, parameters
 from entaug.taggers.base import TaggerTrainingConfig
 
@@ -75,6 +76,12 @@ def _always(position: Position) -> PositionOf:
     return lambda _: position
 
 
+@dataclass(frozen=True)
+class _Trainings:
+    training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
+    by_size: Mapping[int, TaggerTrainingConfig] = field(default_factory=dict)
+
+
 class _PlanReader:
     """Constructs the tables of a plan."""
 
@@ -89,14 +96,14 @@ class _PlanReader:
     def read(self, data: Mapping[str, Any]) -> Plan:
         top = {"name": self.path.stem, "output": self.path.stem, **data}
         top["output"] = self.resolve(top["output"], ("", 0, "output"))
-        training = self.training(top.pop("training", {}), TaggerTrainingConfig(), lambda key: ("training", 0, key))
+        training = self.trainings(top.pop("training", {}), _Trainings(), lambda key: ("training", 0, key))
         names = ("corpora", "taggers", "methods", "teachers")
         corpora, taggers, methods, teachers = (self.tables(top, name) for name in names)
-        plan = self.construct(Plan, "the plan", {**top, "training": training}, lambda key: ("", 0, key))
+        plan = self.construct(Plan, "the plan", {**top, "training": training.training}, lambda key: ("", 0, key))
         plan = replace(
             plan,
             taggers=tuple(self.tagger(i, t, training) for i, t in enumerate(taggers or [{"name": "linear"}])),
-            methods=tuple(self.method(i, t, plan.amounts) for i, t in enumerate(methods)),
+            methods=tuple(cell for i, t in enumerate(methods) for cell in self.methods(i, t, plan.amounts)),
             teachers=tuple(self.teacher(i, t, training) for i, t in enumerate(teachers or [{}])),
             corpora=tuple(self.corpus(i, t) for i, t in enumerate(corpora)),
         )
@@ -137,24 +144,39 @@ class _PlanReader:
     def corpus(self, i: int, table: dict[str, Any]) -> CorpusPlan:
         for key in ("train", "test", "dev", "unlabelled"):
             position = ("corpora", i, key)
-            if isinstance(part := table.get(key), dict):
+            part = table.get(key)
+            if key == "test" and isinstance(part, dict) and not isinstance(part.get("rest"), int):
+                table[key] = {name: self.resolve(file, position) for name, file in part.items()}
+            elif isinstance(part, dict):
                 table[key] = self.construct(DrawnPart, key, part, _always(position))
             elif key in table:
                 table[key] = self.resolve(part, position)
         return self.construct(CorpusPlan, "a corpus", table, lambda key: ("corpora", i, key))
 
-    def tagger(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TaggerPlan:
-        own = self.training(table.pop("training", {}), training, _always(("taggers", i, "training")))
-        return self.component(TaggerPlan, "a tagger", {**table, "training": own}, lambda key: ("taggers", i, key))
+    def tagger(self, i: int, table: dict[str, Any], training: _Trainings) -> TaggerPlan:
+        own = self.trainings(table.pop("training", {}), training, _always(("taggers", i, "training")))
+        return self.component(TaggerPlan, "a tagger", {**table, **vars(own)}, lambda key: ("taggers", i, key))
 
-    def teacher(self, i: int, table: dict[str, Any], training: TaggerTrainingConfig) -> TeacherPlan:
+    def teacher(self, i: int, table: dict[str, Any], training: _Trainings) -> TeacherPlan:
         """A teacher: keys that it does not define are those of its tagger."""
         own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds") if key in table}
         if table:
             position = _always(("teachers", i, ""))
-            table["training"] = self.training(table.get("training", {}), training, position)
+            table |= vars(self.trainings(table.get("training", {}), training, position))
             own["tagger"] = self.component(TaggerPlan, "a teacher", {"name": "linear", **table}, position)
         return self.construct(TeacherPlan, "a teacher", own, lambda key: ("teachers", i, key))
+
+    def methods(self, i: int, table: dict[str, Any], amounts: Any) -> list[MethodPlan]:
+        """The method of a table, or those of its grid."""
+        method = self.method(i, table, amounts)
+        object.__setattr__(method, "table", i)
+        try:
+            cells = method.cells
+            for cell in cells if method.grid else ():
+                cell.create()
+        except EntaugError as error:
+            raise self.error(("methods", i, "grid"), error.message, error.remedy) from None
+        return cells
 
     def method(self, i: int, table: dict[str, Any], amounts: Any) -> MethodPlan:
         def position(key: str) -> Position:
@@ -186,6 +208,18 @@ class _PlanReader:
         self.check_reserved(table, _RESERVED_FOR_TRAINING, position)
         return self.construct(TaggerTrainingConfig, "training", {**vars(base), **table}, position)
 
+    def trainings(self, table: Any, base: _Trainings, position: PositionOf) -> _Trainings:
+        """The hyperparameters of a table, and those that differ from a number of gold sentences on."""
+        by_size: Any = table.pop("by_size", {}) if isinstance(table, dict) else {}
+        training = self.training(table, base.training, position)
+        sizes = dict(base.by_size) if not table else {}
+        for size, changes in by_size.items() if isinstance(by_size, dict) else [("", None)]:
+            if not str(size).isdecimal() or not isinstance(changes, dict):
+                message = "by_size must be tables of hyperparameters by number of gold sentences"
+                raise self.error(position("by_size"), message, "write by_size = {500 = {epochs = 20}}")
+            sizes[int(size)] = self.training(changes, training, lambda _: position("by_size"))
+        return _Trainings(training, dict(sorted(sizes.items())))
+
     def check_reserved(self, table: Mapping[str, Any], remedies: Mapping[str, str], position: PositionOf) -> None:
         for key in remedies.keys() & table.keys():
             raise self.error(position(key), f"{key} cannot be given here", remedies[key])
@@ -202,25 +236,41 @@ class _PlanReader:
         """Check that a corpus selects taggers and methods of the plan, and has a dev set if they need one."""
         for key in ("taggers", "methods"):
             labels = [component.label for component in getattr(plan, key)]
+            labels += sorted({method.group for method in plan.methods if method.group} if key == "methods" else ())
             for label in getattr(corpus, key) or ():
                 if label not in labels:
                     error = UnknownNameError(key, str(label), labels)
                     raise self.error(("corpora", i, key), error.message, error.remedy)
-        for k, method in enumerate(plan.methods):
-            self.check_combined(plan, k, method)
-            if corpus.includes(method) and method.is_self_training and corpus.unlabelled is None:
+        sources = [corpus] if not corpus.mix else self.members(plan, i, corpus)
+        for method in plan.methods:
+            self.check_combined(plan, method.table, method)
+            has_unlabelled = any(source.unlabelled is not None for source in sources)
+            if corpus.includes(method) and method.is_self_training and not has_unlabelled:
                 message = f"the corpus {corpus.name} has no unlabelled sentences for {method.label}"
                 raise self.error(("corpora", i, ""), message, 'add unlabelled = "FILE", or unlabelled = {rest = 1000}')
         by_dev = [
-            f"the epoch of {t.label}" for t in plan.taggers if t.training.checkpoint == "best" and corpus.includes(t)
+            f"the epoch of {tagger.label}"
+            for tagger in plan.taggers
+            if corpus.includes(tagger)
+            and any(training.checkpoint == "best" for training in (tagger.training, *tagger.by_size.values()))
         ]
         by_dev += [f"the amount of {m.label}" for m in plan.methods if m.amounts == PATIENCE and corpus.includes(m)]
-        if corpus.dev is None and by_dev:
+        by_dev += [f"the cell of the grid {m.group}" for m in plan.methods if m.group and corpus.includes(m)]
+        if by_dev and any(source.dev is None for source in sources):
             raise self.error(
                 ("corpora", i, ""),
                 f"the corpus {corpus.name} has no dev set, and {by_dev[0]} is chosen by dev",
                 'add dev = "FILE", or dev = {rest = 300} to draw one from the unused part of train',
             )
+
+    def members(self, plan: Plan, i: int, corpus: CorpusPlan) -> list[CorpusPlan]:
+        """The corpora that a mixed one consists of."""
+        simple = {other.name: other for other in plan.corpora if not other.mix}
+        for name in corpus.mix:
+            if name not in simple:
+                error = UnknownNameError("corpora", str(name), simple)
+                raise self.error(("corpora", i, "mix"), error.message, error.remedy)
+        return [simple[name] for name in corpus.mix]
 
     def check_combined(self, plan: Plan, i: int, method: MethodPlan) -> None:
         """Check the labels that a method refers to, and its own."""

@@ -47,9 +47,13 @@ class RunRecord:
         seed: seed of the run.
         steps: number of optimizer steps.
         new: number of new sentences.
-        test: scores on the test set, with counts by sentence.
-        leaks: number of training sentences that are in ``dev`` and in ``test``.
-        search: ``"patience"`` where the amount is chosen on dev, else ``"list"``.
+        test: scores on the test set, with counts by sentence; of several test sets on the first.
+        tests: scores on all test sets by name, if there are several.
+        leaks: number of training sentences that are in ``dev`` and in ``test``; or in ``test NAME`` of several.
+        subset_seed: the seed by which the gold sentences were drawn, if there are several draws.
+        search: ``"patience"`` where the amount is chosen on dev, ``"grid"`` where parameters and amount are, else
+            ``"list"``.
+        group: label of the grid, if the arm comes from one.
         chosen: whether this amount was chosen.
         environment: versions and device of the computation.
         dev: scores on the development set, if there is one.
@@ -69,8 +73,11 @@ class RunRecord:
     steps: int
     new: int
     test: Scores
+    tests: Mapping[str, Scores] = field(default_factory=dict)
+    subset_seed: int | None = None
     leaks: LeakCounts = field(default_factory=dict)
     search: str = "list"
+    group: str = ""
     chosen: bool = False
     environment: Mapping[str, Any] = field(default_factory=dict)
     dev: Scores | None = None
@@ -99,6 +106,7 @@ class RunRecord:
             **{name: getattr(self, name) for name in ("key", "corpus", "size", "tagger", "arm")},
             "amount": amount,
             "seed": self.seed,
+            **({} if self.subset_seed is None else {"subset_seed": self.subset_seed}),
             "leaks": dict(self.leaks),
             "steps": self.steps,
             "sentences": {"gold": self.size, "new": self.new},
@@ -106,7 +114,9 @@ class RunRecord:
             "dev": self.dev.to_dict() if self.dev else None,
             "test": self.test.to_dict(),
             "test_counts": self.test.sentence_counts(),
+            **({"tests": {name: _with_counts(scores) for name, scores in self.tests.items()}} if self.tests else {}),
             "search": self.search,
+            **({"group": self.group} if self.group else {}),
             "new_in_test": self.new_in_test,
             "config": dict(self.config),
             "environment": dict(self.environment),
@@ -132,6 +142,9 @@ class RunRecord:
             values = {p.name: value[p.name] for p in parameters(RunRecord) if p.name in value}
             values |= {"new": value["sentences"]["new"], "path": path, "line": line}
             values["test"] = Scores.from_dict(value["test"], value["test_counts"])
+            if "tests" in values:
+                tests = value["tests"].items()
+                values["tests"] = {name: Scores.from_dict(scores, scores["test_counts"]) for name, scores in tests}
             if values.get("dev") is not None:
                 values["dev"] = Scores.from_dict(value["dev"])
             return construct(cls, "a record", values)
@@ -140,6 +153,10 @@ class RunRecord:
         except (ParameterError, InputError) as error:
             message = error.message
         raise InputError(message, path=path, line=line, remedy=_REMEDY) from None
+
+
+def _with_counts(scores: Scores) -> dict[str, Any]:
+    return {**scores.to_dict(), "test_counts": scores.sentence_counts()}
 
 
 def is_run_record(value: object) -> bool:
@@ -158,7 +175,8 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
         paths: folders with a ``runs.jsonl``, or such files.
 
     Returns:
-        The records; of several with the same key and labels the last. An incomplete last line, left by a killed run,
+        The records; of several with the same key and labels the last. A run with several test sets gives one record for
+        each, with the name of the test set added to that of the corpus. An incomplete last line, left by a killed run,
         is ignored.
 
     Raises:
@@ -190,14 +208,25 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
                 if number == len(lines):  # incomplete: it does not end in a line feed
                     continue
                 raise InputError(f"no JSON ({error})", path=str(file), line=number, remedy=_REMEDY) from None
-            record = RunRecord.from_dict(value, str(file), number)
-            # Arms, methods and corpora may share a run, each under its own labels.
-            labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.amount, record.seed)
-            records.pop(labels, None)
-            records[labels] = record
+            for record in _by_test(RunRecord.from_dict(value, str(file), number)):
+                # Arms, methods and corpora may share a run, each under its own labels.
+                labels = (record.key, record.corpus, record.size, record.tagger, record.arm, record.amount, record.seed)
+                records.pop(labels, None)
+                records[labels] = record
         if not any(record.path == str(file) for record in records.values()):
             raise InputError("holds no record of a run", path=str(file), remedy="let the experiment make some first")
     return list(records.values())
+
+
+def _by_test(record: RunRecord) -> Iterator[RunRecord]:
+    """A record for each test set."""
+    if not record.tests:
+        yield record
+    for name, scores in record.tests.items():
+        leaks = {"test": record.leaks.get(f"test {name}", 0)}
+        if "dev" in record.leaks:
+            leaks["dev"] = record.leaks["dev"]
+        yield replace(record, corpus=f"{record.corpus} on {name}", test=scores, tests={}, leaks=leaks)
 
 
 class RecordStore:

@@ -119,8 +119,8 @@ def _check_requirements(plan: Plan) -> None:
         ("taggers", i, tagger.params, tagger.create().check_requirements) for i, tagger in enumerate(plan.taggers)
     ]
     checks += [
-        ("methods", i, method.params, method.create().load)
-        for i, method in enumerate(plan.methods)
+        ("methods", method.table, method.params, method.create().load)
+        for method in plan.methods
         if method.makes_sentences
     ]
     for table, number, params, check in checks:

@@ -11,10 +11,11 @@ from typing import Any
 from entaug._version import __version__
 from entaug.data import Sentence
 from entaug.experiment.data import count_shared, file_digest, short_hash
-from entaug.experiment.plan import PATIENCE, MethodPlan, copies_for
+from entaug.experiment.plan import MethodPlan
 from entaug.experiment.records import RunRecord
 from entaug.experiment.specification import RunSpec
 from entaug.experiment.teacher import gold_tagger, label_with_teacher, train_teacher
+from entaug.experiment.values import copies_for
 from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.scoring.span_f1 import score
@@ -35,7 +36,7 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
     """
     start = time.monotonic()
     gold = list(read(run.split.train))
-    test = list(read(run.split.test))
+    tests = {name: list(read(path)) for name, path in (run.split.tests or {"": run.split.test}).items()}
     dev = list(read(run.split.dev)) if run.split.dev else None
     new = _new_sentences(run, gold)
     tagger: TrainableTagger
@@ -46,15 +47,17 @@ def execute_run(run: RunSpec) -> tuple[RunRecord, float]:
     else:
         tagger = run.tagger.create(run.split.corpus.overlap)
         tagger.fit(gold, dev, run.training, augmented=new)
+    scores = {name: score(test, tagger.predict(test)) for name, test in tests.items()}
     record = RunRecord(
         key=run.key,
         **run.labels(),
         steps=run.steps,
         new=len(new),
-        test=score(test, tagger.predict(test)),
+        test=next(iter(scores.values())),
+        tests=scores if run.split.tests else {},
         dev=score(dev, tagger.predict(dev)) if dev else None,
-        search=PATIENCE if run.method and run.method.amounts == PATIENCE else "list",
-        new_in_test=count_shared(new, test) if run.method else 0,
+        search=run.search,
+        new_in_test=count_shared(new, (s for test in tests.values() for s in test)) if run.method else 0,
         config=run.config(),
         environment=_environment(),
     )
@@ -108,7 +111,12 @@ def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
     """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
     augmenter = part.create(copies_for(amount, part.amounts), run.seed)
     # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
-    augmenter.hold_out(sentence for path in (run.split.test, run.split.dev) if path for sentence in read(path))
+    augmenter.hold_out(
+        sentence
+        for path in (run.split.test, *run.split.tests.values(), run.split.dev)
+        if path
+        for sentence in read(path)
+    )
     name = short_hash([augmenter.signature, file_digest(run.split.train), __version__])
     folder = run.folder / "augmented"
     folder.mkdir(parents=True, exist_ok=True)

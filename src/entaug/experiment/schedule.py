@@ -1,34 +1,46 @@
-"""The runs of a plan, and those that the patience rule adds."""
+"""The runs of a plan, and those that follow from choices on dev."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from entaug.experiment.data import DataSplit
-from entaug.experiment.plan import ENSEMBLE, PATIENCE, MethodPlan, Plan, TaggerPlan, patience_amounts
+from entaug.experiment.plan import MethodPlan, Plan, TaggerPlan
 from entaug.experiment.records import RunRecord
 from entaug.experiment.specification import RunSpec
+from entaug.experiment.values import ENSEMBLE, PATIENCE, patience_amounts
 
 __all__ = ["Schedule"]
 
 _PATIENCE = 3  # amounts without a better mean F1 on dev after which the patience rule stops
 
 
+Candidate = tuple[MethodPlan, float]
+"""A method and an amount."""
+
+
 @dataclass
 class _Search:
-    """A search for the best amount by the patience rule."""
+    """A choice by the mean F1 on dev: of the amount by the patience rule, or of a cell of a grid.
 
-    split: DataSplit
+    Args:
+        splits: the subsets of a size; several if it was drawn by several seeds.
+        tagger: the tagger.
+        untried: the candidates that follow, as long as F1 rises.
+        tried: the candidates that are run.
+    """
+
+    splits: tuple[DataSplit, ...]
     tagger: TaggerPlan
-    method: MethodPlan
-    untried: list[float]
-    tried: list[float]
+    untried: list[Candidate]
+    tried: list[Candidate]
 
 
 class Schedule:
-    """The runs of a plan: those known from the start, and those that the patience rule adds.
+    """The runs of a plan: those known from the start, and those that follow from choices on dev.
 
     Args:
         plan: the plan.
@@ -36,7 +48,7 @@ class Schedule:
 
     Attributes:
         runs: the runs so far, in the order of the records.
-        chosen: keys of the runs of amounts that the patience rule has chosen.
+        chosen: keys of the runs that were chosen on dev, by the patience rule or out of a grid.
         warnings: messages about training sentences that are in dev or test too.
     """
 
@@ -52,76 +64,100 @@ class Schedule:
         ]
         self._known: set[tuple[object, ...]] = set()
         self._searches: list[_Search] = []
+        groups: dict[tuple[str, int], list[DataSplit]] = defaultdict(list)
         for split in splits:
+            groups[split.corpus.name, split.size].append(split)
+        for group in groups.values():
             for tagger in plan.taggers:
-                if split.corpus.includes(tagger):
-                    self._add_arms(split, tagger)
+                if group[0].corpus.includes(tagger):
+                    self._add_arms(tuple(group), tagger)
 
     def advance(self, records: Mapping[str, RunRecord]) -> None:
-        """Apply the patience rule to the finished runs, and add the runs that follow.
+        """Make the choices for which the runs are finished, and add the runs that follow.
 
         Args:
             records: the records so far, by key.
         """
         searches, self._searches = self._searches, []
         for search in searches:
-            means = [self._mean_dev_f1(search, amount, records) for amount in search.tried]
-            if means[-1] is None:
+            means = [self._mean_dev_f1(search, candidate, records) for candidate in search.tried]
+            finished = [mean for mean in means if mean is not None]
+            if len(finished) < len(means):
                 self._searches.append(search)
                 continue
-            finished = [mean for mean in means if mean is not None]
             best = finished.index(max(finished))
             if not search.untried or len(search.tried) - 1 - best >= _PATIENCE:
-                amount = search.tried[best]
-                self.chosen |= {run.key for run in self._runs_of(search, amount)}
-                self._add_with_baselines(search.split, search.tagger, search.method, amount)
+                method, amount = search.tried[best]
+                self.chosen |= {run.key for run in self._runs_of(search, (method, amount))}
+                self._add_with_baselines(search.splits, search.tagger, method, amount)
                 continue
-            search.tried.append(search.untried.pop(0))
-            self._add(search.split, search.tagger, search.method.label, search.tried[-1], search.method)
+            method, amount = search.untried.pop(0)
+            search.tried.append((method, amount))
+            self._add(search.splits, search.tagger, method.label, amount, method)
             self._searches.append(search)
 
-    def _add_arms(self, split: DataSplit, tagger: TaggerPlan) -> None:
-        self._add(split, tagger, "gold", 0)
+    def _add_arms(self, splits: Sequence[DataSplit], tagger: TaggerPlan) -> None:
+        self._add(splits, tagger, "gold", 0)
         if ENSEMBLE in self.plan.baselines:
             for teacher in self.plan.teachers:
-                self._add(split, tagger, teacher.label, 0)
-        for method in filter(split.corpus.includes, self.plan.methods):
-            if method.amounts == PATIENCE:
-                first, *others = patience_amounts(split.size)
-                self._searches.append(_Search(split, tagger, method, others, [first]))
-                self._add(split, tagger, method.label, first, method)
+                self._add(splits, tagger, teacher.label, 0)
+        grids: dict[str, list[Candidate]] = defaultdict(list)
+        for method in filter(splits[0].corpus.includes, self.plan.methods):
+            if method.group:
+                grids[method.group] += [(method, float(amount)) for amount in sorted(method.amounts)]
+            elif method.amounts == PATIENCE:
+                first, *others = [(method, amount) for amount in patience_amounts(splits[0].size)]
+                self._start_search(_Search(tuple(splits), tagger, others, [first]))
             else:
                 for amount in sorted(method.amounts):
-                    self._add_with_baselines(split, tagger, method, float(amount))
+                    self._add_with_baselines(splits, tagger, method, float(amount))
+        for cells in grids.values():
+            self._start_search(_Search(tuple(splits), tagger, [], cells))
 
-    def _add_with_baselines(self, split: DataSplit, tagger: TaggerPlan, method: MethodPlan, amount: float) -> None:
+    def _start_search(self, search: _Search) -> None:
+        self._searches.append(search)
+        for method, amount in search.tried:
+            self._add(search.splits, search.tagger, method.label, amount, method)
+
+    def _add_with_baselines(
+        self, splits: Sequence[DataSplit], tagger: TaggerPlan, method: MethodPlan, amount: float
+    ) -> None:
         for baseline in ("gold-steps", "duplicate"):
             if baseline in self.plan.baselines:
-                self._add(split, tagger, baseline, amount)
-        self._add(split, tagger, method.label, amount, method)
+                self._add(splits, tagger, baseline, amount)
+        self._add(splits, tagger, method.label, amount, method)
 
     def _add(
-        self, split: DataSplit, tagger: TaggerPlan, arm: str, amount: float, method: MethodPlan | None = None
+        self,
+        splits: Sequence[DataSplit],
+        tagger: TaggerPlan,
+        arm: str,
+        amount: float,
+        method: MethodPlan | None = None,
     ) -> None:
-        """Add one run per seed, unless it is there."""
-        for seed in self.plan.seeds:
-            identity = (split.train, tagger.label, arm, amount, seed)
-            if identity not in self._known:
-                self._known.add(identity)
-                plan = self.plan
-                labels = method.combine if method and method.combine else ()
-                parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
-                self.runs.append(
-                    RunSpec(split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teachers)
-                )
+        """Add one run per subset and seed, unless it is there."""
+        plan = self.plan
+        labels = method.combine if method and method.combine else ()
+        parts = tuple(other for other in plan.methods if other.label in labels) or ((method,) if method else ())
+        for split in splits:
+            for seed in plan.seeds:
+                identity = (split.train, tagger.label, arm, amount, seed)
+                if identity not in self._known:
+                    self._known.add(identity)
+                    self.runs.append(
+                        RunSpec(
+                            split, tagger, arm, amount, seed, method, plan.threads, plan.output, parts, plan.teachers
+                        )
+                    )
 
-    def _runs_of(self, search: _Search, amount: float) -> list[RunSpec]:
-        wanted = (search.split, search.tagger, search.method.label, amount)
-        return [run for run in self.runs if (run.split, run.tagger, run.arm, run.amount) == wanted]
+    def _runs_of(self, search: _Search, candidate: Candidate) -> list[RunSpec]:
+        method, amount = candidate
+        wanted = [(split.train, search.tagger, method.label, amount) for split in search.splits]
+        return [run for run in self.runs if (run.split.train, run.tagger, run.arm, run.amount) in wanted]
 
-    def _mean_dev_f1(self, search: _Search, amount: float, records: Mapping[str, RunRecord]) -> float | None:
-        """The mean over seeds; None until all runs are finished."""
-        runs = self._runs_of(search, amount)
+    def _mean_dev_f1(self, search: _Search, candidate: Candidate, records: Mapping[str, RunRecord]) -> float | None:
+        """The mean over subsets and seeds; None until all runs are finished."""
+        runs = self._runs_of(search, candidate)
         scores = [records[run.key].dev for run in runs if run.key in records]
         if len(scores) < len(runs):
             return None

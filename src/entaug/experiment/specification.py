@@ -10,10 +10,11 @@ from typing import Any
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.experiment.data import DataSplit, file_digest, short_hash
-from entaug.experiment.plan import MethodPlan, TaggerPlan, TeacherPlan, copies_for
+from entaug.experiment.plan import MethodPlan, TaggerPlan, TeacherPlan
+from entaug.experiment.values import PATIENCE, copies_for
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["RunSpec"]
+__all__ = ["RunSpec", "training_identity"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,16 @@ class RunSpec:
     def training(self) -> TaggerTrainingConfig:
         """The hyperparameters of the training: those of the tagger, and what the method changes."""
         changes = dict(self.method.training) if self.method else {}
-        return replace(self.tagger.training, **changes, steps=self.steps, seed=self.seed)
+        return replace(self._tagger_training, **changes, steps=self.steps, seed=self.seed)
+
+    @property
+    def search(self) -> str:
+        """How the amount is chosen: ``"patience"`` or ``"grid"``, or ``"list"`` where it is not."""
+        if self.method is None:
+            return "list"
+        if self.method.group:
+            return "grid"
+        return PATIENCE if self.method.amounts == PATIENCE else "list"
 
     @property
     def own_teacher(self) -> TeacherPlan | None:
@@ -82,11 +92,12 @@ class RunSpec:
     def _teacher_config(self, teacher: TeacherPlan) -> dict[str, Any]:
         members = self.teacher_members(teacher)
         tagger = members[0][0]
+        training = tagger.training_of(self.split.size)
         return {
             "seeds": [seed for _, seed in members],
             "tagger": {"name": tagger.name, "params": dict(tagger.params)},
-            "steps": tagger.training.total_steps(self.split.size),
-            "training": _plain(tagger.training),
+            "steps": training.total_steps(self.split.size),
+            "training": _plain(training),
         }
 
     @property
@@ -95,7 +106,11 @@ class RunSpec:
 
         It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
         """
-        return self.tagger.training.total_steps(self.split.size + round(self.amount * self.split.size))
+        return self._tagger_training.total_steps(self.split.size + round(self.amount * self.split.size))
+
+    @property
+    def _tagger_training(self) -> TaggerTrainingConfig:
+        return self.tagger.training_of(self.split.size)
 
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
@@ -115,6 +130,7 @@ class RunSpec:
             "train": file_digest(split.train),
             "dev": file_digest(split.dev) if split.dev else None,
             "test": file_digest(split.test),
+            **({"tests": {name: file_digest(path) for name, path in split.tests.items()}} if split.tests else {}),
             "tagger": {"name": tagger.name, "params": dict(tagger.params), "overlap": split.corpus.overlap},
             "training": _plain(self.training),
             "threads": self.threads,
@@ -157,10 +173,24 @@ class RunSpec:
             "arm": self.arm,
             "amount": self.amount,
             "seed": self.seed,
+            "subset_seed": self.split.subset_seed,
+            "group": self.method.group if self.method else "",
             "leaks": self.split.leaks,
         }
 
 
+def training_identity(training: TaggerTrainingConfig) -> dict[str, Any]:
+    """The hyperparameters that are given, by which trainings are told apart.
+
+    Args:
+        training: the hyperparameters.
+    """
+    values = asdict(training)
+    if training.warmup_steps is None:
+        del values["warmup_steps"]
+    return values
+
+
 def _plain(training: TaggerTrainingConfig) -> dict[str, Any]:
     """The hyperparameters without what stands elsewhere in a configuration."""
-    return {k: v for k, v in asdict(training).items() if k not in ("seed", "steps", "epochs")}
+    return {k: v for k, v in training_identity(training).items() if k not in ("seed", "steps", "epochs")}

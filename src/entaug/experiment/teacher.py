@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from entaug._version import __version__
 from entaug.backends.compute import compute_settings
 from entaug.data import Sentence
 from entaug.experiment.data import file_digest, short_hash
 from entaug.experiment.plan import TaggerPlan, TeacherPlan
-from entaug.experiment.specification import RunSpec
+from entaug.experiment.specification import RunSpec, training_identity
 from entaug.files.locks import lock
 from entaug.taggers.base import TrainableTagger, load_tagger
 from entaug.taggers.ensemble import EnsembleTagger
@@ -30,11 +30,12 @@ def gold_tagger(run: RunSpec, plan: TaggerPlan, gold: Sequence[Sentence], seed: 
     Returns:
         The tagger, loaded where an earlier run has trained it.
     """
-    config = replace(plan.training, steps=plan.training.total_steps(len(gold)), seed=seed)
+    training = plan.training_of(len(gold))
+    config = replace(training, steps=training.total_steps(len(gold)), seed=seed)
     identity = {
         "train": file_digest(run.split.train),
         "tagger": [plan.name, dict(plan.params), run.split.corpus.overlap],
-        "training": asdict(config),
+        "training": training_identity(config),
         "threads": run.threads,
         "computed": [compute_settings().device, compute_settings().precision],
         "entaug": __version__,

@@ -23,6 +23,13 @@ BASELINES = (GOLD, GOLD_STEPS, DUPLICATE)
 """The arms without a method, in the order of tables."""
 
 
+_Seed = tuple[int | None, int]  # of the draw of the gold sentences, and of the training
+
+
+def _seed_of(record: RunRecord) -> _Seed:
+    return record.subset_seed, record.seed
+
+
 class Setting(NamedTuple):
     """Corpus, number of gold sentences and tagger: arms are compared within a setting."""
 
@@ -55,9 +62,10 @@ class ArmResult:
 
     Args:
         arm: the arm.
-        records: the records of its runs, one per seed.
+        records: the records of its runs, one per seed and draw of the gold sentences.
         gain_over_gold: mean gain in F1 over ``gold``, which trains for equal epochs; None without a common seed.
         difference: difference from ``gold-steps``, which trains for equal steps; None without a run to compare with.
+        base_f1: mean micro-F1 of the ``gold-steps`` runs of this difference.
         notes: problems of the comparison.
     """
 
@@ -65,6 +73,7 @@ class ArmResult:
     records: tuple[RunRecord, ...]
     gain_over_gold: float | None
     difference: Difference | None
+    base_f1: float | None
     notes: tuple[str, ...]
 
     @property
@@ -74,8 +83,13 @@ class ArmResult:
 
     @property
     def is_searched(self) -> bool:
-        """Whether the amount of this method is chosen on dev."""
-        return any(record.search == "patience" for record in self.records)
+        """Whether the amount of this method, or its parameters, are chosen on dev."""
+        return any(record.search != "list" for record in self.records)
+
+    @property
+    def method(self) -> str:
+        """The name of the method: that of the grid if the arm is one of its cells."""
+        return next((record.group for record in self.records if record.group), self.arm.name)
 
     @property
     def is_teacher(self) -> bool:
@@ -92,7 +106,7 @@ def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Sett
     """Compare the arms of each setting.
 
     Args:
-        records: the records of runs, at most one for each setting, arm and seed.
+        records: the records of runs, at most one for each setting, arm, draw of the gold sentences and seed.
         samples: number of resamples; see `entaug.scoring.significance.paired_bootstrap`.
 
     Returns:
@@ -102,10 +116,10 @@ def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Sett
         InputError: runs of one setting have different test sets.
     """
     # A setting should have all seeds that occur in its files.
-    seeds: dict[str | None, set[int]] = defaultdict(set)
+    seeds: dict[str | None, set[_Seed]] = defaultdict(set)
     by_setting: dict[Setting, list[RunRecord]] = defaultdict(list)
     for record in records:
-        seeds[record.path].add(record.seed)
+        seeds[record.path].add(_seed_of(record))
         by_setting[Setting(record.corpus, record.size, record.tagger)].append(record)
     return {
         setting: _compare(some, set().union(*(seeds[record.path] for record in some)), samples)
@@ -113,10 +127,10 @@ def compare_arms(records: Sequence[RunRecord], samples: int = 1000) -> dict[Sett
     }
 
 
-def _compare(records: Sequence[RunRecord], expected_seeds: set[int], samples: int) -> list[ArmResult]:
+def _compare(records: Sequence[RunRecord], expected_seeds: set[_Seed], samples: int) -> list[ArmResult]:
     """The results of a setting."""
     first = records[0]
-    arms: dict[Arm, dict[int, RunRecord]] = defaultdict(dict)
+    arms: dict[Arm, dict[_Seed, RunRecord]] = defaultdict(dict)
     for record in records:
         if [counts.gold for counts in record.test.sentences] != [counts.gold for counts in first.test.sentences]:
             raise InputError(
@@ -125,40 +139,43 @@ def _compare(records: Sequence[RunRecord], expected_seeds: set[int], samples: in
                 line=record.line,
                 remedy="report on experiments with different test sets separately",
             )
-        arms[Arm(record.arm, record.amount)][record.seed] = record
+        arms[Arm(record.arm, record.amount)][_seed_of(record)] = record
     gold = arms.get(Arm(GOLD, 0.0), {})
     results = []
     for arm in sorted(arms, key=lambda arm: arm.sort_key):
         runs = arms[arm]
         notes = []
-        if missing := sorted(expected_seeds - runs.keys()):
-            lacking = ", ".join(map(str, missing))
+        if missing := sorted(expected_seeds - runs.keys(), key=lambda seed: (seed[0] or 0, seed[1])):
+            lacking = ", ".join(f"{seed}" if subset is None else f"{subset}/{seed}" for subset, seed in missing)
             notes.append(f"incomplete: {len(runs)} of {len(expected_seeds)} seeds, without {lacking}")
         is_teacher = any(run.is_teacher for run in runs.values())
         if arm.name not in BASELINES and not is_teacher and not any(run.new for run in runs.values()):
             notes.append("made no new sentence")
-        gain = difference = None
+        gain = difference = base_f1 = None
         if arm.name != GOLD and (shared := runs.keys() & gold.keys()):
             gain = fmean(runs[seed].test.micro.f1 - gold[seed].test.micro.f1 for seed in sorted(shared))
         if is_teacher:
             notes.append("a teacher, not a tagger of this setting")
         elif arm.name not in (GOLD, GOLD_STEPS):
-            difference, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.amount), {}), samples)
-            # An amount that was tried on dev and not chosen needs no run to compare with.
-            not_chosen = all(run.search == "patience" and not run.chosen for run in runs.values())
+            difference, base_f1, problems = _difference(runs, arms.get(Arm(GOLD_STEPS, arm.amount), {}), samples)
+            # What was tried on dev and not chosen needs no run to compare with.
+            not_chosen = all(run.search != "list" and not run.chosen for run in runs.values())
             notes += [] if not_chosen and difference is None else problems
-        results.append(ArmResult(arm, tuple(runs[seed] for seed in sorted(runs)), gain, difference, tuple(notes)))
+        ordered = tuple(runs[seed] for seed in sorted(runs))
+        results.append(ArmResult(arm, ordered, gain, difference, base_f1, tuple(notes)))
     return results
 
 
 def _difference(
-    runs: Mapping[int, RunRecord], base: Mapping[int, RunRecord], samples: int
-) -> tuple[Difference | None, list[str]]:
-    """The difference from ``gold-steps`` over seeds with equal steps, and problems with it."""
+    runs: Mapping[_Seed, RunRecord], base: Mapping[_Seed, RunRecord], samples: int
+) -> tuple[Difference | None, float | None, list[str]]:
+    """The difference from ``gold-steps`` over seeds with equal steps, what it is over, and problems with it."""
     shared = sorted(runs.keys() & base.keys())
     comparable = [seed for seed in shared if runs[seed].steps == base[seed].steps]
     if not comparable:
-        return None, ["gold-steps took another number of steps" if shared else "no gold-steps run to compare with"]
+        problem = "gold-steps took another number of steps" if shared else "no gold-steps run to compare with"
+        return None, None, [problem]
     notes = [] if len(comparable) == len(runs) else [f"compared on {len(comparable)} of {len(runs)} seeds"]
     sentences = ([of[seed].test.sentences for seed in comparable] for of in (runs, base))
-    return paired_bootstrap(*sentences, samples=samples), notes
+    base_f1 = fmean(base[seed].test.micro.f1 for seed in comparable)
+    return paired_bootstrap(*sentences, samples=samples), base_f1, notes

@@ -12,6 +12,7 @@ import orjson
 from entaug.errors import InputError
 from entaug.experiment.records import RunRecord
 from entaug.quality.tables import markdown_table
+from entaug.report.breakdowns import corpus_tables, dev_table, length_table, row_of, type_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.report.recommendation import recommend
 from entaug.scoring.significance import ONE_SEED, Difference
@@ -47,12 +48,16 @@ class ReportParts:
     notes: list[str]
 
 
-def markdown_report(records: Sequence[RunRecord], *, by_type: bool = False, samples: int = 1000) -> str:
+def markdown_report(
+    records: Sequence[RunRecord], *, by_type: bool = False, by_length: Sequence[int] = (), samples: int = 1000
+) -> str:
     """Format the results of experiments as Markdown.
 
     Args:
         records: the records of runs; of several with equal setting, arm, amount and seed the last counts.
         by_type: whether to add tables of F1 by entity type.
+        by_length: whether to add tables of F1 by number of tokens of the sentence: the last length of each bin but the
+            last, for example ``(10, 20)``.
         samples: number of resamples; see `entaug.scoring.significance.paired_bootstrap`.
 
     Returns:
@@ -67,17 +72,20 @@ def markdown_report(records: Sequence[RunRecord], *, by_type: bool = False, samp
         >>> markdown_report([record]).splitlines()[0]
         '# Results of the runs'
     """
-    parts = report_parts(records, by_type=by_type, samples=samples)
+    parts = report_parts(records, by_type=by_type, by_length=by_length, samples=samples)
     tables = [text for setting, table in parts.tables.items() for text in (f"## {setting}\n", table)]
     return "\n".join(["# Results of the runs\n", *parts.summary, *tables, *parts.notes])
 
 
-def report_parts(records: Sequence[RunRecord], *, by_type: bool = False, samples: int = 1000) -> ReportParts:
+def report_parts(
+    records: Sequence[RunRecord], *, by_type: bool = False, by_length: Sequence[int] = (), samples: int = 1000
+) -> ReportParts:
     """The parts of `markdown_report`, which documents the arguments.
 
     Args:
         records: the records of runs.
         by_type: whether to add tables of F1 by entity type.
+        by_length: the bins of tables of F1 by length of the sentence.
         samples: number of resamples.
 
     Raises:
@@ -85,14 +93,17 @@ def report_parts(records: Sequence[RunRecord], *, by_type: bool = False, samples
     """
     if not records:
         raise InputError("there are no runs to report on", remedy="name the output folder of an experiment")
-    last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.seed): r for r in records}
+    last = {(r.corpus, r.size, r.tagger, r.arm, r.amount, r.subset_seed, r.seed): r for r in records}
     latest = list(last.values())
     results = compare_arms(latest, samples)
-    tables = {
-        setting: _arm_table(arms) + ("\n" + _type_table(arms) if by_type else "") for setting, arms in results.items()
-    }
+    tables = {}
+    for setting, arms in results.items():
+        parts = [_arm_table(arms), dev_table(arms)]
+        parts += [type_table(arms)] if by_type else []
+        parts += [length_table(arms, by_length)] if by_length else []
+        tables[setting] = "\n".join(filter(None, parts))
     notes = [*_missing(results), *_leakage(results), *_environments(latest, len(records) - len(latest))]
-    return ReportParts(results, [*_summary(results), *_chance(results)], tables, notes)
+    return ReportParts(results, [*_summary(results), *_chance(results), *corpus_tables(results)], tables, notes)
 
 
 def _points(share: float) -> str:
@@ -105,9 +116,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _columns(arms: Iterable[ArmResult]) -> dict[Column, Difference]:
-    """The differences of a setting in the summary: of the amounts searched on dev only the chosen one."""
+    """The differences of a setting in the summary: of what is searched on dev only what was chosen."""
     return {
-        (result.arm.name, None if result.is_searched else result.arm.amount): result.difference
+        row_of(result): result.difference
         for result in arms
         if result.difference is not None and (result.is_chosen or not result.is_searched)
     }
@@ -125,7 +136,7 @@ def _summary(results: Results) -> list[str]:
         name, amount = column
         if amounts[name] == 1:
             return name
-        return f"{name} (amount chosen on dev)" if amount is None else str(Arm(name, amount))
+        return f"{name} (chosen on dev)" if amount is None else str(Arm(name, amount))
 
     rows = []
     for setting, differences in by_setting.items():
@@ -170,9 +181,12 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
         "amount",
         "new",
         "F1",
+        "macro F1",
         "over gold, equal epochs",
         "over gold, equal steps",
+        "relative",
         "95 % interval",
+        "p",
         "verdict",
     ]
     rows = []
@@ -185,13 +199,27 @@ def _arm_table(arms: Iterable[ArmResult]) -> str:
                 "-" if arm.name == GOLD else f"{arm.amount:g}N{' (chosen on dev)' if result.is_chosen else ''}",
                 f"{fmean(record.new for record in result.records):,.0f}",
                 _mean_and_deviation([record.test.micro.f1 for record in result.records]),
+                _mean_and_deviation([record.test.macro for record in result.records]),
                 "-" if result.gain_over_gold is None else _points(result.gain_over_gold),
                 _points(difference.gain) if difference else "-",
+                _relative(difference.gain, result.base_f1) if difference else "-",
                 _interval(difference) if difference else "-",
+                _probability(difference.p_value) if difference else "-",
                 "; ".join([*verdict, *result.notes]) or "-",
             ]
         )
     return markdown_table(head, rows)
+
+
+def _relative(gain: float, base: float | None) -> str:
+    """The gain in per cent of the F1 that it is over."""
+    return f"{100 * gain / base:+.1f} %" if base else "-"
+
+
+def _probability(p_value: float | None) -> str:
+    if p_value is None:
+        return "-"
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def _interval(difference: Difference) -> str:
@@ -204,24 +232,13 @@ def _mean_and_deviation(values: Sequence[float]) -> str:
     return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
 
 
-def _type_table(arms: Sequence[ArmResult]) -> str:
-    labels = sorted({label for result in arms for record in result.records for label in record.test.by_type})
-
-    def f1(result: ArmResult, label: str) -> float:
-        by_type = [record.test.by_type for record in result.records]
-        return 100 * fmean(counts[label].f1 if label in counts else 0.0 for counts in by_type)
-
-    rows = [[str(result.arm), *(f"{f1(result, label):.1f}" for label in labels)] for result in arms]
-    return markdown_table(["F1 by type", *labels], rows)
-
-
 def _missing(results: Results) -> list[str]:
     lines = []
     for setting, arms in results.items():
         lines += [f"- {setting}: {result.arm}: {note}\n" for result in arms for note in result.notes]
-        undecided = {result.arm.name for result in arms if result.is_searched and result.arm.name not in BASELINES}
-        undecided -= {result.arm.name for result in arms if result.is_chosen}
-        lines += [f"- {setting}: {name}: no amount has been chosen on dev yet\n" for name in sorted(undecided)]
+        undecided = {result.method for result in arms if result.is_searched and result.arm.name not in BASELINES}
+        undecided -= {result.method for result in arms if result.is_chosen}
+        lines += [f"- {setting}: {name}: nothing has been chosen on dev yet\n" for name in sorted(undecided)]
         if not any(result.arm.name == GOLD for result in arms):
             lines.append(f"- {setting}: no gold run, so no gain at equal epochs\n")
     return ["## Missing\n", "".join(lines) or "Nothing: each arm has all seeds.\n"]

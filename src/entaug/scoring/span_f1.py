@@ -92,6 +92,7 @@ class Scores:
             ``"31-50"``, ``"51+"``.
         by_kind: counts by the names in `MENTION_KINDS`; see `score`.
         sentences: counts of each sentence, in order; empty when read back without them.
+        lengths: number of tokens of each sentence, in order; empty when read back without them.
 
     Example:
         >>> counts = {"LOC": MatchCounts(3, 4, 5)}
@@ -104,6 +105,7 @@ class Scores:
     by_sentence_length: Mapping[str, MatchCounts]
     by_kind: Mapping[str, MatchCounts]
     sentences: tuple[MatchCounts, ...] = field(default=(), repr=False)
+    lengths: tuple[int, ...] = field(default=(), repr=False)
 
     @property
     def micro(self) -> MatchCounts:
@@ -131,9 +133,33 @@ class Scores:
         """Convert the counts of sentences to lists.
 
         Returns:
-            A mapping with three lists, ``correct``, ``predicted`` and ``gold``.
+            A mapping with the lists ``correct``, ``predicted`` and ``gold``, and ``tokens`` if lengths are known.
         """
-        return {name: [getattr(counts, name) for counts in self.sentences] for name in _COUNTS}
+        lists = {name: [getattr(counts, name) for counts in self.sentences] for name in _COUNTS}
+        return {**lists, "tokens": list(self.lengths)} if self.lengths else lists
+
+    def length_counts(self, ends: Sequence[int]) -> dict[str, MatchCounts]:
+        """Counts by number of tokens of the sentence, with bins of the caller's choice.
+
+        Args:
+            ends: the last length of each bin but the last, increasing.
+
+        Returns:
+            The counts by bin, for example ``"1-10"`` and ``"11+"``; empty if lengths are not known.
+
+        Example:
+            >>> s = Sentence(["In", "Rome"], [Mention("LOC", [(1, 2)])])
+            >>> score([s], [s]).length_counts([4])
+            {'1-4': MatchCounts(correct=1, predicted=1, gold=1), '5+': MatchCounts(correct=0, predicted=0, gold=0)}
+        """
+        if not self.lengths:
+            return {}
+        starts = [1, *(end + 1 for end in ends)]
+        names = [f"{start}-{end}" for start, end in zip(starts, ends, strict=False)] + [f"{starts[-1]}+"]
+        counts = dict.fromkeys(names, MatchCounts())
+        for length, of_sentence in zip(self.lengths, self.sentences, strict=True):
+            counts[names[sum(length > end for end in ends)]] += of_sentence
+        return counts
 
     @classmethod
     def from_dict(cls, scores: Mapping[str, Any], sentences: Mapping[str, Sequence[int]] | None = None) -> Scores:
@@ -165,7 +191,10 @@ class Scores:
         rows = [tuple(counts) for part in parts.values() for counts in part.values()]
         if any(type(n) is not int or n < 0 for row in rows for n in row):
             raise InputError("a count must be a whole number of at least 0")
-        restored = cls(**parts, sentences=() if sentences is None else _from_lists(sentences))
+        lengths = tuple((sentences or {}).get("tokens", ()))
+        restored = cls(**parts, sentences=() if sentences is None else _from_lists(sentences), lengths=lengths)
+        if lengths and (len(lengths) != len(restored.sentences) or any(type(n) is not int or n < 1 for n in lengths)):
+            raise InputError("tokens must be a number of at least 1 for each sentence")
         if sentences is not None and sum(restored.sentences, MatchCounts()) != restored.micro:
             raise InputError("the counts of the sentences do not add up to those of the types")
         return restored
@@ -210,10 +239,12 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
     # Numbers of mentions by field of `MatchCounts`, part of `Scores` and key.
     counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in _PARTS} for name in _COUNTS}
     by_sentence: list[MatchCounts] = []
+    lengths: list[int] = []
     for gold_sentence, other in _pairs(gold, predicted):
         gold_mentions, predicted_mentions = set(gold_sentence.mentions), set(other.mentions)
         groups = (gold_mentions & predicted_mentions, predicted_mentions, gold_mentions)
         by_sentence.append(MatchCounts(*map(len, groups)))
+        lengths.append(len(gold_sentence))
         if not (gold_mentions or predicted_mentions):
             continue
         kinds = {**_kinds(other), **_kinds(gold_sentence)}
@@ -237,6 +268,7 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         {_SENTENCE_BINS[n]: counts for n, counts in by_bin.items()},
         {kind: by_kind[kind] for kind in MENTION_KINDS if kind in by_kind},
         tuple(by_sentence),
+        tuple(lengths),
     )
 
 

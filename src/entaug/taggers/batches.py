@@ -54,10 +54,11 @@ def learning_rate_factor(config: TaggerTrainingConfig, total_steps: int, has_aug
         The factor of the peak learning rates at a step, counted from 0.
     """
     if config.schedule != "staged" or config.gold_learning_rate is None or not has_augmented:
-        return linear_decay(total_steps, config.warmup_ratio)
+        return linear_decay(total_steps, config.num_warmup_steps(total_steps))
     first_steps = round(total_steps * config.first_stage)
-    first = linear_decay(first_steps, config.warmup_ratio)
-    second = linear_decay(total_steps - first_steps, config.warmup_ratio)
+    first, second = (
+        linear_decay(steps, config.num_warmup_steps(steps)) for steps in (first_steps, total_steps - first_steps)
+    )
     assert config.learning_rate is not None
     ratio = 1.0 if config.gold_learning_rate == "same" else config.gold_learning_rate / config.learning_rate
     return lambda step: first(step) if step < first_steps else ratio * second(step - first_steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,12 @@ def _has_records(start: bytes) -> bool:
 
 
 def write_markdown_report(
-    inputs: Iterable[str | Path], output: str | Path = "-", *, by_type: bool = False, force: bool = False
+    inputs: Iterable[str | Path],
+    output: str | Path = "-",
+    *,
+    by_type: bool = False,
+    by_length: Sequence[int] = (),
+    force: bool = False,
 ) -> None:
     """Write a report on experiments in Markdown; see `entaug.markdown_report`.
 
@@ -111,6 +116,7 @@ def write_markdown_report(
         inputs: folders of experiments, or their ``runs.jsonl``.
         output: the file to write, or ``"-"`` for standard output.
         by_type: whether to add tables of F1 by entity type.
+        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
         force: replace an existing file.
 
     Raises:
@@ -119,7 +125,7 @@ def write_markdown_report(
     """
     inputs = list(inputs)
     check_apart([output], (Path(path, "runs.jsonl") if Path(path).is_dir() else path for path in inputs))
-    write_text(markdown_report(read_run_records(inputs), by_type=by_type), output, force=force)
+    write_text(markdown_report(read_run_records(inputs), by_type=by_type, by_length=by_length), output, force=force)
 
 
 def write_html_report(
@@ -130,6 +136,7 @@ def write_html_report(
     models: bool = True,
     title: str | None = None,
     by_type: bool = False,
+    by_length: Sequence[int] = (),
     force: bool = False,
     progress: Progress = no_progress,
     **options: Any,
@@ -144,6 +151,7 @@ def write_html_report(
         models: whether to include measures that need language models and encoders (perplexity, similarity ...).
         title: title of the page.
         by_type: whether to add tables of F1 by entity type.
+        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
         force: replace an existing file.
         progress: called with the stage, the number of finished texts and their total.
         options: options for reading augmented files; see `entaug.read_augmented`.
@@ -188,7 +196,13 @@ def write_html_report(
     default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
     notes = list(classified.notes)
     page = render_html_report(
-        corpus, records, qualities=qualities, title=title or default_title, notes=notes, by_type=by_type
+        corpus,
+        records,
+        qualities=qualities,
+        title=title or default_title,
+        notes=notes,
+        by_type=by_type,
+        by_length=by_length,
     )
     write_text(page, output, force=force)
     notes += [*corpus.notes, *(note for quality in qualities[:1] for note in quality.notes)]

@@ -63,17 +63,16 @@ def isolated_random_state(device: torch.device) -> Any:
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
-def linear_decay(total_steps: int, warmup_ratio: float) -> Callable[[int], float]:
+def linear_decay(total_steps: int, warmup_steps: int) -> Callable[[int], float]:
     """Warm-up and linear decay of a learning rate.
 
     Args:
         total_steps: number of all steps.
-        warmup_ratio: share of the steps in which the learning rate rises from 0; afterwards it decays to 0.
+        warmup_steps: number of steps in which the learning rate rises from 0; afterwards it decays to 0.
 
     Returns:
         The factor of the peak learning rate at a step, counted from 0.
     """
-    warmup_steps = math.ceil(total_steps * warmup_ratio)
 
     def factor(step: int) -> float:
         if step < warmup_steps:
@@ -147,7 +146,7 @@ class TrainingLoop(Generic[Example]):
             ],
             fused=True,
         )
-        factor = learning_rate_factor or linear_decay(self.total_steps, config.warmup_ratio)
+        factor = learning_rate_factor or linear_decay(self.total_steps, config.num_warmup_steps(self.total_steps))
         self._schedule: Any = torch.optim.lr_scheduler.LambdaLR(self._optimizer, factor)
 
     def run(

@@ -36,6 +36,7 @@ def render_html_report(
     title: str = "Augmented sentences",
     notes: Sequence[str] = (),
     by_type: bool = False,
+    by_length: Sequence[int] = (),
 ) -> str:
     """Render a report on augmented sentences and experiments.
 
@@ -46,6 +47,7 @@ def render_html_report(
         title: the title.
         notes: remarks at the top.
         by_type: whether to add tables of F1 by entity type.
+        by_length: the bins of tables of F1 by length of the sentence; see `entaug.markdown_report`.
 
     Returns:
         The page as HTML.
@@ -87,7 +89,7 @@ def render_html_report(
             measures=_measure_rows(qualities),
             names=[quality.name for quality in qualities],
             plots=[figure for figure in figures if figure is not None],
-            experiments=_experiments(records, by_type=by_type) if records else None,
+            experiments=_experiments(records, by_type=by_type, by_length=by_length) if records else None,
             notes=list(dict.fromkeys([*notes, *corpus.notes])),
             remarks=list(dict.fromkeys(remarks)),
         )
@@ -112,8 +114,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _experiments(records: Sequence[RunRecord], *, by_type: bool) -> dict[str, Any]:
-    parts = report_parts(records, by_type=by_type)
+def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int]) -> dict[str, Any]:
+    parts = report_parts(records, by_type=by_type, by_length=by_length)
     return {
         "summary": _markdown("\n".join(parts.summary)),
         "settings": [

@@ -1,0 +1,238 @@
+"""Protocols of papers in plans: several test sets, several draws, mixed corpora, hyperparameters by size, grids."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entaug
+import tiny
+from conftest import EXAMPLE
+from entaug.errors import InputError
+from entaug.experiment.data import prepare_splits
+from entaug.experiment.reading import read_plan
+from entaug.experiment.records import RunRecord, read_run_records
+from entaug.experiment.runs import execute_run
+from entaug.experiment.schedule import Schedule
+from entaug.report.comparison import Setting, compare_arms
+from entaug.report.markdown import markdown_report
+from entaug.scoring.span_f1 import MatchCounts, Scores
+
+TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.save(tmp_path_factory.mktemp("encoder") / "bert", "bert")
+
+
+@pytest.fixture
+def schedule_of(encoder: Path, tmp_path: Path) -> Any:
+    def build(corpora: str, top: str = "seeds = [1]", training: str = "steps = 2", rest: str = "") -> Schedule:
+        path = tmp_path / "plan.toml"
+        tagger = f'[[taggers]]\nname = "linear"\nencoder = "{encoder}"\nprecision = "fp32"\n'
+        path.write_text(f"{top}\n[training]\nbatch_size = 8\n{training}\n{tagger}{corpora}\n{rest}", encoding="utf-8")
+        plan = read_plan(path)
+        return Schedule(plan, prepare_splits(plan))
+
+    return build
+
+
+def corpus(name: str = "toy", **keys: str) -> str:
+    values = {"train": f'"{TRAIN}"', "test": f'"{TEST}"', "sizes": "[16]", "missing_types": '"allow"', **keys}
+    lines = [f"{key} = {value}" for key, value in values.items() if value]
+    return "\n".join(["[[corpora]]", f'name = "{name}"', *lines, ""])
+
+
+MIX = '[[corpora]]\nname = "both"\nmix = ["a", "b"]\nmissing_types = "allow"\n'
+
+
+# ---------------------------------------------------------------------------------------------------- several test sets
+
+
+def test_a_tagger_is_tested_on_all_test_sets_of_its_corpus(schedule_of: Any, tmp_path: Path) -> None:
+    [run] = schedule_of(corpus(test=f'{{ news = "{TEST}", law = "{DEV}" }}')).runs
+    record, _ = execute_run(run)
+    assert list(record.tests) == ["news", "law"]
+    assert record.test == record.tests["news"]
+    line = json.dumps(record.to_dict())
+    assert RunRecord.from_dict(json.loads(line)) == record
+    (tmp_path / "runs.jsonl").write_text(line + "\n")
+    news, law = read_run_records([tmp_path])
+    assert (news.corpus, law.corpus) == ("toy on news", "toy on law")
+    assert (news.test, law.test) == (record.tests["news"], record.tests["law"])
+    assert law.leaks == {"test": run.split.leaks["test law"]}
+    # As if it had been trained for each.
+    [alone] = schedule_of(corpus(test=f'"{DEV}"')).runs
+    assert execute_run(alone)[0].test == law.test
+    assert alone.key != run.key
+
+
+def test_one_test_set_has_no_name_in_records(schedule_of: Any) -> None:
+    [run] = schedule_of(corpus()).runs
+    assert "tests" not in run.config()
+    assert {"tests", "subset_seed", "group"}.isdisjoint(execute_run(run)[0].to_dict())
+
+
+# -------------------------------------------------------------------------------------------------------- several draws
+
+
+def test_results_are_averaged_over_draws_of_the_gold_sentences(schedule_of: Any, tmp_path: Path) -> None:
+    schedule = schedule_of(
+        corpus(subset_seed="[1, 2, 3]", test="{ rest = 10 }", dev="{ rest = 10 }"), top="seeds = [4, 5]"
+    )
+    assert [(run.split.subset_seed, run.seed) for run in schedule.runs] == [(d, s) for d in (1, 2, 3) for s in (4, 5)]
+    assert len({run.key for run in schedule.runs}) == 6
+    assert len({run.split.test for run in schedule.runs}) == 1
+    test, dev = (
+        {s.tokens for s in entaug.read(path)} for path in (schedule.runs[0].split.test, schedule.runs[0].split.dev)
+    )
+    subsets = [{s.tokens for s in entaug.read(path)} for path in sorted({run.split.train for run in schedule.runs})]
+    assert len(subsets) == 3
+    assert subsets[0] != subsets[1] != subsets[2]
+    assert not (test | dev) & set().union(*subsets)
+    records = [record_of(run, f1=run.split.subset_seed * 10) for run in schedule.runs]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
+    [(setting, [gold])] = compare_arms(read_run_records([tmp_path])).items()
+    assert setting == Setting("toy", 16, "linear")
+    assert len(gold.records) == 6
+    assert gold.f1 == pytest.approx(0.2)
+    assert "20.0 ± 8.9" in markdown_report(records)
+    [(_, [partly])] = compare_arms([*records[:2], *records[3:]]).items()
+    assert partly.notes == ()  # records that were built in memory have no file that says which seeds there are
+
+
+# -------------------------------------------------------------------------------------------------------- mixed corpora
+
+
+def test_a_mixed_corpus_has_the_sentences_and_the_test_sets_of_others(schedule_of: Any) -> None:
+    text = corpus("a", dev=f'"{DEV}"') + corpus("b", train=f'"{DEV}"', test=f'"{TRAIN}"', sizes="[8]", dev=f'"{TEST}"')
+    runs = {run.split.corpus.name: run for run in schedule_of(text + MIX).runs}
+    a, b, both = (runs[name].split for name in ("a", "b", "both"))
+    assert both.size == 24
+    assert list(entaug.read(both.train)) == [*entaug.read(a.train), *entaug.read(b.train)]
+    assert both.dev
+    assert len(list(entaug.read(both.dev))) == len(list(entaug.read(DEV))) + len(list(entaug.read(TEST)))
+    assert {name: list(entaug.read(path)) for name, path in both.tests.items()} == {
+        "a": list(entaug.read(a.test)),
+        "b": list(entaug.read(b.test)),
+    }
+    assert both.leaks["test b"] == 16  # the sentences of a are in the test set of b
+    only_mixed = corpus("a", taggers="[]") + corpus("b", taggers="[]") + MIX
+    assert {run.split.corpus.name for run in schedule_of(only_mixed).runs} == {"both"}
+
+
+# ---------------------------------------------------------------------------------------------- hyperparameters by size
+
+
+def test_hyperparameters_may_depend_on_the_number_of_gold_sentences(schedule_of: Any) -> None:
+    training = (
+        "epochs = 3\nlearning_rate = 1e-3\nwarmup_steps = 7\nby_size = { 24 = { epochs = 2 }, 40 = { batch_size = 4 } }"
+    )
+    runs = schedule_of(corpus(sizes="[16, 24, 40]"), training=training).runs
+    trained = {run.split.size: run.training for run in runs}
+    assert {size: (t.steps, t.batch_size) for size, t in trained.items()} == {16: (6, 8), 24: (6, 8), 40: (30, 4)}
+    assert {t.learning_rate for t in trained.values()} == {1e-3}
+    assert [t.num_warmup_steps(100) for t in trained.values()] == [7, 7, 7]
+    assert runs[0].config()["training"]["warmup_steps"] == 7
+
+
+def test_keys_of_runs_do_not_depend_on_options_that_are_not_used(schedule_of: Any) -> None:
+    [run] = schedule_of(corpus()).runs
+    assert "warmup_steps" not in run.config()["training"]
+    [same] = schedule_of(corpus(), training="steps = 2\nby_size = { 17 = { steps = 5 } }").runs
+    assert same.key == run.key
+
+
+# ---------------------------------------------------------------------------------------------------------------- grids
+
+
+def test_the_best_cell_of_a_grid_is_chosen_on_dev(schedule_of: Any) -> None:
+    rest = '[[methods]]\nname = "sr"\nlabel = "synonyms"\namounts = [1, 2]\n[methods.grid]\np = [0.1, 0.5]\n'
+    schedule = schedule_of(corpus(dev=f'"{DEV}"', methods='["synonyms"]'), top="seeds = [1, 2]", rest=rest)
+    cells = [(f"synonyms p={p}", amount) for p in (0.1, 0.5) for amount in (1, 2)]
+    assert [(run.arm, run.amount) for run in schedule.runs if run.seed == 1] == [("gold", 0), *cells]
+    assert [run.method.params["p"] for run in schedule.runs if run.method] == [0.1] * 4 + [0.5] * 4
+    records: dict[str, RunRecord] = {}
+    schedule.advance(records)
+    for run in schedule.runs:
+        schedule.advance(records)
+        assert not schedule.chosen
+        best = (run.arm, run.amount) == ("synonyms p=0.1", 2)
+        records[run.key] = record_of(run, f1=60 if best else 50, dev=60 if best else 50)
+    schedule.advance(records)
+    chosen = [run for run in schedule.runs if run.key in schedule.chosen]
+    assert {(run.arm, run.amount) for run in chosen} == {("synonyms p=0.1", 2)}
+    assert {(run.arm, run.amount) for run in schedule.runs} - {("gold", 0), *cells} == {
+        ("gold-steps", 2),
+        ("duplicate", 2),
+    }
+    for run in schedule.runs:
+        records.setdefault(run.key, record_of(run, f1=50, dev=50))
+    finished = [replace(records[run.key], **run.labels(), chosen=run.key in schedule.chosen) for run in schedule.runs]
+    report = markdown_report(finished)
+    assert "| synonyms |" in report
+    assert "+10.0" in report
+    assert "(chosen on dev)" in report
+    waiting = markdown_report([record for record in finished if not record.chosen])
+    assert "synonyms: nothing has been chosen on dev yet" in waiting
+
+
+def record_of(run: Any, f1: float, dev: float | None = None) -> RunRecord:
+    """A record with a given F1 in points, without training."""
+
+    def scores(points: float) -> Scores:
+        correct = [int(i < points) for i in range(100)]
+        counts = tuple(MatchCounts(c, 1, 1) for c in correct)
+        return Scores({"X": sum(counts, MatchCounts())}, {}, {}, {}, counts)
+
+    return RunRecord(
+        key=run.key,
+        **run.labels(),
+        steps=run.steps,
+        new=1,
+        test=scores(f1),
+        dev=None if dev is None else scores(dev),
+        search=run.search,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    ("corpora", "rest", "message"),
+    [
+        (corpus(subset='"first"', subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(subset_seed="[1, 1]"), "", "subset_seed must be a list of distinct integers"),
+        (corpus(sizes="", subset_seed="[1, 2]"), "", "the seed has no effect on the subset"),
+        (corpus(test='{ news = "nowhere.conll" }'), "", "there is no file"),
+        (corpus(test="{ rest = 10, other = 3 }"), "", "other"),
+        (corpus("a") + corpus("b") + MIX.replace('"b"]', '"c"]'), "", "unknown corpora 'c'"),
+        (corpus("a") + corpus("b") + MIX + "sizes = [3]\n", "", "so it takes no sizes"),
+        (corpus("a", sizes="[8, 16]") + corpus("b") + MIX, "", "other numbers of sizes"),
+        ('[[corpora]]\nname = "a"\n', "", "a corpus needs train"),
+        (corpus(), '[[methods]]\nname = "mr"\ngrid = { nothing = [1] }\n', "nothing"),
+        (corpus(), '[[methods]]\nname = "mr"\ngrid = { p = 3 }\n', "grid must be lists of values by name"),
+        (corpus(), '[[methods]]\nname = "lwtr"\np = 0.1\ngrid = { p = [0.3] }\n', "p is given twice"),
+        (corpus(), '[[methods]]\nname = "lwtr"\ngrid = { p = [0.3, 0.4] }\n', "the corpus toy has no dev set"),
+        (
+            corpus(dev=f'"{DEV}"'),
+            '[[methods]]\nname = "lwtr"\namounts = "patience"\ngrid = { p = [0.3] }\n',
+            "a grid needs a method with parameters, and a list of amounts",
+        ),
+    ],
+)
+def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        schedule_of(corpora, rest=rest)
+
+
+@pytest.mark.parametrize("by_size", ["3", "{ few = { epochs = 2 } }", "{ 10 = 3 }", "{ 10 = { epoch = 2 } }"])
+def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
+    with pytest.raises(InputError, match=r"by_size|epoch"):
+        schedule_of(corpus(), training=f"by_size = {by_size}")
