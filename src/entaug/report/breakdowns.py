@@ -29,6 +29,9 @@ def type_table(arms: Sequence[ArmResult]) -> str:
 
     Args:
         arms: the results of a setting.
+
+    Returns:
+        The table in Markdown.
     """
     labels = sorted({label for result in arms for record in result.records for label in record.test.by_type})
 
@@ -46,6 +49,9 @@ def length_table(arms: Sequence[ArmResult], ends: Sequence[int]) -> str:
         arms: the results of a setting.
         ends: the last length of each bin but the last; records without lengths have those of
             `entaug.scoring.span_f1.Scores.by_sentence_length`.
+
+    Returns:
+        The table in Markdown.
     """
     by_length = {
         str(result.arm): [r.test.length_counts(ends) or r.test.by_sentence_length for r in result.records]
@@ -68,10 +74,13 @@ def _breakdown(
 
 
 def dev_table(arms: Sequence[ArmResult]) -> str:
-    """Mean micro-F1 on dev by amount, of methods that were run with several amounts; empty without such methods.
+    """Mean micro-F1 on dev by amount, of methods that were run with several amounts.
 
     Args:
         arms: the results of a setting.
+
+    Returns:
+        The table in Markdown; empty without such methods.
     """
     curves: dict[str, dict[float, float]] = defaultdict(dict)
     for result in arms:
