@@ -122,6 +122,7 @@ _TRIP = {"translator": _trip}
 
 _RULES = (
     Case("mr", "mr", "train"),
+    Case("mr-paper", "mr", "train", {"donors": "any", "adjust_case": False, "replace_nested": False}),
     Case("mr-nested", "mr", "nested"),
     Case("mr-spaced", "mr", "spaced"),
     Case("mr-p1", "mr", "train", {"p": 1.0}),

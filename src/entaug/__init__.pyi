@@ -13,9 +13,10 @@ from .augmenters.generative.entda import EnTDA
 from .augmenters.generative.melm import MaskedEntityLM
 from .augmenters.masked_lm import MaskedLMReplacement
 from .augmenters.online import OnlineDataset
-from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement, SynonymReplacement
+from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
 from .augmenters.selftraining import SelfTraining
 from .augmenters.shuffling import ShuffleWithinSegments
+from .augmenters.synonyms import SynonymReplacement
 from .augmenters.syntax.constituents import ConstituencyReplacement
 from .augmenters.syntax.dependency_fragments import Crop, Rotate
 from .backends.protocols import RoundTrip

@@ -129,7 +129,8 @@ def test_mr_replaces_only_mentions_that_stand_alone() -> None:
     assert ("Bank", "of", "Oslo") not in mr.pools_.get("ORG", [])
     assert ("Oslo",) in mr.pools_["LOC"]
     assert {tokens[:4] for tokens in draws(mr, nested)} == {("Bank", "of", "Oslo", "and")}
-    assert {tokens[4] for tokens in draws(mr, nested)} == {"New", "Oslo"}
+    # Oslo is in the sentence already.
+    assert {tokens[4] for tokens in draws(mr, nested)} == {"New"}
 
 
 def test_mr_has_the_stated_share_of_mentions_replaced() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from entaug.augmenters.replacement import SynonymReplacement
+from entaug.augmenters.synonyms import SynonymReplacement
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.lexicon import wordnet, wordnet_files
 from entaug.backends.lexicon.wordnet_table import compile_table

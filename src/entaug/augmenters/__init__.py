@@ -48,7 +48,7 @@ METHODS: Registry[type[Augmenter]] = Registry(
         "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
         "selftrain": "entaug.augmenters.selftraining:SelfTraining",
         "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",
-        "sr": "entaug.augmenters.replacement:SynonymReplacement",
+        "sr": "entaug.augmenters.synonyms:SynonymReplacement",
     },
     group="entaug.methods",
     aliases=_long_names,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from entaug.data import Sentence
 
-__all__ = ["CorpusCapitals", "Style", "fit_place", "style_of"]
+__all__ = ["CorpusCapitals", "Style", "capitals_of", "fit_place", "is_in_capitals", "style_of"]
 
 Style = Literal["lower", "upper", "title", "sentence", "mixed"]
 """Capitals of the mentions of a list or a type: ``"title"`` begins each word with one, ``"sentence"`` the first word;
@@ -17,6 +17,7 @@ Style = Literal["lower", "upper", "title", "sentence", "mixed"]
 _SAMPLE = 2000  # entries of a list that tell its style
 _MOST = 0.9
 _NEARLY_ALL = 0.995
+_CLEARLY_NOT = 0.3
 _ENOUGH = 5  # mentions of a type that tell its style
 _POSSESSIVES = ("'s", "’s")  # noqa: RUF001
 
@@ -154,6 +155,24 @@ class CorpusCapitals:
             words[:last] = [self._without_capital(word, habit) for word in words[:last]]
         return " ".join(words)
 
+    def within_sentence(self, words: tuple[str, ...], label: str) -> tuple[str, ...]:
+        """Return a mention from the beginning of a sentence as the corpus writes it within sentences.
+
+        Args:
+            words: the mention.
+            label: its type.
+
+        Returns:
+            The words; the first one without its capital where it has that from its position.
+
+        Example:
+            >>> capitals = CorpusCapitals()
+            >>> capitals.add(Sentence("Breast cancer and breast milk".split()))
+            >>> capitals.within_sentence(("Breast", "cancer"), "Disease")
+            ('breast', 'cancer')
+        """
+        return (self._without_capital(words[0], self.of_type(label)), *words[1:])
+
     def _capitalized(self, word: str, *, is_first: bool) -> str:
         if word in self._upper:
             return word
@@ -169,7 +188,51 @@ class CorpusCapitals:
         return lower if habit == "lower" or lower in self._lower else word
 
 
-def fit_place(words: tuple[str, ...], tokens: Sequence[str], start: int, end: int) -> tuple[str, ...]:
+def capitals_of(words: Sequence[str]) -> str:
+    """Return how a mention uses capitals.
+
+    Args:
+        words: its words.
+
+    Returns:
+        ``"none"`` in a script without case; ``"lower"``, ``"upper"``; ``"title"`` where the first word begins with a
+        capital; else ``"mixed"``.
+
+    Example:
+        >>> [capitals_of(text.split()) for text in ("New York", "NATO", "flu", "iPhone", "東京")]
+        ['title', 'upper', 'lower', 'mixed', 'none']
+    """
+    text = " ".join(words)
+    if text.islower():
+        return "lower"
+    if text.isupper():
+        return "upper" if sum(map(str.isalpha, text)) > 1 else "title"
+    if text.lower() == text.upper():
+        return "none"
+    return "title" if next(filter(str.isalpha, text), "").isupper() else "mixed"
+
+
+def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
+    """Return whether a sentence is written in capitals, apart from a range.
+
+    Args:
+        tokens: the tokens of the sentence.
+        start: position of the first token that does not count.
+        end: position after the last one.
+
+    Example:
+        >>> is_in_capitals("CRICKET - ESSEX POISED".split()), is_in_capitals("NATO and EU met".split())
+        (True, False)
+    """
+    if sum(map(str.islower, tokens)) > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
+        return False
+    rest = [t for t in (*tokens[:start], *tokens[end:]) if len(t) > 1 and t.lower() != t.upper()]
+    return len(rest) > 1 and sum(map(str.isupper, rest)) >= _MOST * len(rest)
+
+
+def fit_place(
+    words: tuple[str, ...], tokens: Sequence[str], start: int, end: int, *, lower: bool = False
+) -> tuple[str, ...]:
     """Return a mention in the capitals of the place where it is inserted.
 
     Args:
@@ -177,10 +240,11 @@ def fit_place(words: tuple[str, ...], tokens: Sequence[str], start: int, end: in
         tokens: the tokens of the sentence.
         start: position of the first token that it replaces.
         end: position after the last one.
+        lower: whether words that begin with their only capital lose it in a sentence without any.
 
     Returns:
-        The words: all in capitals where the rest of the sentence is; at the beginning of a sentence with a capital
-        where the replaced mention has one.
+        The words: all in capitals where the replaced mention and the rest of the sentence are; at the beginning of a
+        sentence with a capital where the replaced mention has one.
 
     Example:
         >>> fit_place(("the", "Hague"), ["Rome", "is", "old"], 0, 1)
@@ -189,9 +253,10 @@ def fit_place(words: tuple[str, ...], tokens: Sequence[str], start: int, end: in
         ('GENK',)
     """
     if tokens[start].isupper():
-        rest = [t for t in (*tokens[:start], *tokens[end:]) if len(t) > 1 and t.lower() != t.upper()]
-        if len(rest) > 1 and sum(token.isupper() for token in rest) >= _MOST * len(rest):
+        if is_in_capitals(tokens, start, end):
             return tuple([word.upper() for word in words])
+    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and " ".join(tokens).islower():
+        return tuple([word.lower() if word.istitle() else word for word in words])
     if _first_is_upper(tokens[start]) and words[0].islower() and _is_first(tokens, start):
         return (words[0][:1].upper() + words[0][1:], *words[1:])
     return words

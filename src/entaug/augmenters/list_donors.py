@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
 from entaug.alignment import CorpusTokenizer, align_spaces
 from entaug.augmenters.capitals import CorpusCapitals, Style, fit_place, style_of
+from entaug.augmenters.mention_donors import content_key
+from entaug.augmenters.mention_shapes import ARTICLE_FAMILIES, ARTICLES
 from entaug.data import Mention, Sentence
 from entaug.mention_lists import MentionList
 from entaug.spacing import PRINTED_FORMS, is_unspaced_script
@@ -18,15 +20,6 @@ from entaug.spacing import PRINTED_FORMS, is_unspaced_script
 __all__ = ["Donor", "ListCoverage", "ListDonors", "mention_keys"]
 
 _DRAWS = 5  # until an entry differs from the mention that it replaces
-_ARTICLES = (
-    frozenset(("the", "a", "an")),
-    frozenset(("der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines")),
-    frozenset(("de", "het", "een")),
-    frozenset(("le", "la", "les", "un", "une")),
-    frozenset(("el", "la", "los", "las", "un", "una")),
-    frozenset(("il", "lo", "la", "gli", "le", "un", "una")),
-)
-_ALL_ARTICLES = frozenset().union(*_ARTICLES)
 # Articles that are not also the beginning of a name in other languages, such as IL-2, LA and El.
 _CLEAR_ARTICLES = frozenset(("the", "der", "die", "das", "den", "dem", "het", "les", "los", "las"))
 _BRACKETS = {PRINTED_FORMS[token]: token for token in PRINTED_FORMS if token.startswith("-")}
@@ -220,16 +213,17 @@ class ListDonors:
 
     # ----------------------------------------------------------------------------------------------------------- draws
 
-    def draw(self, sentence: Sentence, mention: Mention, rng: Random) -> Donor | None:
+    def draw(self, sentence: Sentence, mention: Mention, rng: Random, avoided: Collection[str] = ()) -> Donor | None:
         """Draw an entry for a mention, uniformly from all entries with its label.
 
         Args:
             sentence: the sentence.
             mention: a contiguous mention of it.
             rng: the random stream.
+            avoided: the keys of mentions that are not drawn; see `entaug.augmenters.mention_donors.content_key`.
 
         Returns:
-            The entry in the form for this place; None where each draw was the mention itself.
+            The entry in the form for this place; None where each draw was the mention itself or one to avoid.
         """
         texts = self._pools[mention.label].texts
         own = sentence.mention_tokens(mention)
@@ -238,7 +232,7 @@ class ListDonors:
             donor = self._prepared.get((mention.label, number)) or self._prepare(mention.label, number)
             donor = _without_second_article(donor, sentence.tokens[mention.start - 1] if mention.start else "")
             donor = donor._replace(words=fit_place(donor.words, sentence.tokens, mention.start, mention.end))
-            if donor.words != own:
+            if donor.words != own and not (avoided and content_key(donor.words) in avoided):
                 return donor
         return None
 
@@ -276,7 +270,7 @@ def _without_second_article(donor: Donor, before: str) -> Donor:
     if len(donor.words) < 2:
         return donor
     own, other = donor.words[0].casefold(), before.casefold()
-    if other not in _ALL_ARTICLES or not any(own in family and other in family for family in _ARTICLES):
+    if other not in ARTICLES or not any(own in family and other in family for family in ARTICLE_FAMILIES):
         return donor
     return donor._replace(words=donor.words[1:], spaces=None if donor.spaces is None else donor.spaces[1:])
 

@@ -1,0 +1,328 @@
+"""Training mentions as donors of other mentions: which can stand in a place, and in which form."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from entaug.augmenters.capitals import CorpusCapitals, is_in_capitals
+from entaug.augmenters.mention_shapes import ARTICLES, MentionShapes
+from entaug.data import Mention, Sentence
+from entaug.mentions import sorted_mentions
+
+__all__ = ["MentionDonor", "Place", "TrainingDonors", "content_key", "replaceable_mentions"]
+
+_ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
+_DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
+_ANY_CAPITALS = "any"
+
+Structure = tuple[str, tuple[str, ...]]
+"""The label of a mention; and, in their order, the labels of the mention and those within it."""
+
+
+class Place(NamedTuple):
+    """A mention that can be replaced, with the mentions within it.
+
+    Args:
+        mention: the mention, which is contiguous and in no other.
+        inner: the mentions within it.
+    """
+
+    mention: Mention
+    inner: tuple[Mention, ...] = ()
+
+    @property
+    def structure(self) -> Structure:
+        """The labels."""
+        if not self.inner:
+            return self.mention.label, (self.mention.label,)
+        return self.mention.label, tuple([m.label for m in sorted_mentions((self.mention, *self.inner))])
+
+
+class MentionDonor(NamedTuple):
+    """A training mention as it is inserted.
+
+    Args:
+        words: its words.
+        mentions: the mention itself, and those within it, with spans counted from its first word.
+        spaces: the white space between the words; None where it is unknown.
+        key: see `content_key`.
+    """
+
+    words: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    spaces: tuple[str, ...] | None
+    key: str
+
+
+class _Group(NamedTuple):
+    """Donors of a shape, sorted, and the position of each."""
+
+    donors: list[MentionDonor]
+    positions: dict[tuple[str, ...], list[int]]
+
+
+_NO_DONORS = _Group([], {})
+
+
+_Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
+
+
+class _SeenMentions:
+    """The mentions of a corpus, by structure, with their uses: whether an article stands before them.
+
+    A mention has no use if it was seen in headlines in capitals alone.
+    """
+
+    def __init__(self) -> None:
+        self.uses: defaultdict[Structure, dict[_Content, set[bool]]] = defaultdict(dict)
+        self.spaces: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._initial: list[tuple[Structure, _Content]] = []
+
+    def add(self, sentence: Sentence, place: Place, capitals: CorpusCapitals | None) -> None:
+        """Add a mention; one from the beginning of a sentence only with `add_initial`, if `capitals` are given."""
+        mention = place.mention
+        words = sentence.mention_tokens(mention)
+        own = Mention(mention.label, ((0, len(words)),))
+        content = words, (own, *[inner.shift(-mention.start) for inner in place.inner])
+        if sentence.spaces is not None and len(words) > 1:
+            between = sentence.spaces[mention.start : mention.end - 1]
+            self.spaces[words] = min(between, self.spaces.get(words, between))
+        if capitals is not None and not mention.start:
+            self._initial.append((place.structure, content))
+            return
+        uses = self.uses[place.structure].setdefault(content, set())
+        if not (words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)):
+            uses.add(bool(mention.start) and sentence.tokens[mention.start - 1].lower() in ARTICLES)
+
+    def add_initial(self, capitals: CorpusCapitals) -> None:
+        """Add the mentions from the beginning of sentences, in the form that they have within sentences."""
+        for structure, (words, mentions) in self._initial:
+            form = capitals.within_sentence(words, structure[0])
+            if form != words and words in self.spaces:
+                self.spaces[form] = min(self.spaces[words], self.spaces.get(form, self.spaces[words]))
+            uses = self.uses[structure].setdefault((form, mentions), set())
+            if not (words[0].isupper() and len(words[0]) > 1):  # else it may be a part of a headline
+                uses.add(False)
+
+
+class TrainingDonors:
+    """The distinct mentions of a corpus, by label and shape.
+
+    Args:
+        by_shape: whether donors with the shape of the replaced mention are preferred; and mentions from the beginning
+            of a sentence are put into the form that they have within sentences.
+
+    Example:
+        >>> gold = [Sentence(["in", city], [Mention("LOC", [(1, 2)])]) for city in ("Rome", "OSLO", "Bonn", "Ulm")]
+        >>> gold += [Sentence(["Kiel", "is", "old"], [Mention("LOC", [(0, 1)])])]
+        >>> donors = TrainingDonors(by_shape=True)
+        >>> donors.fit(gold)
+        >>> draws = [donors.draw(gold[0], Place(gold[0].mentions[0]), (), Random(seed)) for seed in range(30)]
+        >>> sorted({donor.words for donor in draws})
+        [('Bonn',), ('Kiel',), ('Ulm',)]
+    """
+
+    def __init__(self, *, by_shape: bool) -> None:
+        self._by_shape = by_shape
+        self._shapes = MentionShapes()
+
+    def fit(self, corpus: Iterable[Sentence]) -> None:
+        """Learn the mentions of a corpus, in one pass.
+
+        Args:
+            corpus: the sentences.
+        """
+        for _ in self.observe(corpus):
+            pass
+
+    def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Learn the mentions of sentences that pass by; complete once all have passed.
+
+        Args:
+            corpus: the sentences.
+
+        Yields:
+            The same sentences.
+        """
+        seen = _SeenMentions()
+        capitals = CorpusCapitals()
+        for sentence in corpus:
+            if self._by_shape:
+                self._shapes.add(sentence)
+                capitals.add(sentence)
+            for place, _ in _self_contained(sentence):
+                seen.add(sentence, place, capitals if self._by_shape else None)
+            yield sentence
+        seen.add_initial(capitals)
+        self._donors = {
+            structure: {
+                MentionDonor(words, mentions, seen.spaces.get(words), content_key(words)): uses[words, mentions]
+                for words, mentions in sorted(uses, key=lambda content: (content[0], str(content[1])))
+            }
+            for structure, uses in seen.uses.items()
+        }
+        self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
+        self._chosen: dict[tuple[object, ...], _Group] = {}
+
+    @property
+    def pools(self) -> dict[str, list[tuple[str, ...]]]:
+        """For each label the words of the donors without other mentions, sorted."""
+        return {
+            label: [donor.words for donor in donors] for (label, all_), donors in self._donors.items() if len(all_) == 1
+        }
+
+    def size(self, place: Place) -> int:
+        """The number of donors with the labels of a place, the mention itself included.
+
+        Args:
+            place: the place.
+        """
+        return len(self._donors.get(place.structure, ()))
+
+    def has_pairs(self) -> bool:
+        """Whether any mention can be replaced by another."""
+        return any(len(donors) > 1 for donors in self._donors.values())
+
+    def draw(
+        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
+    ) -> MentionDonor | None:
+        """Draw a donor uniformly: never the mention itself.
+
+        Args:
+            sentence: the sentence.
+            place: the mention to be replaced.
+            avoided: the keys of mentions that are not drawn; see `content_key`.
+            rng: the random stream.
+            any_shape: whether donors of any shape are drawn.
+
+        Returns:
+            The donor; None where there is none.
+        """
+        mention = place.mention
+        words = sentence.tokens[mention.start : mention.end]
+        if self._by_shape and not any_shape:
+            before = sentence.tokens[mention.start - 1] if mention.start else ""
+            in_capitals = words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)
+            key = (*place.structure, words, before.lower() in ARTICLES, in_capitals)
+            group = self._chosen.get(key)
+            if group is None:
+                group = self._chosen[key] = self._group_for(place.structure, words, before, in_capitals)
+        else:
+            group = self._group(place.structure, ())
+        own = group.positions.get(words, [])
+        found = _draw(group, own, avoided, rng)
+        if found is None and self._by_shape and not any_shape:
+            return self.draw(sentence, place, avoided, rng, any_shape=True)
+        return found
+
+    def _group_for(self, structure: Structure, words: tuple[str, ...], before: str, in_capitals: bool) -> _Group:
+        """The donors of the narrowest shape that has enough of them."""
+        shape = self._shapes.shape(structure[0], words, before)
+        if in_capitals:
+            shape = shape._replace(capitals=_ANY_CAPITALS)
+        for length in range(len(shape), 0, -1):
+            group = self._group(structure, shape[:length])
+            if len(group.donors) - len(group.positions.get(words, ())) >= _ENOUGH:
+                return group
+        return self._group(structure, ())
+
+    def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
+        """The donors whose shape begins so."""
+        key = (*structure, len(shape))
+        if key not in self._groups:
+            self._groups[key] = self._groups_of(structure, len(shape))
+        return self._groups[key].get(shape, _NO_DONORS)
+
+    def _groups_of(self, structure: Structure, length: int) -> dict[tuple[object, ...], _Group]:
+        """The donors by the first parts of their shapes."""
+        if not length:
+            return {(): _grouped(self._donors.get(structure, ()))}
+        groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
+        for donor, articles in self._donors.get(structure, {}).items():
+            shape = self._shapes.shape(structure[0], donor.words)
+            shapes = [shape._replace(has_article=has_article) for has_article in articles]
+            # A place in capitals takes any donor, in capitals; a headline drops articles.
+            shapes += [shape._replace(capitals=_ANY_CAPITALS, has_article=a) for a in articles or (False, True)]
+            for key in dict.fromkeys(shape[:length] for shape in shapes):
+                groups[key].append(donor)
+        return {shape: _grouped(donors) for shape, donors in groups.items()}
+
+
+def content_key(words: Sequence[str]) -> str:
+    """Return a key that is equal for mentions that differ in nothing but case.
+
+    Args:
+        words: the words of a mention.
+
+    Example:
+        >>> content_key(["ESSEX"]) == content_key(["Essex"])
+        True
+    """
+    return " ".join(words).casefold()
+
+
+def _grouped(donors: Iterable[MentionDonor]) -> _Group:
+    donors = list(donors)
+    positions: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, donor in enumerate(donors):
+        positions[donor.words].append(i)
+    return _Group(donors, dict(positions))
+
+
+def _draw(group: _Group, own: Sequence[int], avoided: Collection[str], rng: Random) -> MentionDonor | None:
+    donors = group.donors
+    n = len(donors) - len(own)
+    if n < 1:
+        return None
+    for _ in range(_DRAWS):
+        number = int(rng.random() * n)
+        for position in own:
+            number += number >= position
+        if donors[number].key not in avoided:
+            return donors[number]
+    others = [d for i, d in enumerate(donors) if i not in own and d.key not in avoided]
+    return others[int(rng.random() * len(others))] if others else None
+
+
+def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
+    """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one.
+
+    Args:
+        sentence: the sentence.
+        nested: whether those are included that hold others.
+
+    Example:
+        >>> sentence = Sentence("the Bank of Oslo".split(), [Mention("ORG", [(1, 4)]), Mention("LOC", [(3, 4)])])
+        >>> [(place.mention.label, len(place.inner)) for place in replaceable_mentions(sentence, nested=True)]
+        [('ORG', 1)]
+        >>> replaceable_mentions(sentence, nested=False)
+        []
+    """
+    return [place for place, is_outermost in _self_contained(sentence) if is_outermost and (nested or not place.inner)]
+
+
+def _self_contained(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
+    """Yield the mentions whose words can be moved with all their labels, and whether they are in no other.
+
+    All mentions that overlap such a mention are inside or around it. Of several with the same span only the first is in
+    no other.
+    """
+    mentions = sentence.mentions
+    if len(mentions) < 2 or sentence.is_flat:
+        for mention in mentions:
+            if mention.is_contiguous:
+                yield Place(mention), True
+        return
+    positions = [set(mention.positions()) for mention in mentions]
+    for i, mention in enumerate(mentions):
+        if not mention.is_contiguous:
+            continue
+        own = positions[i]
+        overlapping = [j for j, other in enumerate(positions) if j != i and not own.isdisjoint(other)]
+        inner = [j for j in overlapping if positions[j] <= own]
+        if all(j in inner or own < positions[j] for j in overlapping):
+            is_outermost = len(inner) == len(overlapping) and not any(j < i and positions[j] == own for j in inner)
+            yield Place(mention, tuple(mentions[j] for j in inner)), is_outermost

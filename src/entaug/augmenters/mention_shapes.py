@@ -1,0 +1,159 @@
+"""Shapes of mentions: capitals, figures, adjective or noun, and number, learned from a corpus in any language."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from entaug.augmenters.capitals import capitals_of
+from entaug.data import Sentence
+
+__all__ = ["ARTICLES", "ARTICLE_FAMILIES", "MentionShapes", "Shape"]
+
+ARTICLE_FAMILIES = (
+    frozenset(("the", "a", "an")),
+    frozenset(("der", "die", "das", "den", "dem", "des", "ein", "eine", "einen", "einem", "einer", "eines")),
+    frozenset(("de", "het", "een")),
+    frozenset(("le", "la", "les", "un", "une")),
+    frozenset(("el", "la", "los", "las", "un", "una")),
+    frozenset(("il", "lo", "la", "gli", "le", "un", "una")),
+)
+"""Articles, by language."""
+
+ARTICLES = frozenset().union(*ARTICLE_FAMILIES)
+"""All of them."""
+
+_COVERED = 0.5  # the share of the running words that function words make up
+_SUFFIX = 2  # letters of a suffix
+_MIN_STEM = 3
+_MIN_PAIRS = 5  # pairs of words that show an ending
+_NEARLY_AS_OFTEN = 0.5  # an ending has at least this share of the pairs of the most frequent one
+_MODIFIES = 2 / 3  # share of the uses as a modifier from which a word counts as an adjective
+_MIN_SUFFIXES = 3
+_DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
+
+
+class Shape(NamedTuple):
+    """What a mention looks like.
+
+    Args:
+        capitals: see `entaug.augmenters.capitals.capitals_of`.
+        has_digits: whether it has a digit.
+        has_article: whether an article stands before it.
+        is_modifier: whether words with its suffix stand before other words, as adjectives do ("American troops").
+        ending: the ending of its last word, where the corpus has this word without it too ("Americans").
+    """
+
+    capitals: str
+    has_digits: bool
+    has_article: bool
+    is_modifier: bool
+    ending: str
+
+
+class MentionShapes:
+    """Learns which suffixes and endings are of importance in a corpus, and returns the shape of mentions.
+
+    Nothing is known of any language but a few articles. A suffix is that of an adjective if mentions that end so mostly
+    stand before a word that is not one of the frequent words of the corpus; this is asked only for types in which it
+    depends on the suffix. An ending is one with which the corpus often has the same word, as the plural in English.
+
+    Example:
+        >>> from entaug.data import Mention
+        >>> shapes = MentionShapes()
+        >>> for word in ("Dane", "boy", "girl", "tree", "house"):
+        ...     shapes.add(Sentence(["the", word, "and", "the", word + "s"], [Mention("X", [(4, 5)])]))
+        >>> shapes.shape("X", ("Danes",), "the")
+        Shape(capitals='title', has_digits=False, has_article=True, is_modifier=False, ending='s')
+    """
+
+    def __init__(self) -> None:
+        self._words: Counter[str] = Counter()  # lower-cased
+        self._outside: Counter[str] = Counter()
+        self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
+        self._modifiers: dict[str, set[str]] | None = None  # for each type the suffixes of adjectives
+        self._endings: tuple[str, ...] = ()
+
+    def add(self, sentence: Sentence) -> None:
+        """Learn from a sentence.
+
+        Args:
+            sentence: a sentence of the corpus.
+        """
+        self._modifiers = None
+        lower = [token.lower() for token in sentence.tokens]
+        self._words.update(token for token in lower if token[0].isalpha())
+        self._outside.update(
+            token
+            for token, is_outside in zip(lower, sentence.outside_mask(), strict=True)
+            if is_outside and token[0].isalpha()
+        )
+        for mention in sentence.mentions:
+            if mention.is_contiguous:
+                after = lower[mention.end] if mention.end < len(lower) else ""
+                self._contexts[mention.label].add((lower[mention.end - 1], after))
+
+    def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
+        """Return the shape of a mention.
+
+        Args:
+            label: its type.
+            words: its words.
+            before: the word before it.
+        """
+        if self._modifiers is None:
+            self._decide()
+        assert self._modifiers is not None
+        last = words[-1].lower()
+        return Shape(
+            capitals_of(words),
+            any(character.isdigit() for word in words for character in word),
+            before.lower() in ARTICLES,
+            last[-_SUFFIX:] in self._modifiers.get(label, ()),
+            next((e for e in self._endings if last.endswith(e) and last[: -len(e)] in self._words), ""),
+        )
+
+    def _decide(self) -> None:
+        function_words = self._function_words()
+        self._modifiers = {
+            label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()
+        }
+        pairs = Counter(
+            word[-n:]
+            for word in self._words
+            for n in (1, 2)
+            if len(word) >= _MIN_STEM + n and word[:-n] in self._words and word.isalpha()
+        )
+        most = max(pairs.values(), default=0)
+        enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * most)
+        self._endings = tuple(sorted((e for e, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e)))
+
+    def _function_words(self) -> set[str]:
+        """The most frequent words outside mentions that together make up half of the running words."""
+        rest = _COVERED * self._outside.total()
+        words = set()
+        for word, count in sorted(self._outside.items(), key=lambda item: (-item[1], item[0])):
+            if rest <= 0:
+                break
+            words.add(word)
+            rest -= count
+        return words
+
+
+def _modifying_suffixes(contexts: set[tuple[str, str]], function_words: set[str]) -> set[str]:
+    """The suffixes of the mentions of a type that mostly stand before a word that is no function word."""
+    uses: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for last, after in contexts:
+        of_suffix = uses[last[-_SUFFIX:]]
+        of_suffix[0] += 1
+        of_suffix[1] += bool(after) and after[0].isalpha() and after not in function_words
+    total = sum(n for n, _ in uses.values())
+    rate = sum(k for _, k in uses.values()) / total if total else 0.0
+    repeated = [(n, k) for n, k in uses.values() if n > 1]
+    if len(repeated) < _MIN_SUFFIXES or not 0 < rate < 1:
+        return set()
+    chi_square = sum((k - n * rate) ** 2 / (n * rate * (1 - rate)) for n, k in repeated)
+    if chi_square < _DEPENDS * (len(repeated) - 1):
+        return set()
+    return {suffix for suffix, (n, k) in uses.items() if k >= _MODIFIES * n}
