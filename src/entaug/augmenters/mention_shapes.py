@@ -9,7 +9,7 @@ from typing import NamedTuple
 from entaug.augmenters.capitals import capitals_of
 from entaug.data import Sentence
 
-__all__ = ["ARTICLES", "ARTICLE_FAMILIES", "MentionShapes", "Shape"]
+__all__ = ["ARTICLES", "ARTICLE_FAMILIES", "MentionShapes", "Shape", "frequent_words"]
 
 ARTICLE_FAMILIES = (
     frozenset(("the", "a", "an")),
@@ -115,7 +115,7 @@ class MentionShapes:
         )
 
     def _decide(self) -> None:
-        function_words = self._function_words()
+        function_words = frequent_words(self._outside)
         self._modifiers = {
             label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()
         }
@@ -129,16 +129,25 @@ class MentionShapes:
         enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * most)
         self._endings = tuple(sorted((e for e, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e)))
 
-    def _function_words(self) -> set[str]:
-        """The most frequent words outside mentions that together make up half of the running words."""
-        rest = _COVERED * self._outside.total()
-        words = set()
-        for word, count in sorted(self._outside.items(), key=lambda item: (-item[1], item[0])):
-            if rest <= 0:
-                break
-            words.add(word)
-            rest -= count
-        return words
+
+def frequent_words(counts: Counter[str]) -> set[str]:
+    """Return the most frequent words that together make up half of the running words; function words, for the most.
+
+    Args:
+        counts: the number of occurrences of each word.
+
+    Example:
+        >>> sorted(frequent_words(Counter("the cat and the dog and the cow".split())))
+        ['and', 'the']
+    """
+    rest = _COVERED * counts.total()
+    words = set()
+    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if rest <= 0:
+            break
+        words.add(word)
+        rest -= count
+    return words
 
 
 def _modifying_suffixes(contexts: set[tuple[str, str]], function_words: set[str]) -> set[str]:

@@ -10,7 +10,17 @@ from collections.abc import Container, Sequence
 from entaug.backends.protocols import Parse
 from entaug.data import Span
 
-__all__ = ["OBJECTS", "SUBJECTS", "base_relations", "predicate_words", "strip_tokens", "subtree_ranges"]
+__all__ = [
+    "OBJECTS",
+    "SUBJECTS",
+    "base_relations",
+    "grammatical_number",
+    "head_of",
+    "phrase_form",
+    "predicate_words",
+    "strip_tokens",
+    "subtree_ranges",
+]
 
 SUBJECTS = frozenset(
     {
@@ -29,6 +39,8 @@ OBJECTS = frozenset(
 """Relations of objects and complements in the same label sets."""
 
 _VERBS = frozenset({"VERB", "AUX"})
+_MODIFIERS = frozenset({"compound", "amod", "nmod", "nummod", "flat", "nk", "pnc"})
+_CONJUNCTS = frozenset({"conj", "cj"})
 
 
 def base_relations(parse: Parse) -> list[str]:
@@ -91,6 +103,86 @@ def subtree_ranges(heads: Sequence[int]) -> list[Span | None]:
     return [
         (first[token], last[token] + 1) if last[token] + 1 - first[token] == size[token] else None for token in range(n)
     ]
+
+
+def grammatical_number(parse: Parse, span: Span) -> str:
+    """The grammatical number of a noun phrase.
+
+    Args:
+        parse: the tree.
+        span: the range of the phrase.
+
+    Returns:
+        ``"Plur"`` for a coordination, else the number of its head by the features of Universal Dependencies; empty if
+        it is unknown.
+
+    Example:
+        >>> tree = Parse((1, 1, 1), ("det", "ROOT", "punct"), ("DET", "NOUN", "PUNCT"), ("", "Number=Plur", ""))
+        >>> grammatical_number(tree, (0, 2))
+        'Plur'
+    """
+    head = head_of(parse, span)
+    names = base_relations(parse)
+    if any(parse.heads[i] == head and names[i] in _CONJUNCTS for i in range(head + 1, span[1])):
+        return "Plur"
+    return _features(parse, head, ("Number",))
+
+
+def phrase_form(words: Sequence[str], parse: Parse, category: str, span: Span) -> str:
+    """The form of a phrase, for `entaug.backends.protocols.Constituent`.
+
+    Args:
+        words: the words of the sentence.
+        parse: its tree, with features.
+        category: ``"NP"``, ``"VP"``, ``"PP"`` or another.
+        span: the range of the phrase.
+
+    Returns:
+        For a noun phrase its number, and whether it is a genitive or modifies a noun, and behind the slash the part of
+        speech of its head and whether a determiner begins it; for a verb phrase the form, tense, number and person of
+        its first verb; for a prepositional phrase its first word behind the slash; else nothing.
+
+    Example:
+        >>> tree = Parse((1, 1), ("det", "ROOT"), ("DET", "NOUN"), ("", "Number=Plur"))
+        >>> phrase_form(["the", "songs"], tree, "NP", (0, 2)), phrase_form(["in", "it"], tree, "PP", (0, 2))
+        ('Plur/NOUN+det', '/in')
+    """
+    start, end = span
+    if category == "NP":
+        head = head_of(parse, span)
+        place = "+poss" if parse.tags[end - 1] == "PART" else ""
+        place += "+mod" if base_relations(parse)[head] in _MODIFIERS else ""
+        determiner = "+det" if parse.tags[start] == "DET" and end - start > 1 else ""
+        return f"{grammatical_number(parse, span)}{place}/{parse.tags[head]}{determiner}"
+    if category == "VP":
+        verb = next((i for i in range(start, end) if parse.tags[i] in _VERBS), start)
+        # With "to" or an adverb before it, it stands in other places.
+        return _features(parse, verb, ("VerbForm", "VerbType", "Tense", "Aspect", "Number", "Person")) + (
+            "" if verb == start else f"+{parse.tags[start]}"
+        )
+    return f"/{words[start].lower()}" if category == "PP" else ""
+
+
+def head_of(parse: Parse, span: Span) -> int:
+    """The first word of a range whose head is outside of it, or which is a root.
+
+    Args:
+        parse: the tree.
+        span: the range.
+
+    Returns:
+        Its position.
+    """
+    start, end = span
+    return next((i for i in range(start, end) if parse.heads[i] == i or not start <= parse.heads[i] < end), start)
+
+
+def _features(parse: Parse, word: int, names: Sequence[str]) -> str:
+    """The values of some morphological features of a word."""
+    if not parse.features:
+        return ""
+    values = dict(item.partition("=")[::2] for item in parse.features[word].split("|"))
+    return ".".join(values[name] for name in names if name in values)
 
 
 def strip_tokens(span: Span, tokens: Sequence[str], characters: Container[str]) -> Span:

@@ -410,7 +410,8 @@ class FakeDependencyParser:
 
     Example:
         >>> FakeDependencyParser().parse([["He", "sings", "old", "songs"]])
-        [Parse(heads=(1, 1, 1, 2), relations=('nsubj', 'ROOT', 'obj', 'dep'), tags=('X', 'VERB', 'X', 'X'))]
+        [Parse(heads=(1, 1, 1, 2), relations=('nsubj', 'ROOT', 'obj', 'dep'), tags=('X', 'VERB', 'X', 'X'), \
+features=())]
     """
 
     name = "fake"

@@ -450,11 +450,14 @@ class Parse(NamedTuple):
         heads: for each word the position of its head; a root is its own head.
         relations: for each word the relation to its head, as the parser names it.
         tags: for each word its universal part-of-speech tag.
+        features: for each word its morphological features as in Universal Dependencies (``"Number=Plur"``), joined by
+            ``|``; empty if the parser does not know them.
     """
 
     heads: tuple[int, ...]
     relations: tuple[str, ...]
     tags: tuple[str, ...]
+    features: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -474,11 +477,20 @@ class DependencyParser(_Named, Protocol):
 
 
 class Constituent(NamedTuple):
-    """A phrase: its category and its half-open range of words."""
+    """A phrase.
+
+    Args:
+        category: its category.
+        start: the position of its first word.
+        end: the position after its last word.
+        form: what another phrase must have in common to agree with the rest of the sentence, such as the number of a
+            noun phrase; and, behind a slash, what is better alike. Empty if the parser does not know it.
+    """
 
     category: str
     start: int
     end: int
+    form: str = ""
 
 
 @runtime_checkable

@@ -18,9 +18,11 @@ from entaug.augmenters.cassi.subtrees import (
     j_score,
     phrase_types,
     strip_punctuation,
+    with_numbers,
 )
 from entaug.augmenters.contracts import DUPLICATE
 from entaug.augmenters.replacement import MentionReplacement
+from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.augmenters.syntax.span_exchange import CaseAdjuster, batches_by_candidates
 from entaug.backends.protocols import CausalLM, DependencyParser, Encoder, MaskedLM, Parse
 from entaug.data import Sentence
@@ -84,6 +86,10 @@ class CASSI(Augmenter):
             clauses: "I'm going home to there's a lot of people").
         normalize_boundaries: whether full stops and commas at the ends of a subtree are not exchanged, and words that
             move to or from the beginning of a sentence are recased (starter: yes).
+        same_number: whether subjects are exchanged only for subjects of the same grammatical number, so that the verb
+            agrees (starter: yes).
+        skip_headlines: whether headlines and table rows are neither changed nor exchanged with (starter: yes); see
+            `entaug.augmenters.sentence_kinds`.
         encoder: an `Encoder` or its name, for pairing (starter: minilm).
         masked_lm: a `MaskedLM` or its name (starter: mpnet-mlm).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
@@ -115,6 +121,8 @@ class CASSI(Augmenter):
     split_mentions: bool | None = None
     same_phrase_type: bool | None = None
     normalize_boundaries: bool | None = None
+    same_number: bool | None = None
+    skip_headlines: bool | None = None
     encoder: Encoder | str | None = None
     masked_lm: MaskedLM | str | None = None
     causal_lm: CausalLM | str = "smollm2"
@@ -145,6 +153,8 @@ class CASSI(Augmenter):
             "split_mentions": False,
             "same_phrase_type": True,
             "normalize_boundaries": True,
+            "same_number": True,
+            "skip_headlines": True,
             "encoder": "minilm",
             "masked_lm": "mpnet-mlm",
             "dependency_parser": "en_core_web_sm",
@@ -155,6 +165,8 @@ class CASSI(Augmenter):
             "split_mentions": True,
             "same_phrase_type": False,
             "normalize_boundaries": False,
+            "same_number": False,
+            "skip_headlines": False,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "FacebookAI/xlm-roberta-base",
             "dependency_parser": "en_core_web_trf",
@@ -165,6 +177,8 @@ class CASSI(Augmenter):
             "split_mentions": True,
             "same_phrase_type": False,
             "normalize_boundaries": False,
+            "same_number": False,
+            "skip_headlines": False,
             "encoder_layer": 9,
             "encoder": "FacebookAI/xlm-roberta-base",
             "masked_lm": "google-bert/bert-base-multilingual-cased",
@@ -191,14 +205,22 @@ class CASSI(Augmenter):
         long = [sentence for sentence in gold if len(sentence) >= self._min_length]
         parses = self.dependency_parser_.parse([sentence.tokens for sentence in long])
         parsed = [_ParsedSentence(s, self._subtrees(s, p), p.tags) for s, p in zip(long, parses, strict=True)]
-        self.pool_ = [item for item in parsed if item.subtrees.subjects or item.subtrees.objects]
+        with_subtrees = [item for item in parsed if item.subtrees.subjects or item.subtrees.objects]
+        # Headlines and rows of tables are not parsed well, nor do their parts read well elsewhere.
+        kinds = SentenceKinds(gold) if self.skip_headlines else None
+        self.pool_ = [item for item in with_subtrees if kinds is None or kinds.kind(item.sentence) == "prose"]
         self._index = {item.sentence.fingerprint(): i for i, item in enumerate(self.pool_)}
+        self._left_alone = {item.sentence.fingerprint() for item in with_subtrees} - self._index.keys()
         self._without_subtree = {s.fingerprint(): s for s in gold if s.fingerprint() not in self._index}
         self._case = CaseAdjuster(gold, self._is_name)
         rankings = rank_partners([item.sentence for item in self.pool_], self.pairing, self._pairing_options())
         self.partners_ = assign_partners(rankings, self.copies, self._can_exchange)
         self._fitted_copies = self.copies
-        self._fallback: MentionReplacement | None = MentionReplacement(p=1.0)
+        self._fallback: MentionReplacement | None = (
+            MentionReplacement(p=1.0)
+            if self.preset == "starter"
+            else MentionReplacement(p=1.0, donors="any", adjust_case=False, replace_nested=False)
+        )
         try:
             self._fallback._fit(gold)  # noqa: SLF001
         except InputError:  # no label has two different mentions
@@ -212,6 +234,8 @@ class CASSI(Augmenter):
         subtrees = find_subtrees(parse)
         if self.same_phrase_type:
             subtrees = subtrees._replace(types=phrase_types(parse))
+        if self.same_number:
+            subtrees = with_numbers(subtrees, parse)
         return strip_punctuation(subtrees, sentence.tokens) if self.normalize_boundaries else subtrees
 
     def _pairing_options(self) -> PairingOptions:
@@ -230,13 +254,16 @@ class CASSI(Augmenter):
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
-        without = sum(len(s) >= self._min_length for s in self._without_subtree.values())
-        short = len(self._without_subtree) - without
+        others = [s for key, s in self._without_subtree.items() if key not in self._left_alone]
+        without = sum(len(s) >= self._min_length for s in others)
+        short = len(others) - without
         notes = []
         if without:
             notes.append(f"{without} sentences have no subject or object subtree; their mentions are replaced instead")
         if short:
             notes.append(f"{short} sentences are shorter than {self.min_tokens} tokens and are left out")
+        if self._left_alone:
+            notes.append(f"{len(self._left_alone)} headlines and table rows are left alone")
         return notes
 
     # ------------------------------------------------------------------------------------------------------- augmenting
@@ -258,6 +285,8 @@ class CASSI(Augmenter):
         if index is None:
             if key not in self._without_subtree:
                 return NOT_SEEN
+            if key in self._left_alone:
+                return NOT_PROSE
             return _TOO_SHORT if len(request.sentence) < self._min_length else self._replace_mentions(request)
         if request.attempt:
             return _ONLY_OUTCOME

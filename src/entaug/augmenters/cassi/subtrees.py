@@ -11,6 +11,7 @@ from entaug.backends.dependency_trees import (
     OBJECTS,
     SUBJECTS,
     base_relations,
+    grammatical_number,
     predicate_words,
     strip_tokens,
     subtree_ranges,
@@ -26,6 +27,7 @@ __all__ = [
     "j_score",
     "phrase_types",
     "strip_punctuation",
+    "with_numbers",
 ]
 
 _ADPOSITIONS = frozenset({"ADP", "SCONJ", "PART"})  # taggers differ in these: "after", "to", "zu"
@@ -141,6 +143,29 @@ def phrase_types(parse: Parse) -> dict[Span, str]:
             is_nominal = token not in verbs and parse.tags[token] in _NOMINALS
             types[span] = "nominal" if is_nominal else names[token]
     return types
+
+
+def with_numbers(subtrees: Subtrees, parse: Parse) -> Subtrees:
+    """Add the grammatical number of subjects to their types, so that verbs agree with what is exchanged.
+
+    Args:
+        subtrees: the subtrees of a sentence.
+        parse: its dependency tree.
+
+    Returns:
+        The subtrees; those of a tree without morphological features as they are.
+
+    Example:
+        >>> parse = Parse((1, 1), ("nsubj", "ROOT"), ("NOUN", "VERB"), ("Number=Plur", ""))
+        >>> dict(with_numbers(find_subtrees(parse), parse).types)  # songs end
+        {(0, 1): '.Plur'}
+    """
+    if not parse.features:
+        return subtrees
+    types = dict(subtrees.types)
+    for span in subtrees.subjects:
+        types[span] = f"{types.get(span, '')}.{grammatical_number(parse, span)}"
+    return subtrees._replace(types=types)
 
 
 def strip_punctuation(subtrees: Subtrees, tokens: Sequence[str]) -> Subtrees:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.augmenters.syntax.span_exchange import (
     CaseAdjuster,
     batches_by_candidates,
@@ -30,6 +31,7 @@ CATEGORIES = ("NP", "VP", "PP", "ADJP", "ADVP")
 
 _NO_PHRASE = Rejection("no replaceable phrase with a mention", final=True)
 _MAX_CANDIDATES = 2048  # candidates scored together
+_MIN_DONORS = 4  # phrases of the same kind; if there are fewer, all that agree count
 _MAX_DRAWS = 8  # random draws of a donor before the suitable ones are listed
 
 _Phrases = dict[
@@ -66,6 +68,12 @@ class ConstituencyReplacement(Augmenter):
         require_mention: whether inserted phrases must contain a mention; the paper requires it of replaced ones only.
         normalize_boundaries: whether words that move to or from the beginning of a sentence are recased, and phrases
             with unbalanced brackets are not exchanged.
+        same_form: whether a phrase is replaced only by one that agrees with the rest of the sentence as it does, where
+            the parser knows: a noun phrase of the same number, a verb phrase of the same verb form, tense and person;
+            and preferably one of the same kind (pronoun, name or noun; the same preposition; ending with a mention of
+            the same label). The paper asks for the same category only.
+        skip_headlines: whether headlines and table rows are neither changed nor taken phrases from; see
+            `entaug.augmenters.sentence_kinds`. The paper has no such rule.
         constituency_parser: a `ConstituencyParser` or its name: ``"projected"``, ``"link-grammar"``, ``"stanza:en"``
             (as in the paper).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
@@ -90,6 +98,8 @@ class ConstituencyReplacement(Augmenter):
     num_candidates: PositiveInt = 5
     require_mention: bool = False
     normalize_boundaries: bool = True
+    same_form: bool = True
+    skip_headlines: bool = True
     constituency_parser: ConstituencyParser | str = "projected"
     causal_lm: CausalLM | str = "smollm2"
     masked_lm: MaskedLM | str = "mpnet-mlm"
@@ -121,12 +131,16 @@ class ConstituencyReplacement(Augmenter):
         self.gold_ = [distinct[key] for key in sorted(distinct)]
         self._index = {s.fingerprint(): i for i, s in enumerate(self.gold_)}
         self._case = CaseAdjuster(self.gold_)
+        self._kinds = SentenceKinds(self.gold_) if self.skip_headlines else None
         self.pool_: dict[str, list[_Donor]] = defaultdict(list)
         for index, phrases in enumerate(self._phrases(self.gold_)):
+            if self._is_left_alone(self.gold_[index]):
+                continue
             for span, categories in phrases.items():
                 if not self.require_mention or _has_mention(self.gold_[index], span):
                     for category in categories:
-                        self.pool_[category].append(_Donor(index, span))
+                        for key in _pool_keys(category):
+                            self.pool_[key].append(_Donor(index, span))
 
     def _phrases(self, sentences: Sequence[Sentence]) -> list[_Phrases]:
         """Return the exchangeable ranges of each sentence, with their categories."""
@@ -139,7 +153,10 @@ class ConstituencyReplacement(Augmenter):
                 span = (phrase.start, phrase.end)
                 if phrase.category in categories and self._is_exchangeable(sentence, span):
                     # A phrase with a single part has the same range as that part; the outer one comes first.
-                    phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), phrase.category)))
+                    category = phrase.category
+                    if self.same_form and phrase.form:
+                        category = f"{category}:{phrase.form}#{_last_label(sentence, span)}"
+                    phrases[span] = tuple(dict.fromkeys((*phrases.get(span, ()), category)))
             phrase_lists.append(phrases)
         return phrase_lists
 
@@ -153,21 +170,30 @@ class ConstituencyReplacement(Augmenter):
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         donors = {donor.sentence for of_category in self.pool_.values() for donor in of_category}
-        without = len(self.gold_) - len(donors)
-        return [f"{without} sentences have no phrase that can be exchanged"] if without else []
+        left_alone = sum(map(self._is_left_alone, self.gold_))
+        without = len(self.gold_) - len(donors) - left_alone
+        notes = [f"{without} sentences have no phrase that can be exchanged"] if without else []
+        return [*notes, f"{left_alone} headlines and table rows are left alone"] if left_alone else notes
+
+    def _is_left_alone(self, sentence: Sentence) -> bool:
+        """Whether a sentence is a headline or a row of a table, which are not parsed well nor read well in others."""
+        return self._kinds is not None and self._kinds.kind(sentence) != "prose"
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         phrase_lists = self._phrases([request.sentence for request in requests])
         candidates = [self._candidates(r, phrases) for r, phrases in zip(requests, phrase_lists, strict=True)]
+        reasons = [NOT_PROSE if self._is_left_alone(request.sentence) else _NO_PHRASE for request in requests]
         if self.scorer:
-            return self._select(candidates)
-        return [of_request[0] if of_request else _NO_PHRASE for of_request in candidates]
+            return self._select(candidates, reasons)
+        return [of[0] if of else reason for of, reason in zip(candidates, reasons, strict=True)]
 
     def _candidates(self, request: Request, phrases: _Phrases) -> list[Sentence]:
         """Return distinct new versions of a sentence; empty if nothing can be exchanged."""
         sentence = request.sentence
+        if self._is_left_alone(sentence):
+            return []
         own = self._index.get(sentence.fingerprint())
         targets = [span for span in sorted(phrases) if _has_mention(sentence, span)]
         candidates: dict[object, Sentence] = {}
@@ -192,7 +218,14 @@ class ConstituencyReplacement(Augmenter):
                 continue
             source = self.gold_[donor.sentence]
             edits.append(exchange_edit(sentence, source, target, donor.span, tokens))
-            details.append({"category": category, "out": list(target), "from": source.key, "into": list(donor.span)})
+            details.append(
+                {
+                    "category": category.partition(":")[0],
+                    "out": list(target),
+                    "from": source.key,
+                    "into": list(donor.span),
+                }
+            )
             if len(edits) == self.num_replacements:
                 break
         if not edits:
@@ -204,22 +237,26 @@ class ConstituencyReplacement(Augmenter):
         self, sentence: Sentence, own: int | None, target: Span, category: str, rng: Random
     ) -> _Donor | None:
         """Draw a random phrase of another sentence with other words or mentions."""
-        pool = self.pool_.get(category, [])
         content = _content(sentence, target)
 
         def is_suitable(donor: _Donor) -> bool:
             return donor.sentence != own and _content(self.gold_[donor.sentence], donor.span) != content
 
-        for _ in range(_MAX_DRAWS if pool else 0):  # nearly every draw is suitable
-            donor = pool[rng.randrange(len(pool))]
-            if is_suitable(donor):
-                return donor
-        suitable = [donor for donor in pool if is_suitable(donor)]
-        return suitable[rng.randrange(len(suitable))] if suitable else None
+        for key in _pool_keys(category):
+            pool = self.pool_.get(key, [])
+            if len(pool) < _MIN_DONORS and key != _pool_keys(category)[-1]:
+                continue
+            for _ in range(_MAX_DRAWS if pool else 0):  # nearly every draw is suitable
+                donor = pool[rng.randrange(len(pool))]
+                if is_suitable(donor):
+                    return donor
+            if suitable := [donor for donor in pool if is_suitable(donor)]:
+                return suitable[rng.randrange(len(suitable))]
+        return None
 
-    def _select(self, candidates: list[list[Sentence]]) -> list[Sentence | Rejection]:
-        """Select the candidate with the highest log-likelihood per word for each request."""
-        results: list[Sentence | Rejection] = [_NO_PHRASE] * len(candidates)
+    def _select(self, candidates: list[list[Sentence]], reasons: Sequence[Rejection]) -> list[Sentence | Rejection]:
+        """Select the candidate with the highest log-likelihood per word for each request; give reasons for others."""
+        results: list[Sentence | Rejection] = list(reasons)
         for batch in batches_by_candidates(enumerate(candidates), _MAX_CANDIDATES):
             sets = [
                 CandidateSet(
@@ -238,6 +275,17 @@ class ConstituencyReplacement(Augmenter):
                 scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
                 results[i] = best.with_(provenance=best.provenance.with_details(**scores))
         return results
+
+
+def _pool_keys(category: str) -> tuple[str, ...]:
+    """The pools of a category: for one with a form also that of the form alone, and that of what must agree."""
+    kind, mark, _ = category.partition("#")
+    return (category, kind, kind.partition("/")[0]) if mark else (category,)
+
+
+def _last_label(sentence: Sentence, span: Span) -> str:
+    """The label of the mention with which a phrase ends; empty if it ends with none."""
+    return next((m.label for m in sentence.mentions if m.end == span[1]), "")
 
 
 def _content(sentence: Sentence, span: Span) -> object:

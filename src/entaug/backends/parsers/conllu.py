@@ -59,7 +59,10 @@ class ConlluParser:
             raise InputError(f"not a tree in CoNLL-U format ({reason})", path=self._path, line=line) from None
         words = tuple(row["form"] for row in rows)
         tags = tuple("X" if row["upos"] in {None, "_"} else row["upos"] for row in rows)
-        self._trees.setdefault(words, Parse(heads, tuple(row["deprel"] for row in rows), tags))
+        features = tuple("|".join(f"{k}={v}" for k, v in (row["feats"] or {}).items()) for row in rows)
+        self._trees.setdefault(
+            words, Parse(heads, tuple(row["deprel"] for row in rows), tags, features if any(features) else ())
+        )
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
         """See `entaug.backends.protocols.DependencyParser.parse`.

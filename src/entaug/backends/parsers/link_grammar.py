@@ -117,8 +117,8 @@ def read_bracketed_tree(printed: str, words: Sequence[str]) -> tuple[Constituent
 
     Example:
         >>> read_bracketed_tree("(S (NP she) (VP had.v-d (NP it)) .)", ["She", "had", "it", "."])[1:]
-        (Constituent(category='NP', start=0, end=1), Constituent(category='VP', start=1, end=3), \
-Constituent(category='NP', start=2, end=3))
+        (Constituent(category='NP', start=0, end=1, form=''), Constituent(category='VP', start=1, end=3, form=''), \
+Constituent(category='NP', start=2, end=3, form=''))
     """
     text = "".join("_".join(word.split()) or "_" for word in words).translate(_BRACKETS)
     starts: dict[int, int] = {}

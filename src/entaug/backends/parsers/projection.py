@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from entaug.backends.dependency_trees import SUBJECTS, base_relations, strip_tokens, subtree_ranges
+from entaug.backends.dependency_trees import SUBJECTS, base_relations, phrase_form, strip_tokens, subtree_ranges
 from entaug.backends.protocols import Constituent, DependencyParser, Parse
 from entaug.backends.resolve import resolve
 
@@ -31,7 +31,7 @@ class ProjectedConstituents:
     Example:
         >>> from entaug.backends.fakes import FakeDependencyParser
         >>> [tuple(c) for c in ProjectedConstituents(FakeDependencyParser()).parse([["He", "sings", "songs"]])[0]]
-        [('VP', 1, 3)]
+        [('VP', 1, 3, '')]
     """
 
     def __init__(self, parser: DependencyParser | str = "en_core_web_sm") -> None:
@@ -68,6 +68,8 @@ def project_constituents(words: Sequence[str], parse: Parse) -> tuple[Constituen
     for new in sorted(candidates, key=lambda c: (c.start - c.end, c.start)):
         if not any(new.start < k.start < new.end < k.end or k.start < new.start < k.end < new.end for k in kept):
             kept.append(new)
+    if parse.features:
+        kept = [c._replace(form=phrase_form(words, parse, c.category, (c.start, c.end))) for c in kept]
     return tuple(sorted(kept, key=lambda c: (c.start, -c.end)))
 
 

@@ -53,10 +53,12 @@ class SpacyParser:
         with self._nlp.memory_zone():
             docs = self._nlp.pipe((self._doc(words) for words in todo), batch_size=_BATCH)
             for words, doc in zip(todo, docs, strict=True):
+                features = tuple(str(token.morph) for token in doc)
                 parses[words] = Parse(
                     tuple(token.head.i for token in doc),
                     tuple(token.dep_ or "dep" for token in doc),
                     tuple(token.pos_ or "X" for token in doc),
+                    features if any(features) else (),
                 )
         return [parses[words] for words in requested]
 
