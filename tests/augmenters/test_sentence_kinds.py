@@ -134,7 +134,8 @@ def test_cr_leaves_them_alone_and_takes_nothing_from_them() -> None:
 
 def test_cassi_leaves_them_alone_and_pairs_nothing_with_them() -> None:
     def method(**params: Any) -> CASSI:
-        fakes = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": FakeDependencyParser()}
+        fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM()}
+        fakes["dependency_parser"] = FakeDependencyParser()
         return CASSI(copies=2, **fakes, **params).fit(GOLD)
 
     cassi = method()
@@ -245,7 +246,7 @@ def test_cassi_exchanges_subjects_of_the_same_number() -> None:
     gold = [sentence(text, ("X", 0, 1)) for text in texts]
 
     def made(**params: Any) -> set[str]:
-        fakes = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": Numbers()}
+        fakes: dict[str, Any] = {"encoder": FakeEncoder(), "masked_lm": FakeMaskedLM(), "dependency_parser": Numbers()}
         return {" ".join(one.tokens) for one in CASSI(copies=3, **fakes, **params).fit(gold).augment(gold)}
 
     agreeing = {"Pole comes soon", "Dane goes home", "Poles come soon", "Danes go home"}
