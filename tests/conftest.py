@@ -36,6 +36,13 @@ def corpora() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The label guard uses no model that happens to be prepared here, but in tests with models."""
+    if "models" not in request.keywords:
+        monkeypatch.setattr("entaug.guard.filter._starter_source", lambda _: None)
+
+
 @pytest.fixture(scope="session")
 def example() -> Path:
     return EXAMPLE

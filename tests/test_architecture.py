@@ -37,12 +37,12 @@ LAYERS = (
     ("mention_lists",),
     ("backends.compute", "backends.config"),
     ("models",),
-    ("formats", "backends.protocols", "backends.dependency_trees"),
+    ("formats", "backends.protocols", "backends.name_protocols", "backends.dependency_trees"),
     ("backends.fakes", "backends.resolve"),
     ("scoring",),
     ("backends",),
     ("taggers",),
-    ("teacher", "component", "filters", "relabelling"),
+    ("teacher", "component", "filters", "relabelling", "guard"),
     ("augmenters",),
     ("augmented", "experiment.records", "experiment.subsets"),  # augmented sentences beside their sources
     ("quality",),
@@ -57,6 +57,7 @@ LAYERS = (
 APART = {
     "augmenters": {"formats", "files", "backends", "taggers"},
     "filters": {"formats", "files", "backends", "taggers"},
+    "guard": {"formats", "files", "backends", "taggers"},
     "teacher": {"formats", "files", "backends", "taggers"},
     "component": {"formats", "files", "backends", "taggers"},
     "relabelling": {"formats", "files", "backends", "taggers"},
@@ -68,7 +69,7 @@ APART = {
     "report": {"backends", "taggers"},
 }
 # ... but these parts of a package that stands apart may be imported.
-_PLAIN = ("protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
+_PLAIN = ("protocols", "name_protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
 CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}

@@ -12,7 +12,7 @@ from entaug import Augmenter
 from entaug.augmented import AugmentedPair, pair_with_sources, read_augmented
 from entaug.augmenters import METHODS
 from entaug.augmenters.contracts import MethodInfo
-from entaug.cli.methods import describe_needs
+from entaug.cli.methods import describe_labels, describe_needs
 from entaug.params import argument_descriptions
 from page_text import MEASURED, ROOT, options_table, rows_of, table
 from sentence_html import pairs_to_html
@@ -156,6 +156,7 @@ def _properties(cls: type[Augmenter]) -> list[tuple[str, str]]:
     rows = [
         ("works on", f"{', '.join(kinds)} mentions"),
         ("keeps", "; ".join(kept) or "only the labels"),
+        ("labels", describe_labels(info)),
         ("needs", describe_needs(info)),
         ("with some parameters", ", ".join(kind.replace("_", " ").replace(" lm", " LM") for kind in info.may_need)),
         ("cost", info.cost),

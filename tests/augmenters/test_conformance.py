@@ -64,7 +64,10 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 def needs_of(name: str) -> dict[str, Any]:
     """What a method needs besides the corpus; fakes for its backends."""
-    return {kind: FAKES[kind] for kind in METHODS[name].info.needs} | GIVEN.get(name, {})
+    info = METHODS[name].info
+    # What fakes write has little to do with names; tests/guard has the label guard.
+    unguarded = {"guard": False} if info.writes_words else {}
+    return {kind: FAKES[kind] for kind in info.needs} | unguarded | GIVEN.get(name, {})
 
 
 def make(name: str, **params: Any) -> Augmenter:

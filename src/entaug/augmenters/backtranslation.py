@@ -75,6 +75,7 @@ class Backtranslation(Augmenter):
         keeps_order=True,
         keeps_mention_words=True,
         needs_fit=True,
+        writes_words=True,
         needs=("translator",),
         cost="two translations per segment; repeated segments are translated once",
     )

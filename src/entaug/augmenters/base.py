@@ -22,13 +22,14 @@ from entaug.augmenters.contracts import (
     Rejection,
     Request,
     RunStatistics,
-    rejection_for,
 )
 from entaug.augmenters.run import Run
+from entaug.augmenters.survey import Survey, own_fields, source_of
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
+from entaug.guard import LabelGuard
 from entaug.params import PositiveInt
 from entaug.relabelling import Relabeller, create_relabeller
 
@@ -58,6 +59,9 @@ class Augmenter(Component, abc.ABC):
         teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
             name or folder of a tagger with optional parameters (``ensemble:labels=mean``), or a
             `entaug.relabelling.Relabeller`; none for no teacher.
+        guard: whether the label guard refuses sentences with unlabelled names or wrong labels (see
+            `entaug.guard.LabelGuard`); by default only where a model chooses words. It comes after the teacher, which
+            may label the names, and before the filters.
 
     Attributes:
         statistics_: the counts of the latest run (`RunStatistics`).
@@ -75,6 +79,7 @@ class Augmenter(Component, abc.ABC):
     max_attempts: PositiveInt = 10
     filters: str | Filter | Sequence[str | Filter] | None = None
     teacher: str | Relabeller | None = None
+    guard: bool | None = None
 
     info: ClassVar[MethodInfo]
     window_size: ClassVar[int] = 64
@@ -144,6 +149,7 @@ class Augmenter(Component, abc.ABC):
         params = self.get_params(loaded=True)
         if params["teacher"] is None:  # a parameter that most runs do not have
             del params["teacher"]
+        del params["guard"]  # among the filters
         values = "|".join(f"{name}={value}" for name, value in params.items())
         return f"{self.name}|{values}|entaug={__version__}"
 
@@ -152,11 +158,23 @@ class Augmenter(Component, abc.ABC):
             return value.signature
         return super()._plain(name, value) if value != [] else None
 
+    @property
+    def uses_guard(self) -> bool:
+        """Whether the label guard is on."""
+        return self.info.writes_words if self.guard is None else self.guard
+
+    @property
+    def guard_(self) -> LabelGuard | None:
+        """The label guard, once it is loaded; None if it is off."""
+        first = self.filters_[0] if self.uses_guard else None
+        return first if isinstance(first, LabelGuard) else None
+
     def load(self) -> Self:
         """See `entaug.component.Component.load`: also creates teacher and filters, which are not fitted yet."""
-        if self.filters != self._filters_given:
-            self.filters_ = [filter_.load() for filter_ in create_filters(self.filters)]
-            self._filters_given, self._is_fitted = self.filters, False
+        if (self.filters, self.guard) != self._filters_given:
+            guard = [LabelGuard()] if self.uses_guard else []
+            self.filters_ = [filter_.load() for filter_ in (*guard, *create_filters(self.filters))]
+            self._filters_given, self._is_fitted = (self.filters, self.guard), False
         if self.teacher != self._teacher_given:
             self.teacher_ = create_relabeller(self.teacher)
             self._teacher_given, self._is_fitted = self.teacher, False
@@ -178,7 +196,7 @@ class Augmenter(Component, abc.ABC):
             InputError: the corpus has no mentions, or nothing that the method can use.
         """
         self.load()
-        survey = _Survey(corpus, self)
+        survey = Survey(corpus, self.info, self.id_infix)
         if self.filters_ or self.teacher_:
             gold = list(survey)
             if self.teacher_:
@@ -322,7 +340,9 @@ class Augmenter(Component, abc.ABC):
             The drafts, those that the teacher rejects as `Rejection` with the sentence.
         """
         results: list[tuple[Sentence | Rejection, Sentence | None]] = [(draft, None) for draft in drafts]
-        made = [(i, _own(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)]
+        made = [
+            (i, own_fields(draft, sources[i])) for i, draft in enumerate(drafts) if not isinstance(draft, Rejection)
+        ]
         assert self.teacher_ is not None
         for (i, _), relabelled in zip(made, self.teacher_.relabel([draft for _, draft in made]), strict=True):
             sentence, reason = relabelled
@@ -349,48 +369,3 @@ class Augmenter(Component, abc.ABC):
             if reason is not None:
                 results[i] = Rejection(reason)
         return results
-
-
-def _own(draft: Sentence, source: Sentence) -> Sentence:
-    """Return a draft without the fields that an edit takes over from its source and that do not hold for it."""
-    changes: dict[str, Any] = {}
-    if draft.provenance is source.provenance and source.provenance is not None:
-        changes["provenance"] = None
-    if draft.layout is source.layout and source.layout:
-        changes["layout"] = {}
-    return draft.with_(**changes) if changes else draft
-
-
-class _Survey(Iterable[Sentence]):
-    """A corpus for `Augmenter.fit`: counts mentions, and skips sentences that the method does not support."""
-
-    def __init__(self, corpus: Iterable[Sentence], augmenter: Augmenter) -> None:
-        self.source = source_of(corpus)
-        self.mentions = self.with_mentions = self.rejected = 0
-        self.existing_ids: set[str] = set()
-        self._info = augmenter.info
-        self._id_infix = augmenter.id_infix
-        self._sentences = iter(corpus)
-
-    def __iter__(self) -> Iterator[Sentence]:
-        for sentence in self._sentences:
-            self.mentions += len(sentence.mentions)
-            self.with_mentions += bool(sentence.mentions)
-            if sentence.id is not None and self._id_infix in sentence.id:
-                self.existing_ids.add(sentence.id)
-            if rejection_for(sentence, self._info):
-                self.rejected += 1
-            else:
-                yield sentence
-
-
-def source_of(corpus: object) -> str | None:
-    """Return the origin of a corpus, for messages.
-
-    Args:
-        corpus: sentences; may have an attribute ``source``.
-
-    Returns:
-        The file or other source; None if it is unknown.
-    """
-    return getattr(corpus, "source", None)

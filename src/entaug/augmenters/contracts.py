@@ -52,6 +52,9 @@ class MethodInfo:
         draws: the result depends on the seed, and in online augmentation on the epoch.
         needs_fit: must be fitted to the training corpus.
         needs_mentions: needs a corpus with mentions.
+        writes_words: a model chooses words, so that labels are not certain; the label guard is on by default.
+        wrong_labels: how many outputs with the label guard had wrong or missing labels, and how many were read (see
+            ``benchmarks/results/label-safety.md``); None where it was not counted.
         unconditioned: generates sentences without a source; the source in provenance only determines the position in
             the output.
         needs: the kinds of backend that it always uses.
@@ -73,6 +76,8 @@ class MethodInfo:
     draws: bool = True
     needs_fit: bool = False
     needs_mentions: bool = False
+    writes_words: bool = False
+    wrong_labels: tuple[int, int] | None = None
     unconditioned: bool = False
     needs: tuple[str, ...] = ()
     may_need: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
@@ -14,6 +14,8 @@ from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
+from entaug.guard.habits import CorpusHabits, is_beginning
+from entaug.guard.knowledge import NameKnowledge
 from entaug.params import Cosine, PositiveInt, Probability
 from entaug.stopwords import StopWords, stop_words
 from entaug.words import is_word, may_replace
@@ -30,8 +32,9 @@ class MaskedLMReplacement(Augmenter):
     """Replace words outside mentions by predictions of a masked language model.
 
     Positions are drawn without replacement, masked, and filled from left to right; each fill is sampled from the most
-    likely predictions by their probability. Only whole words that differ from the original are used, in its case;
-    mentions, punctuation and numbers are not changed. If only the original is plausible at a position, it is kept, and
+    likely predictions by their probability. Only whole words that differ from the original are used, in the case that
+    the corpus has for them, else in that of the original; with the label guard no names. Mentions, punctuation and
+    numbers are not changed. If only the original is plausible at a position, it is kept, and
     another position is tried. Sentences are not tokenized again, so labels cannot shift. (The authors' code takes the
     most likely fill for all positions at once, so all copies with the same positions are equal.)
 
@@ -52,7 +55,8 @@ class MaskedLMReplacement(Augmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeMaskedLM
         >>> gold = [Sentence("Ada sings well .".split(), [Mention("PER", [(0, 1)])])]
-        >>> [new] = MaskedLMReplacement(num_replacements=1, masked_lm=FakeMaskedLM(["runs"])).augment(gold)
+        >>> method = MaskedLMReplacement(num_replacements=1, masked_lm=FakeMaskedLM(["runs"]))
+        >>> [new] = method.fit(gold).augment(gold)
         >>> new.tokens in {("Ada", "runs", "well", "."), ("Ada", "sings", "runs", ".")}, new.iob()
         (True, ['B-PER', 'O', 'O', 'O'])
     """
@@ -77,6 +81,8 @@ class MaskedLMReplacement(Augmenter):
         keeps_length=True,
         keeps_order=True,
         keeps_mention_words=True,
+        needs_fit=True,
+        writes_words=True,
         needs=("masked_lm",),
         may_need=("word_vectors",),
         cost="one pass of a masked language model per replaced word",
@@ -84,6 +90,10 @@ class MaskedLMReplacement(Augmenter):
 
     def _uses_backend(self, kind: str) -> bool:
         return kind != "word_vectors" or self.min_similarity is not None
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        guard = self.guard_
+        self._knowledge = guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(list(corpus)))
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         fillings = [_Filling(s, self._positions(s, rng), self.num_replacements, rng) for s, rng, *_ in requests]
@@ -122,13 +132,27 @@ class MaskedLMReplacement(Augmenter):
                 for fill, cosine in zip(fills, cosines, strict=True)
                 if cosine is not None and cosine >= self.min_similarity
             ]
+        if self.uses_guard:
+            fills = [
+                (word, score) for word, score in fills if self._knowledge.is_plain(self._knowledge.cased(word, "a"))
+            ]
         fills = fills[: self.top_k]
         draw = filling.rng.random()  # always drawn, so that positions do not depend on each other's candidates
         if not fills:
             return None
         sums = list(accumulate(math.exp(score - fills[0][1]) for _, score in fills))
         index = next(i for i, total in enumerate(sums) if draw * sums[-1] < total or i == len(sums) - 1)
-        return _adjust_case(fills[index][0], filling.sentence.tokens, position)
+        return self._adjust_case(fills[index][0], filling.sentence.tokens, position)
+
+    def _adjust_case(self, word: str, tokens: Sequence[str], position: int) -> str:
+        """Apply the usual case, else that of the original, to a fill; an acronym is not copied as upper case."""
+        original, example = tokens[position], tokens[position]
+        if len(original) > 1 and original.isupper():
+            words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and is_word(token)]
+            if 2 * sum(token.isupper() for token in words) > len(words):
+                return match_case([word], original)[0]
+            example = "a" if position else "A"
+        return self._knowledge.cased(word, example, is_first=is_beginning(tokens, position))
 
 
 class _Filling:
@@ -160,13 +184,3 @@ class _Filling:
         if not self._has_positions:
             return _NO_WORD
         return self.sentence.edit(self._edits) if self._edits else _NO_FILL
-
-
-def _adjust_case(word: str, tokens: Sequence[str], position: int) -> str:
-    """Apply the case of the original to a fill; an acronym is not copied as upper case."""
-    original = tokens[position]
-    if len(original) > 1 and original.isupper():
-        words = [token for i, token in enumerate(tokens) if i != position and len(token) > 1 and is_word(token)]
-        if 2 * sum(token.isupper() for token in words) <= len(words):
-            return word if position else word[:1].upper() + word[1:]
-    return match_case([word], original)[0]

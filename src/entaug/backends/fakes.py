@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.name_protocols import Recognition
 from entaug.backends.protocols import Constituent, MaskedExample, MaskedText, Parse, TextPairs, match_case
 from entaug.data import Sentence
 from entaug.tags import is_tag
@@ -30,12 +31,14 @@ __all__ = [
     "FakeConstituencyParser",
     "FakeDependencyParser",
     "FakeEncoder",
+    "FakeEntityRecognizer",
     "FakeGenerator",
     "FakeLexicon",
     "FakeMaskedLM",
     "FakeTagger",
     "FakeTokenLM",
     "FakeTranslator",
+    "FakeWordCases",
     "FakeWordVectors",
 ]
 
@@ -501,3 +504,55 @@ class FakeLexicon:
         """See `Lexicon.synonyms`."""
         synonyms = (match_case(words, word) for words in self._entries.get(word.lower(), ()))
         return tuple(words for words in synonyms if words != (word,))
+
+
+class FakeWordCases:
+    """The usual case of given words.
+
+    Args:
+        words: the words in their usual case.
+        language: the ISO 639-1 code of the language.
+
+    Example:
+        >>> FakeWordCases(["Rome"]).usual_case("rome")
+        'Rome'
+    """
+
+    def __init__(self, words: Iterable[str], language: str = "en") -> None:
+        self._cases = {word.lower(): word for word in words}
+        self.language = language
+        self.name = "fake"
+
+    def usual_case(self, word: str) -> str | None:
+        """See `entaug.backends.name_protocols.WordCases.usual_case`."""
+        return self._cases.get(word.lower())
+
+
+class FakeEntityRecognizer:
+    """A recogniser of given words, each an entity of one word.
+
+    Args:
+        entities: the kind of each word.
+        pos: the parts of speech of further words; entities are proper nouns, all others nouns.
+        language: the ISO 639-1 code of the language.
+
+    Example:
+        >>> FakeEntityRecognizer({"Rome": "PLACE"}, {"is": "AUX"}).recognize([["Rome", "is"]])
+        [Recognition(entities=((0, 1, 'PLACE'),), pos=('PROPN', 'AUX'))]
+    """
+
+    def __init__(self, entities: Mapping[str, str], pos: Mapping[str, str] | None = None, language: str = "en") -> None:
+        self._entities = entities
+        self._pos = {**dict.fromkeys(entities, "PROPN"), **(pos or {})}
+        self.language = language
+        self.name = "fake"
+
+    def recognize(self, sentences: Sequence[Sequence[str]]) -> list[Recognition]:
+        """See `entaug.backends.name_protocols.EntityRecognizer.recognize`."""
+        return [
+            Recognition(
+                tuple((i, i + 1, self._entities[word]) for i, word in enumerate(words) if word in self._entities),
+                tuple(self._pos.get(word, "NOUN") for word in words),
+            )
+            for words in sentences
+        ]

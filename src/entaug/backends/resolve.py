@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from entaug.backends import protocols
+from entaug.backends import name_protocols, protocols
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.models.catalogue import model_path
 from entaug.params import Check
@@ -74,6 +74,8 @@ _GENERATOR = "entaug.backends.transformers.generator:"
 _ENCODER = "entaug.backends.transformers.encoder:TransformersEncoder"
 _PARSERS = "entaug.backends.parsers."
 _PAIR = "entaug.backends.translation.fast_translate:"
+_ENTITIES = _PARSERS + "spacy_entities:SpacyEntityRecognizer"
+_CASES = "entaug.backends.lexicon.tokenizer_cases:TokenizerWordCases"
 _VECTORS = "entaug.backends.lexicon.word_vectors:StaticWordVectors"
 
 BACKENDS: dict[str, BackendKind] = dict(
@@ -135,6 +137,15 @@ BACKENDS: dict[str, BackendKind] = dict(
             },
             has_arguments=True,
         ),
+        _kind(
+            "entity_recognizer",
+            name_protocols.EntityRecognizer,
+            {"en_core_web_sm": _ENTITIES},
+            {"en_core_web_sm": "en_core_web_sm"},
+            loader=_ENTITIES,
+            accepts=lambda _: True,  # any installed pipeline of spaCy
+        ),
+        _kind("word_cases", name_protocols.WordCases, {"smollm2": _CASES}, {"smollm2": "smollm2"}, loader=_CASES),
         _kind("word_vectors", protocols.WordVectors, {"glove": _VECTORS}, {"glove": "glove"}, loader=_VECTORS),
         _kind(
             "lexicon", protocols.Lexicon, {"wordnet": "entaug.backends.lexicon.wordnet:WordNet"}, {"wordnet": "wordnet"}

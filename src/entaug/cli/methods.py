@@ -14,7 +14,7 @@ from entaug.params import parameters
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, MethodInfo
 
-__all__ = ["COMMAND", "describe_needs"]
+__all__ = ["COMMAND", "describe_labels", "describe_needs"]
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -57,6 +57,7 @@ def _print_method(cls: type[Augmenter]) -> None:
     print(f"{info.name}, {info.long_name} (entaug.{cls.__name__}): {info.summary}")
     print(_properties(info))
     print(f"preserves: {', '.join(keeps) or 'only the labels'}")
+    print(f"labels: {describe_labels(info)}")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
         print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter, with_default=False)}")
@@ -64,7 +65,28 @@ def _print_method(cls: type[Augmenter]) -> None:
 
 def _properties(info: MethodInfo) -> str:
     kinds = ["flat"] + ["nested"] * info.nested + ["discontinuous"] * info.discontinuous
-    return f"{', '.join(kinds)}; needs {describe_needs(info)}; {info.cost}"
+    return f"{', '.join(kinds)}; needs {describe_needs(info)}; {info.cost}; labels {describe_labels(info)}"
+
+
+def describe_labels(info: MethodInfo) -> str:
+    """Return a description of how far the labels of a method can be trusted.
+
+    Args:
+        info: the description of the method.
+
+    Example:
+        >>> from entaug.augmenters import METHODS
+        >>> describe_labels(METHODS["mr"].info), describe_labels(METHODS["selftrain"].info)
+        ('kept by rules', 'predicted by a teacher')
+    """
+    if info.needs == ("tagger",):
+        return "predicted by a teacher"
+    if not info.writes_words:
+        return "kept by rules"
+    if info.wrong_labels is None:
+        return "checked by the label guard"
+    wrong, read = info.wrong_labels
+    return f"checked by the label guard: wrong or missing in {wrong} of {read} sentences that were read"
 
 
 def describe_needs(info: MethodInfo) -> str:

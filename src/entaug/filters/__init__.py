@@ -40,6 +40,7 @@ FILTERS: Registry[type[Filter]] = Registry(
         "mentions": "entaug.filters.texts:Mentions",
         "consistency": "entaug.filters.consistency:Consistency",
         "leakage": "entaug.filters.texts:Leakage",
+        "guard": "entaug.guard.filter:LabelGuard",
     },
     group="entaug.filters",
 )

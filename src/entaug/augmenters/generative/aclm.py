@@ -168,6 +168,7 @@ class ACLM(GenerativeAugmenter):
         discontinuous=False,
         needs_fit=True,
         needs_mentions=True,
+        writes_words=True,
         needs=("generator", "tagger", "encoder"),
         cost="fine-tuning a tagger and a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )

@@ -94,6 +94,7 @@ class EnTDA(GenerativeAugmenter):
         keeps_mentions=False,
         needs_fit=True,
         needs_mentions=True,
+        writes_words=True,
         needs=("generator",),
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )

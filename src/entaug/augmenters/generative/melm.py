@@ -11,9 +11,11 @@ from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection
 from entaug.augmenters.generative.base import distinct_sentences
 from entaug.augmenters.generative.linearization import join_parts, label_token, label_tokens, wrap_tokens
 from entaug.augmenters.generative.trainable import TrainableAugmenter
-from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM, match_case
+from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
+from entaug.guard.habits import CorpusHabits, is_beginning
+from entaug.guard.knowledge import NameKnowledge
 from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.rng import Streams
 from entaug.stopwords import StopWords, stop_words
@@ -22,6 +24,7 @@ from entaug.words import is_word, may_replace
 __all__ = ["MaskedEntityLM"]
 
 _NO_FILL = Rejection("no suitable other word")
+_MORE = 6  # multiple of `max_rank` that is predicted if words must fit the type
 
 
 @dataclass(kw_only=True, eq=False)
@@ -32,7 +35,9 @@ class MaskedEntityLM(TrainableAugmenter):
     from the words of the label. The model is trained to predict masked words of mentions, different ones in each epoch.
     For augmentation, about half of the words of a sentence's mentions are masked, and each is replaced by one of the
     most likely predictions except the first. Words are replaced one by one, and only by whole alphabetic words.
-    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. Words with
+    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. With the label
+    guard, words must fit the type: the corpus does not have them in mentions of other types or outside mentions only,
+    and common words do not replace names. Words with
     other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
     paper.
 
@@ -86,6 +91,7 @@ class MaskedEntityLM(TrainableAugmenter):
         discontinuous=False,
         needs_fit=True,
         needs_mentions=True,
+        writes_words=True,
         needs=("masked_lm",),
         cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then one pass per sentence",
     )
@@ -104,6 +110,9 @@ class MaskedEntityLM(TrainableAugmenter):
     # --------------------------------------------------------------------------------------------------------- fitting
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
+        corpus = list(corpus)
+        guard = self.guard_
+        self._knowledge = guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(corpus))
         gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
         streams = Streams(self.seed, f"{self.name} learning")
@@ -160,7 +169,8 @@ class MaskedEntityLM(TrainableAugmenter):
             *before, last = self._texts_between(requests[i].sentence, positions)
             # Label tokens and words are separated by spaces; the rest is detokenized.
             texts.append([*(part for text in before for part in (text + " ", None)), last])
-        predictions = self.trained_.fill(texts, self.max_rank + 1)
+        num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
+        predictions = self.trained_.fill(texts, num_predictions)
         for (i, positions), of_sentence in zip(masked.items(), predictions, strict=True):
             results[i] = self._fill(requests[i], positions, of_sentence)
         return results
@@ -183,14 +193,19 @@ class MaskedEntityLM(TrainableAugmenter):
         stop = stop_words(self.stop_words)
         edits = []
         tokens = list(sentence.tokens)
+        labels = {i: mention.label for mention in sentence.mentions for i in mention.positions()}
         for i, of_position in zip(positions, predictions, strict=False):
             original = sentence.tokens[i]
             # Exclude the original, the neighbouring words, and stop words, which are rarely names.
             excluded = {token.lower() for token in tokens[max(0, i - 1) : i + 2]}
             excluded |= set() if original.lower() in stop else stop
-            in_ranks = of_position[self.min_rank - 1 : self.max_rank]
+            candidates = of_position
+            if self.uses_guard:
+                candidates = [c for c in candidates if self._knowledge.fits(c[0], labels[i], original)]
+            in_ranks = candidates[self.min_rank - 1 : self.max_rank]
             words = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
             if words:
-                tokens[i] = words[rng.randrange(len(words))]
-                edits.append(Edit(i, i + 1, tuple(match_case([tokens[i]], original))))
+                word = words[rng.randrange(len(words))]
+                tokens[i] = self._knowledge.cased(word, original, is_first=is_beginning(tokens, i))
+                edits.append(Edit(i, i + 1, (tokens[i],)))
         return sentence.edit(edits) if edits else _NO_FILL

@@ -1,0 +1,145 @@
+"""The label guard as a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
+from entaug.backends.resolve import check_name, resolve, starter_model
+from entaug.data import Sentence
+from entaug.filters.base import Filter
+from entaug.guard.checks import CHECKS, STYLE_CHECKS, Judged
+from entaug.guard.habits import CorpusHabits
+from entaug.guard.knowledge import NameKnowledge
+from entaug.models.catalogue import list_models
+from entaug.stopwords import stop_words
+
+__all__ = ["LabelGuard"]
+
+_AUTO = "auto"
+# The sources of "auto", by the name of the parameter.
+_SOURCES = {"word_cases": "smollm2", "entity_recognizer": "en_core_web_sm"}
+_SOURCE_LANGUAGE = "en"
+_STOP_WORDS = 0.2  # share of stop words in a text of their language
+_MAX_STYLE = 0.1  # share of training sentences with a fault from which on it is a matter of style
+_SAMPLE = 2000  # training sentences by which sources are judged
+
+
+@dataclass(kw_only=True, eq=False)
+class LabelGuard(Filter):
+    """Keep sentences without unlabelled names and without labels on words that are no names.
+
+    The guard learns from the training sentences how names are written: which capitals tell them, which mentions there
+    are, and which words are ordinary. It refuses sentences with a name outside mentions, with a mention that cuts a
+    longer name, that consists of ordinary words or that has a shape that its type does not have, and with traces of
+    prompts, templates, markup and stuck models. Faults that the source has as well are not counted. It never changes a
+    sentence.
+
+    Word lists and models count as far as the training sentences agree with them. By default those of the starter set
+    are used that are prepared on this machine, if the corpus is in their language; provenance names them.
+
+    Args:
+        word_cases: the usual case of words: a `WordCases` or its name, or a folder with the tokenizer of a language
+            model; ``"auto"`` for the starter models that are prepared; none for no such list.
+        entity_recognizer: a recogniser of entities, of kinds of its own: an `EntityRecognizer` or its name, or a
+            pipeline of spaCy; ``"auto"`` and none as for `word_cases`.
+
+    Example:
+        >>> from entaug import Mention
+        >>> gold = Sentence("She met Ada in Rome".split(), [Mention("PER", [(2, 3)]), Mention("LOC", [(4, 5)])])
+        >>> new = Sentence("She met Ada in Oslo".split(), [Mention("PER", [(2, 3)])])
+        >>> LabelGuard(word_cases=None, entity_recognizer=None).fit([gold]).judge([new], [gold])
+        ['a name without a label']
+    """
+
+    name = "guard"
+    summary = "no name without a label, and no label on words that are no name"
+    reasons = tuple(CHECKS)
+
+    word_cases: WordCases | str | None = _AUTO
+    entity_recognizer: EntityRecognizer | str | None = _AUTO
+    word_cases_: WordCases | None = field(init=False, repr=False)
+    entity_recognizer_: EntityRecognizer | None = field(init=False, repr=False)
+
+    def _check(self) -> None:
+        for kind in _SOURCES:
+            value = getattr(self, kind)
+            if value is not None and value != _AUTO:
+                check_name(kind, value)
+
+    def _load(self) -> None:
+        for kind in _SOURCES:
+            value = getattr(self, kind)
+            setattr(self, f"{kind}_", None if value in (None, _AUTO) else resolve(kind, value))
+
+    def _fit(self, gold: Sequence[Sentence]) -> None:
+        gold = sorted(gold, key=lambda sentence: sentence.fingerprint())  # the order of a corpus changes nothing
+        sample = gold[:: max(1, len(gold) // _SAMPLE)]
+        language = _language_of(sample)
+        for kind in _SOURCES:
+            if getattr(self, kind) == _AUTO:
+                setattr(self, f"{kind}_", _starter_source(kind) if language == _SOURCE_LANGUAGE else None)
+        self._stop_words = stop_words(language)
+        self._habits = CorpusHabits(gold)
+        self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, self._recognize(sample))
+        judged = [self._judged(sentence) for sentence in sample]
+        self._checks = {
+            reason: check
+            for reason, check in CHECKS.items()
+            if reason not in STYLE_CHECKS or sum(any(check(one)) for one in judged) <= _MAX_STYLE * len(judged)
+        }
+
+    def _recognize(self, sentences: Sequence[Sentence]) -> list[Recognition] | None:
+        if self.entity_recognizer_ is None:
+            return None
+        return self.entity_recognizer_.recognize([sentence.tokens for sentence in sentences])
+
+    def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
+        recognitions: Sequence[Recognition | None] = self._recognize(sentences) or [None] * len(sentences)
+        return [
+            self._first_fault(sentence, source, recognition)
+            for sentence, source, recognition in zip(sentences, sources, recognitions, strict=True)
+        ]
+
+    def _first_fault(self, sentence: Sentence, source: Sentence | None, recognition: Recognition | None) -> str | None:
+        judged = self._judged(sentence, recognition)
+        for reason, check in self._checks.items():
+            if (faults := set(check(judged))) and (source is None or faults.difference(check(self._judged(source)))):
+                return reason
+        return None
+
+    def _judged(self, sentence: Sentence, recognition: Recognition | None = None) -> Judged:
+        return Judged(sentence, self._habits, self._knowledge, recognition, self._stop_words)
+
+    # ----------------------------------------------------------------------------------------------------- for methods
+
+    @property
+    def knowledge(self) -> NameKnowledge:
+        """What the fitted guard knows about names, for methods that choose words."""
+        return self._knowledge
+
+    @property
+    def habits(self) -> CorpusHabits:
+        """What the training sentences tell about names, for methods that choose words."""
+        return self._habits
+
+
+def _language_of(gold: Sequence[Sentence]) -> str | None:
+    """The language of the sources if the corpus is in it, by its stop words; otherwise None."""
+    words = [token.lower() for sentence in gold for token in sentence.tokens if token.isalpha()]
+    known = stop_words(_SOURCE_LANGUAGE)
+    return _SOURCE_LANGUAGE if words and sum(w in known for w in words) >= _STOP_WORDS * len(words) else None
+
+
+def _starter_source(kind: str) -> Any:
+    """The starter model of a source, if it is prepared and its library is installed."""
+    name = _SOURCES[kind]
+    [model] = list_models([starter_model(kind, name) or name])
+    if not model.installed:
+        return None
+    try:
+        return resolve(kind, name)
+    except ModuleNotFoundError:
+        return None

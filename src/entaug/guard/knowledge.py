@@ -1,0 +1,247 @@
+"""What word lists and models tell about names, as far as the training sentences agree with them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from entaug.backends.name_protocols import Recognition, WordCases
+from entaug.backends.protocols import match_case
+from entaug.data import Sentence
+from entaug.guard.habits import CorpusHabits, has_capital
+from entaug.words import is_word
+
+__all__ = ["NameKnowledge"]
+
+_SHARE = 0.5  # of the entities of a kind that are mentions, so that others of this kind must be, too
+_RARE = 0.25
+_ENOUGH, _MANY = 3, 8
+# An unseen word with a capital is taken for a name if this share of the corpus' words of its kind is in mentions. Over
+# all kinds the share is about 0.7 in English news, 0.4 in tweets, and 0.1 in biomedical text.
+_CAPITALS_TELL = 0.25
+_EXCEPTION = 0.1  # share of what counts as an exception
+_EXCEPTIONS = 0.25  # share of the mentions of a type that a rule about them may not hold for
+
+
+class NameKnowledge:
+    """What word lists and models tell about names.
+
+    A source counts only as far as the training sentences agree: the kinds of entities that are mostly mentions there,
+    and types whose mentions are mostly nouns.
+
+    Args:
+        gold: the training sentences.
+        habits: what they tell by themselves.
+        word_cases: the usual case of words; None for no such source.
+        recognitions: entities and parts of speech of the training sentences; None without a recogniser.
+    """
+
+    def __init__(
+        self,
+        gold: Sequence[Sentence] = (),
+        habits: CorpusHabits | None = None,
+        word_cases: WordCases | None = None,
+        recognitions: Sequence[Recognition] | None = None,
+    ) -> None:
+        self._habits = habits or CorpusHabits(gold)
+        self._word_cases = word_cases
+        self._capitals: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+        for word, is_inside in self._habits.capitalised_words():
+            self._capitals[self._kind_of_word(word)][is_inside] += 1
+            self._capitals[""][is_inside] += 1
+        self._labels_of_kind: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._kinds: Counter[str] = Counter()
+        self._kinds_in_mentions: Counter[str] = Counter()
+        mentions: Counter[str] = Counter()
+        common: Counter[str] = Counter()
+        self._heads: defaultdict[str, Counter[str]] = defaultdict(Counter)  # parts of speech of the last words
+        for n, sentence in enumerate(gold):
+            recognition = recognitions[n] if recognitions is not None else None
+            for mention in sentence.mentions:
+                words = sentence.mention_tokens(mention)
+                mentions[mention.label] += 1
+                common[mention.label] += all(self.is_common_word(word) for word in words if is_word(word))
+                if recognition is not None:
+                    self._heads[mention.label][recognition.pos[mention.end - 1]] += 1
+            if recognition is not None:
+                self._learn_kinds(sentence, recognition)
+        self._of_common_words = {label for label, n in mentions.items() if common[label] > _EXCEPTIONS * n}
+
+    def _learn_kinds(self, sentence: Sentence, recognition: Recognition) -> None:
+        outside = list(sentence.outside_mask())
+        by_span = {(m.start, m.end): m.label for m in sentence.mentions if m.is_contiguous}
+        for start, end, kind in recognition.entities:
+            self._kinds[kind] += 1
+            self._kinds_in_mentions[kind] += not all(outside[start:end])
+            self._labels_of_kind[kind][by_span.get((start, end), "")] += 1
+
+    # ---------------------------------------------------------------------------------------------------------- words
+
+    def usual_case(self, word: str) -> str | None:
+        """Return a word in its usual case within a sentence.
+
+        Args:
+            word: a word in any case.
+
+        Returns:
+            The word as the corpus writes it, else as the word list has it; None if neither knows it.
+        """
+        return self._habits.usual_case(word) or (self._word_cases.usual_case(word) if self._word_cases else None)
+
+    def is_name(self, word: str) -> bool:
+        """Whether a word is usually written with a capital.
+
+        Args:
+            word: a word in any case.
+        """
+        usual = self._word_cases.usual_case(word) if self._word_cases else None
+        return usual is not None and len(usual) > 1 and has_capital(usual) and is_word(word)
+
+    def capital_tells(self, word: str) -> bool:
+        """Whether most words like this one that have a capital within a sentence are in mentions.
+
+        Args:
+            word: a word with a capital within a sentence.
+        """
+        counts, all_ = self._capitals[self._kind_of_word(word)], self._capitals[""]
+        if not all_:
+            return False
+        prior = all_[True] / all_.total()  # for kinds with few words
+        return counts[True] + prior >= _CAPITALS_TELL * (counts.total() + 1)
+
+    def _kind_of_word(self, word: str) -> str:
+        if len(word) > 1 and word.isupper():
+            return "capitals"
+        return "name" if self.is_name(word) else "common word" if self.is_common_word(word) else "unknown"
+
+    def is_common_word(self, word: str) -> bool:
+        """Whether a word is usually written without a capital.
+
+        Args:
+            word: a word in any case.
+        """
+        usual = self._word_cases.usual_case(word) if self._word_cases else None
+        return usual is not None and not has_capital(usual)
+
+    def needs_names(self, label: str) -> bool:
+        """Whether nearly all mentions of a type have a word that is usually written with a capital.
+
+        Args:
+            label: the type.
+        """
+        return label not in self._of_common_words
+
+    def may_end_with(self, label: str, pos: str) -> bool:
+        """Whether mentions of a type end with a part of speech, other than in rare cases.
+
+        Args:
+            label: the type.
+            pos: the universal part of speech of the last word.
+        """
+        counts = self._heads.get(label, Counter())
+        return counts.total() < _ENOUGH or counts[pos] > _EXCEPTION * counts.total()
+
+    # ----------------------------------------------------------------------------------------- words that models choose
+
+    def cased(self, word: str, example: str, *, is_first: bool = False) -> str:
+        """Put a word that a model predicts into the case in which the corpus would have it.
+
+        Models without capitals predict names in lower case.
+
+        Args:
+            word: the word.
+            example: the word that it replaces.
+            is_first: whether it begins a sentence.
+
+        Returns:
+            The word in its usual case if that has a capital; otherwise in the case of the example.
+
+        Example:
+            >>> from entaug.backends.fakes import FakeWordCases
+            >>> gold = [Sentence("We saw Ada".split())]
+            >>> knowledge = NameKnowledge(gold, word_cases=FakeWordCases(["English", "USA"]))
+            >>> [knowledge.cased(*pair) for pair in (("english", "new"), ("usa", "Rome"), ("king", "Bishop"))]
+            ['English', 'USA', 'King']
+        """
+        usual = self.usual_case(word) if self._habits.has_capitals and word.islower() else None
+        if usual is None or not has_capital(usual):
+            usual = match_case([word], example)[0]
+        return usual[:1].upper() + usual[1:] if is_first and has_capital(example) else usual
+
+    def is_plain(self, word: str) -> bool:
+        """Whether a word can stand outside mentions: not a name, and not only in mentions of the corpus.
+
+        Args:
+            word: the word as it would be written within a sentence.
+        """
+        habits = self._habits
+        if habits.is_ordinary(word):
+            return True
+        return not (habits.writes_names_with_capital and self.is_name(word)) and not habits.word_labels(word)
+
+    def fits(self, word: str, label: str, example: str) -> bool:
+        """Whether a word can stand for one of a mention.
+
+        Args:
+            word: the word.
+            label: the label of the mention.
+            example: the word of the mention.
+
+        Returns:
+            False for words that the corpus has in mentions of other types only or outside mentions only, and for common
+            words in place of names.
+        """
+        if labels := self._habits.word_labels(word):
+            return bool(labels[label])
+        if self._habits.capital_habit(label) is not True:
+            return True
+        if self._habits.is_ordinary(word.lower()):
+            return self._habits.is_ordinary(example.lower())
+        return self.is_common_word(example) or not self.is_common_word(word)
+
+    # ------------------------------------------------------------------------------------------------------- entities
+
+    def entities(self, recognition: Recognition | None) -> list[tuple[int, int, str]]:
+        """Return the entities of the kinds that the corpus labels.
+
+        Args:
+            recognition: of a sentence; None without a recogniser.
+
+        Returns:
+            The first token, the token after the last one, and the kind of each.
+        """
+        return [
+            entity
+            for entity in self.all_entities(recognition)
+            if self._kinds_in_mentions[entity[2]] >= _SHARE * self._kinds[entity[2]] > 0
+        ]
+
+    @staticmethod
+    def all_entities(recognition: Recognition | None) -> list[tuple[int, int, str]]:
+        """Return all entities of a sentence.
+
+        Args:
+            recognition: of the sentence; None without a recogniser.
+        """
+        return list(recognition.entities) if recognition is not None else []
+
+    def is_unlabelled_kind(self, kind: str) -> bool:
+        """Whether the corpus leaves most entities of a kind without a label.
+
+        Args:
+            kind: the kind.
+        """
+        total = self._kinds[kind]
+        return total >= _ENOUGH and self._kinds_in_mentions[kind] < _RARE * total
+
+    def contradicts(self, kind: str, label: str) -> bool:
+        """Whether entities of a kind are no mentions of a type: the corpus labels hardly any, or all with another type.
+
+        Args:
+            kind: the kind of the entity.
+            label: the type of the mention.
+        """
+        counts = self._labels_of_kind.get(kind, Counter())
+        labelled = counts.total() - counts[""]
+        is_other_type = labelled >= _MANY and counts[label] <= _EXCEPTION * labelled
+        return is_other_type or (not counts[label] and self.is_unlabelled_kind(kind))
