@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _NOTHING = object()
+_GUARDED_ATTEMPTS = 3
 
 
 @dataclass(kw_only=True, eq=False)
@@ -53,7 +54,8 @@ class Augmenter(Component, abc.ABC):
     Args:
         copies: the number of augmented sentences requested per source sentence.
         seed: the random seed; the seed, the sentence and the number of the copy determine every random choice.
-        max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters.
+        max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters;
+            with the label guard, which refuses many, three times as many.
         filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
             (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
         teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
@@ -287,7 +289,9 @@ class Augmenter(Component, abc.ABC):
     @property
     def attempts(self) -> int:
         """The maximum number of drafts for a copy; with ``p=0`` all drafts would be equal."""
-        return 1 if getattr(self, "p", None) == 0 else self.max_attempts
+        if getattr(self, "p", None) == 0:
+            return 1
+        return self.max_attempts * (_GUARDED_ATTEMPTS if self.uses_guard else 1)
 
     def copies_of(self, source: Sentence) -> int:
         """Return the number of augmented sentences requested for a source sentence.
