@@ -10,8 +10,9 @@ from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCa
 from entaug.backends.resolve import check_name, resolve, starter_model
 from entaug.data import Sentence
 from entaug.filters.base import Filter
-from entaug.guard.checks import CHECKS, STYLE_CHECKS, Judged
+from entaug.guard.checks import CHECKS, STYLE_CHECKS
 from entaug.guard.habits import CorpusHabits
+from entaug.guard.judged import Judged
 from entaug.guard.knowledge import NameKnowledge
 from entaug.models.catalogue import list_models
 from entaug.stopwords import stop_words

@@ -1,0 +1,124 @@
+"""Checks of the words outside mentions: each yields the words of one kind of fault."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+from entaug.guard.habits import NOT_WORDS, has_capital
+from entaug.guard.judged import Faults, Judged, is_bracket, is_unbalanced
+from entaug.words import is_word
+
+__all__ = ["label_names", "markup", "repetitions", "unlabelled_names", "unpaired_brackets"]
+
+# What prompts, templates, markup and chat leave behind. Tokens of the corpus are never refused for it.
+_MARKS = re.compile(r"[|<>{}\\^~_]+|#{2,}|={2,}|\*{2,}|<[^ ]*>|\[/?[A-Za-z]+\]|&[a-z]+;|[BIESLU]-[A-Za-z_]+|\ufffd")
+_PHRASES = (
+    ("citation", "needed"),
+    ("clarification", "needed"),
+    ("as", "an", "ai"),
+    ("language", "model"),
+    ("here", "is", "the", "sentence"),
+    ("here", "is", "a", "sentence"),
+)
+_MAX_REPEATED = 2  # of a word that is no function word
+_PHRASE = 3  # words of a phrase that is not repeated
+
+
+def unlabelled_names(judged: Judged) -> Faults:
+    """Find names outside mentions.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        The words of each name: a known mention, a word with a capital, a word whose usual form has one, or an entity.
+    """
+    tokens, outside, habits = judged.tokens, judged.outside, judged.habits
+    for start, end in habits.known_spans(tokens):
+        if all(outside[start:end]):
+            yield tokens[start:end]
+    for i, token in enumerate(tokens):
+        if outside[i] and not judged.is_ordinary(i) and (judged.looks_like_name(i) or _is_known_name(judged, i)):
+            yield (token,)
+    for start, end, _ in judged.knowledge.entities(judged.recognition):
+        words = [i for i in range(start, end) if not judged.is_ordinary(i) and not tokens[i].startswith(NOT_WORDS)]
+        is_name = not habits.writes_names_with_capital or any(has_capital(tokens[i]) for i in words)
+        if all(outside[start:end]) and words and is_name:
+            yield tokens[start:end]
+
+
+def _is_known_name(judged: Judged, i: int) -> bool:
+    """Whether a word list has a token as a name, or the corpus has it as a part of one."""
+    token, habits = judged.tokens[i], judged.habits
+    if not habits.writes_names_with_capital or token.lower() in judged.stop_words or judged.is_excused(i):
+        return False
+    return judged.knowledge.is_name(token) or (has_capital(token) and bool(habits.word_labels(token)))
+
+
+def label_names(judged: Judged) -> Faults:
+    """Find names of labels that no training sentence has as a word.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        Each word.
+    """
+    forms = {part for label in judged.habits.labels for part in (label, *re.split(r"[-_/]", label))}
+    abbreviations = {form for form in forms if has_capital(form)}
+    forms |= {change(form) for form in forms for change in (str.lower, str.upper, str.capitalize)}
+    for token, after in zip(judged.tokens, (*judged.tokens[1:], ""), strict=True):
+        is_known = token.casefold() in judged.habits.vocabulary
+        if (token in abbreviations and not is_known) or (token in forms and after in (":", "|")):
+            yield (token,)
+
+
+def markup(judged: Judged) -> Faults:
+    """Find marks of a prompt, a template, markup or chat that no training sentence has.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        The words of each.
+    """
+    for token in judged.tokens:
+        if _MARKS.fullmatch(token) and token.casefold() not in judged.habits.vocabulary:
+            yield (token,)
+    lower = tuple(token.lower() for token in judged.tokens)
+    for phrase in _PHRASES:
+        if any(lower[i : i + len(phrase)] == phrase for i in range(len(lower) - len(phrase) + 1)):
+            yield phrase
+
+
+def repetitions(judged: Judged) -> Faults:
+    """Find words and phrases that are repeated as stuck models do.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        The words of each.
+    """
+    words = [token.casefold() for token in judged.tokens]
+    counts = Counter(w for w in words if is_word(w) and len(w) > 1 and w not in judged.stop_words)
+    yield from ((word,) for word, count in counts.items() if count > _MAX_REPEATED)
+    phrases = Counter(tuple(words[i : i + _PHRASE]) for i in range(len(words) - _PHRASE + 1))
+    yield from (phrase for phrase, count in phrases.items() if count > 1 and sum(map(is_word, phrase)) > 1)
+    yield from ((a, b) for a, b in pairwise(words) if a == b and is_word(a))
+
+
+def unpaired_brackets(judged: Judged) -> Faults:
+    """Find whether a bracket is opened and not closed, or closed and not opened.
+
+    Args:
+        judged: the sentence.
+
+    Yields:
+        The brackets of the sentence if one is unpaired.
+    """
+    brackets = tuple(token for token in judged.tokens if is_bracket(token))
+    if is_unbalanced(brackets):
+        yield brackets
