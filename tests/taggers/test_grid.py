@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -274,6 +275,39 @@ def test_loss_is_of_what_can_be_alone() -> None:
     assert head.loss(vectors, [3], [head.targets(gold)]).item() == pytest.approx(expected / 3, rel=1e-5)
 
 
+def test_softmax_loss_by_hand() -> None:
+    head = GridHead(12, ["A", "B"], hidden=0, channels=4, biaffine=3, weight=1, residual=False, activation="softmax")
+    head.eval()
+    vectors = torch.randn(2, 4, 12)
+    scores = head.scores(vectors, [3, 4]).detach()
+    # The second mention has the words of the first: their labels share a cell.
+    golds = [sentence(3, ("A", [(0, 1), (2, 3)])), sentence(4, ("A", [(1, 2)]), ("B", [(1, 2)]))]
+    wanted = {(0, 0, 2): [0], (0, 2, 0): [1], (1, 1, 1): [1, 2]}  # NNW; THW-A; THW-A and THW-B
+    expected = 0.0
+    for i, n in enumerate((3, 4)):
+        for row, column in itertools.product(range(n), range(n)):
+            classes = [0] if row < column else [1, 2]
+            log_probs = torch.cat([torch.zeros(1), scores[i, row, column, classes]]).log_softmax(0)
+            if (labels := wanted.get((i, row, column))) is None:
+                expected -= log_probs[0].item()
+            else:
+                expected -= sum(log_probs[1 + classes.index(label)].item() for label in labels) / len(labels)
+    loss = head.loss(vectors, [3, 4], [head.targets(gold) for gold in golds])
+    assert loss.item() == pytest.approx(expected / (9 + 16), rel=1e-5)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in head.parameters())
+
+
+def test_softmax_probabilities_of_a_cell_add_up_to_one_at_most() -> None:
+    head = GridHead(12, ["A", "B"], hidden=4, channels=4, biaffine=3, prior=0.4, activation="softmax").eval()
+    head.LEAST = 1e-30
+    [soft] = head.probabilities(torch.randn(1, 5, 12), [5])
+    total = torch.zeros(5, 5)
+    for (row, column, _), value in zip(soft.cells.tolist(), soft.values.tolist(), strict=True):
+        total[row, column] += value
+    assert ((total > 0) & (total < 1)).all()
+
+
 def test_without_labels_and_without_mentions() -> None:
     head = small_head([]).eval()
     loss = head.loss(torch.randn(2, 3, 12), [3, 2], [head.targets(sentence(3)), head.targets(sentence(2))])
@@ -322,15 +356,17 @@ def corpus(many: int, words: int = 40, seed: int = 0) -> list[Sentence]:
     return found
 
 
-def test_a_head_learns_twenty_sentences_by_heart() -> None:
+@pytest.mark.parametrize("activation", ["sigmoid", "softmax"])
+def test_a_head_learns_twenty_sentences_by_heart(activation: Any) -> None:
     torch.manual_seed(0)
-    gold = corpus(20)
+    # A softmax has one label for a first and a last word.
+    gold = [one for one in corpus(21) if len({(m.start, m.end) for m in one.mentions}) == len(one.mentions)][:20]
     assert sum(not m.is_contiguous for one in gold for m in one.mentions) > 10
     table = torch.nn.Embedding(40, 32).requires_grad_(requires_grad=False)
     vectors = [table(torch.tensor([int(token[1:]) for token in one.tokens])) for one in gold]
     padded = torch.nn.utils.rnn.pad_sequence(vectors, batch_first=True)
     lengths = [len(one) for one in gold]
-    head = GridHead(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0)
+    head = GridHead(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
     targets = [head.targets(one) for one in gold]
     optimiser = torch.optim.AdamW(head.parameters(), lr=3e-3)
     for step in range(300):

@@ -129,13 +129,15 @@ def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) 
     assert found.by_kind["discontinuous"].f1 == found.by_kind["inner"].f1 == 1.0
 
 
-@pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
-def test_confidences_are_those_of_all_taggings_together(name: str, bert: Path, vectors: Path) -> None:
+@pytest.mark.parametrize(("name", "options"), [("linear", {}), ("bilstm-crf", {}), ("bilstm-crf", {"hidden": 0})])
+def test_confidences_are_those_of_all_taggings_together(
+    name: str, options: dict[str, Any], bert: Path, vectors: Path
+) -> None:
     gold = [
         Sentence("Ada sang loud".split(), [Mention("PER", [(0, 1)])]),
         Sentence("we saw Bo Diddley".split(), [Mention("PER", [(2, 4)])]),
     ]
-    tagger = made(name, bert, vectors).fit(
+    tagger = made(name, bert, vectors, **options).fit(
         gold, config=TaggerTrainingConfig(epochs=10, learning_rate=2e-3, head_learning_rate=5e-3)
     )
     words = gold[0].tokens[:3]
@@ -464,7 +466,7 @@ def test_taggers_look_for_what_they_need(bert: Path, vectors: Path, tmp_path: Pa
     with pytest.raises(UnknownNameError, match="labels_") as caught:
         create_tagger("linear", labels_=[])
     assert "history_" not in str(caught.value)
-    for hidden in (0, True, 1.5, "9"):
+    for hidden in (-1, True, 1.5, "9"):
         with pytest.raises(ParameterError, match="hidden must be"):
             create_tagger("static-bilstm-crf", hidden=hidden)
 

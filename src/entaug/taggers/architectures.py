@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -16,7 +16,7 @@ from entaug.backends.transformers.base import Batcher
 from entaug.backends.transformers.encoder import compute_attentions
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.params import Check, PositiveInt
+from entaug.params import Check, NonNegativeInt, PositiveFloat, PositiveInt
 from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
@@ -80,13 +80,13 @@ class _CRFTagger(NeuralTagger):
     """Base of taggers with a bidirectional LSTM and a conditional random field.
 
     Args:
-        hidden: hidden size of the LSTM in each direction.
+        hidden: hidden size of the LSTM in each direction; 0 for no LSTM, a CRF over the word vectors alone.
         dropout: dropout probability before and after the LSTM.
         overlap: which of overlapping or discontinuous mentions to learn: ``"error"`` raises, see
             `entaug.tags.flatten`.
     """
 
-    hidden: PositiveInt = 200
+    hidden: NonNegativeInt = 200
     dropout: Dropout = 0.3
     overlap: Overlap = "error"
 
@@ -167,11 +167,32 @@ class W2NERTagger(_EncoderTagger):
     Its soft labels are probabilities of relations between words, see
     `entaug.taggers.relations.RelationProbabilities`. Of tag probabilities it uses the weights of words alone, and
     learns the mentions.
+
+    The defaults differ from the paper: see `entaug.taggers.grid.GridHead`. Its own form, for its base models, is
+    ``activation="softmax", residual=False, weight=1, hidden=256, channels=96, biaffine=512, dropout=0.5``.
+
+    Args:
+        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
+        channels: number of channels of the grid of word pairs.
+        biaffine: size of the vectors of the biaffine classifier.
+        dropout: dropout probability of the head.
+        weight: weight of existing relations in the loss, relative to that of absent ones; above 1 for more recall.
+        residual: whether the convolutions have residual connections.
+        activation: ``"sigmoid"`` for a probability of each relation by itself, so that two mentions of the same words
+            may have different labels; ``"softmax"`` for one relation, or none, of each pair of words, as in the paper.
     """
 
     name = "w2ner"
     pooling: ClassVar[str] = "max"
     budget: ClassVar[int] = 16 * 48**2
+
+    hidden: NonNegativeInt = 192
+    channels: PositiveInt = 64
+    biaffine: PositiveInt = 128
+    dropout: Dropout = 0.3
+    weight: PositiveFloat = 3.0
+    residual: bool = True
+    activation: Literal["sigmoid", "softmax"] = "sigmoid"
 
     @staticmethod
     def batch_cost(length: int) -> int:
@@ -180,7 +201,17 @@ class W2NERTagger(_EncoderTagger):
 
     def build_head(self, size: int) -> GridHead:
         """See `entaug.taggers.neural.NeuralTagger.build_head`."""
-        return GridHead(size, self.labels_)
+        return GridHead(
+            size,
+            self.labels_,
+            hidden=self.hidden,
+            channels=self.channels,
+            biaffine=self.biaffine,
+            dropout=self.dropout,
+            weight=self.weight,
+            residual=self.residual,
+            activation=self.activation,
+        )
 
     def relation_probabilities(self, sentences: Iterable[Sentence]) -> list[RelationProbabilities]:
         """Compute the probabilities of relations between words, from which the mentions are decoded.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -18,6 +18,7 @@ __all__ = ["GridHead"]
 
 BINS = 19
 DILATIONS = (1, 2, 3)
+_IMPOSSIBLE = -1e4  # a logit; minus infinity times a probability of 0 would not be a number
 
 
 class GridTargets(NamedTuple):
@@ -46,7 +47,9 @@ class GridHead(torch.nn.Module):
     labels, as gold annotation does (31 mentions of GENIA). Only relations that a cell can hold have a loss: NNW above
     the diagonal, THW elsewhere. The loss is binary cross-entropy, with biases that start at the logit of `prior`
     (Lin et al. 2017, "Focal Loss for Dense Object Detection"). Existing relations have the weight `weight`, and the
-    convolutions have residual connections, which helps in short trainings.
+    convolutions have residual connections, which helps in short trainings. With ``activation="softmax"``, ``weight=1``
+    and ``residual=False`` the network is that of the paper, and so is the loss: the mean cross-entropy of all cells;
+    of the relations only those that a cell can hold are possible.
 
     Time and memory grow with the square of the longest sentence: with the defaults a sentence of 200 words takes 380 MB
     in training and 180 MB in decoding.
@@ -61,6 +64,8 @@ class GridHead(torch.nn.Module):
             of the grid.
         prior: initial probability of a relation.
         weight: weight of existing relations in the loss, relative to that of absent ones.
+        residual: whether the convolutions have residual connections.
+        activation: ``"sigmoid"`` of each relation, or ``"softmax"`` over the relations of a cell and none.
 
     Raises:
         ParameterError: a label occurs twice, or a number is out of range.
@@ -93,6 +98,8 @@ class GridHead(torch.nn.Module):
         dropout: float = 0.3,
         prior: float = 0.01,
         weight: float = 3.0,
+        residual: bool = True,
+        activation: Literal["sigmoid", "softmax"] = "sigmoid",
     ) -> None:
         super().__init__()
         if len(set(labels)) < len(labels):
@@ -111,6 +118,8 @@ class GridHead(torch.nn.Module):
                 raise ParameterError(f"{name} is out of range", parameter=name)
         self.labels = list(labels)
         self.weight = weight
+        self.residual = residual
+        self.activation = activation
         self.relations = [NNW, *(THW + label for label in labels)]
         num_relations = len(self.relations)
         self.dropout = torch.nn.Dropout(dropout)
@@ -169,9 +178,11 @@ class GridHead(torch.nn.Module):
         return GridTargets(cells, values, weights)
 
     def loss(self, vectors: torch.Tensor, lengths: list[int], targets: list[GridTargets]) -> torch.Tensor:
-        """The binary cross-entropy of all possible relations: their sum, divided by the number of words of the batch.
+        """The cross-entropy of the relations.
 
-        A mean over cells would weigh mentions of long sentences less. The weight of a relation rises with its expected
+        With a sigmoid it is the binary cross-entropy of all possible relations: their sum, divided by the number of
+        words of the batch; a mean over cells would weigh mentions of long sentences less. With a softmax it is the mean
+        over cells. The weight of a relation rises with its expected
         probability, from 1 to `weight`, so that the loss is smallest where both probabilities are equal.
 
         Args:
@@ -184,18 +195,41 @@ class GridHead(torch.nn.Module):
         sentences = torch.repeat_interleave(torch.arange(len(targets)), torch.tensor([len(t.cells) for t in targets]))
         rows, columns, relation_ids = torch.cat([target.cells for target in targets]).unbind(1)
         expected[sentences, rows, columns, relation_ids] = torch.cat([t.values for t in targets]).to(expected)
-        losses = torch.nn.functional.binary_cross_entropy_with_logits(
-            scores, expected, weight=1 + (self.weight - 1) * expected, reduction="none"
-        )
-        losses = losses.masked_fill(~self._possible(lengths, scores), 0.0)
+        possible = self._possible(lengths, scores)
+        count: float
+        if self.activation == "softmax":
+            losses = self._softmax_losses(scores, expected, possible)
+            count = sum(n * n for n in lengths)
+        else:
+            losses = torch.nn.functional.binary_cross_entropy_with_logits(
+                scores, expected, weight=1 + (self.weight - 1) * expected, reduction="none"
+            )
+            losses = losses.masked_fill(~possible, 0.0)
+            count = sum(lengths)
         if all(target.weights is None for target in targets):
-            return losses.sum() / sum(lengths)
+            return losses.sum() / count
         weights = torch.zeros(scores.shape[:2])
         for i, (n, target) in enumerate(zip(lengths, targets, strict=True)):
             weights[i, :n] = 1.0 if target.weights is None else target.weights
         weights = weights.to(losses)
-        losses = losses * (weights[:, :, None] * weights[:, None])[..., None]
-        return losses.sum() / weights.sum().clamp(min=1e-6)
+        of_cells = weights[:, :, None] * weights[:, None]
+        total = of_cells.sum() if self.activation == "softmax" else weights.sum()
+        return (losses * of_cells[..., None]).sum() / total.clamp(min=1e-6)
+
+    def _softmax_losses(self, scores: torch.Tensor, expected: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
+        """The cross-entropy of each cell and class (sentences, words, words, relations + 1), 0 for padding."""
+        expected = expected * possible
+        # Two labels of one cell share it.
+        expected = expected / expected.sum(-1, keepdim=True).clamp(min=1.0)
+        none = 1 - expected.sum(-1, keepdim=True)
+        log_probs = _with_none(scores, possible).log_softmax(-1)
+        losses = -torch.cat([none, self.weight * expected], -1) * log_probs
+        return losses.masked_fill(~possible.any(-1, keepdim=True), 0.0)
+
+    def _probabilities(self, scores: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
+        if self.activation == "softmax":
+            return (_with_none(scores, possible).softmax(-1)[..., 1:]).masked_fill(~possible, 0.0)
+        return scores.sigmoid().masked_fill(~possible, 0.0)
 
     def probabilities(self, vectors: torch.Tensor, lengths: list[int]) -> Iterator[RelationProbabilities]:
         """Compute the probabilities of the relations of each sentence.
@@ -212,7 +246,7 @@ class GridHead(torch.nn.Module):
             part = lengths[start : start + size]
             with torch.no_grad():
                 scores = self.scores(vectors[start : start + size], part)
-                grids = scores.sigmoid().masked_fill(~self._possible(part, scores), 0.0).cpu()
+                grids = self._probabilities(scores, self._possible(part, scores)).cpu()
             for grid, n in zip(grids, part, strict=True):
                 cells = torch.nonzero(grid >= self.LEAST)
                 yield RelationProbabilities(self.relations, n, cells.numpy(), grid[tuple(cells.T)].numpy())
@@ -270,10 +304,16 @@ class GridHead(torch.nn.Module):
         grid = self.dropout_of_grid(grid.permute(0, 3, 1, 2)) * mask
         levels = []
         for convolution in self.convolutions:
-            grid = (grid + torch.nn.functional.gelu(convolution(grid))) * mask
+            convolved = torch.nn.functional.gelu(convolution(grid))
+            grid = (grid + convolved if self.residual else convolved) * mask
             levels.append(grid)
         dropped: torch.Tensor = self.dropout_of_grid(torch.cat(levels, dim=1))
         return dropped.permute(0, 2, 3, 1)
+
+
+def _with_none(scores: torch.Tensor, possible: torch.Tensor) -> torch.Tensor:
+    """Logits of no relation, which is 0, and of the possible relations."""
+    return torch.cat([torch.zeros_like(scores[..., :1]), scores.masked_fill(~possible, _IMPOSSIBLE)], -1)
 
 
 def _word_mask(lengths: Sequence[int], like: torch.Tensor) -> torch.Tensor:

@@ -173,12 +173,12 @@ class LinearHead(TagHead):
 
 
 class CRFHead(TagHead):
-    """A bidirectional LSTM and a linear-chain conditional random field (Lample et al. 2016).
+    """A bidirectional LSTM, or none, and a linear-chain conditional random field (Lample et al. 2016).
 
     Args:
         size: size of the word vectors.
         labels: labels of mentions.
-        hidden: hidden size of the LSTM in each direction.
+        hidden: hidden size of the LSTM in each direction; 0 for no LSTM.
         dropout: dropout probability before and after the LSTM.
         overlap: see `TagHead`.
     """
@@ -188,8 +188,8 @@ class CRFHead(TagHead):
     ) -> None:
         super().__init__(labels, overlap)
         self.dropout = torch.nn.Dropout(dropout)
-        self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True)
-        self.linear = torch.nn.Linear(2 * hidden, len(self.tags))
+        self.lstm = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True) if hidden else None
+        self.linear = torch.nn.Linear(2 * hidden or size, len(self.tags))
         self.crf = CRF(len(self.tags), batch_first=True)
         # Transitions that IOB2 does not allow start at a very low score; they never occur, so they stay there.
         with torch.no_grad():
@@ -281,7 +281,10 @@ class CRFHead(TagHead):
 
     def _scores(self, vectors: torch.Tensor, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores of tags (sentences, words, tags), and the mask of words (sentences, words)."""
-        scores = self.linear(self.dropout(run_lstm(self.lstm, self.dropout(vectors), lengths)))
+        words = self.dropout(vectors)
+        if self.lstm is not None:
+            words = self.dropout(run_lstm(self.lstm, words, lengths))
+        scores = self.linear(words)
         mask = torch.arange(vectors.shape[1])[None] < torch.tensor(lengths)[:, None]
         return scores, mask.to(scores.device)
 
