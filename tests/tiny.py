@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from transformers import (
     BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
+    BertForTokenClassification,
     LlamaConfig,
     LlamaForCausalLM,
     MBartConfig,
@@ -149,4 +151,50 @@ def save(folder: Path, kind: str, texts: list[str] | None = None) -> Path:
             parameter.mul_(6 if parameter.dim() > 1 and kind != "t5" else 1)  # those of T5 begin large
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def token_classifier(folder: Path, tags: list[str], sentences: Sequence[Sequence[str]], answers: Any = None) -> Path:
+    """Write a tiny token classifier; with the number of the tag of each word, it is trained on the sentences."""
+    torch.manual_seed(5)
+    tokenizer = wordpiece([" ".join(words) for words in sentences])
+    labels: dict[str, Any] = {"id2label": dict(enumerate(tags)), "label2id": {tag: i for i, tag in enumerate(tags)}}
+    model = BertForTokenClassification(
+        BertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **SHAPE, **labels)
+    )
+    if answers is not None:
+        rows = [tokenizer(list(words), is_split_into_words=True, return_tensors="pt") for words in sentences]
+        wanted = [
+            torch.tensor([[-100 if word is None else numbers[word] for word in row.word_ids()]])
+            for row, numbers in zip(rows, answers, strict=True)
+        ]
+        optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+        for _ in range(12):
+            for row, numbers in zip(rows, wanted, strict=True):
+                model(**row, labels=numbers).loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def gliner(folder: Path) -> Path:
+    """Write a tiny GLiNER model with random weights."""
+    from gliner import GLiNER, GLiNERConfig
+
+    torch.manual_seed(5)
+    tokenizer = wordpiece()
+    tokenizer.save_pretrained(folder)
+    config = GLiNERConfig(
+        model_name=str(folder),
+        max_width=4,
+        hidden_size=32,
+        max_len=48,
+        dropout=0.0,
+        vocab_size=len(tokenizer),
+        encoder_config={"model_type": "bert", "vocab_size": len(tokenizer), "max_position_embeddings": 64, **SHAPE},
+    )
+    model = GLiNER.from_config(config, backbone_from_pretrained=False)
+    model.save_pretrained(str(folder), safe_serialization=True)
     return folder

@@ -22,6 +22,7 @@ from entaug.filters import FILTERS
 from entaug.formats import FORMATS, find_format
 from entaug.formats.base import BaseFormat, FormatCapabilities
 from entaug.formats.buffered import BufferedFormat
+from entaug.languages import language_name
 from entaug.models import catalogue as models
 from entaug.quality import MEASURES
 from entaug.quality.base import Measure
@@ -219,12 +220,13 @@ def models_table() -> str:
             one.title,
             one.size,
             one.licence,
+            ", ".join(map(language_name, one.languages)),
             f"`entaug[{one.extra}]`",
             ", ".join(methods_using(one.name)),
         )
         for one in models.list_models()
     ]
-    return table(("name", "model", "download", "licence", "extra", "used by"), rows)
+    return table(("name", "model", "download", "licence", "languages", "extra", "used by"), rows)
 
 
 def recipes_table() -> str:

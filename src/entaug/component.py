@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from entaug.backends.resolve import BACKENDS, resolve
+from entaug.language_check import LoadedModel
 from entaug.params import Configurable, Parameter, parameters
 
 __all__ = ["Component"]
+
+_TRAINED = frozenset({"tagger", "token_lm"})
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,6 +48,19 @@ class Component(Configurable):
         del kind
         return True
 
+    def _models(self) -> list[LoadedModel]:
+        """The loaded models that read the text of the corpus as it is; what is trained on it from scratch is not."""
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        return [
+            LoadedModel(kind, getattr(self, kind), getattr(self, f"{kind}_"), self._option(kind))
+            for kind in kinds
+            if kind not in _TRAINED and self._uses_backend(kind) and hasattr(self, f"{kind}_")
+        ]
+
+    def _option(self, kind: str) -> str:
+        """How the user names another backend, for messages."""
+        return f"--{kind.replace('_', '-')}"
+
     def _load(self) -> None:
         """Resolve the backends."""
         for parameter in self._parameters():
@@ -52,6 +68,17 @@ class Component(Configurable):
                 setattr(self, f"{kind}_", resolve(kind, getattr(self, kind)))
 
     # ------------------------------------------------------------------------------------------------------- for users
+
+    def model_notes(self) -> list[str]:
+        """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.
+
+        Returns:
+            Lines of text, from their attribute ``notes``, which is optional.
+        """
+        models = [getattr(self, f"{parameter.name}_", None) for parameter in self._parameters()]
+        models = [getattr(model, "tagger", model) for model in models]  # a teacher has a tagger
+        notes = [getattr(model, "notes", ()) for model in models]
+        return [note for several in notes if isinstance(several, list | tuple) for note in several]
 
     @property
     def is_fitted(self) -> bool:

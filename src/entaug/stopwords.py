@@ -9,10 +9,10 @@ from typing import Annotated
 from entaug.errors import ParameterError
 from entaug.params import Check
 
-__all__ = ["StopWords", "stop_words"]
+__all__ = ["StopWords", "listed_languages", "stop_words"]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=128)
 def stop_words(language: str | None) -> frozenset[str]:
     """The stop words of a language, lower-cased.
 
@@ -40,6 +40,19 @@ def stop_words(language: str | None) -> frozenset[str]:
             f"no stop words for {language!r}", remedy=f"give a word list file or one of: {languages}"
         ) from None
     return frozenset(line.strip().lower() for line in lines if line.strip())
+
+
+@lru_cache(maxsize=1)
+def listed_languages() -> frozenset[str]:
+    """The ISO 639-1 codes of the languages that have a list of stop words.
+
+    Example:
+        >>> {"de", "hi", "zh"} <= listed_languages()
+        True
+    """
+    import stopwordsiso
+
+    return frozenset(stopwordsiso.langs())
 
 
 def _is_available(language: str) -> bool:

@@ -15,7 +15,7 @@ from entaug.errors import InputError
 from entaug.mentions import Mention
 from entaug.tags import decode
 
-__all__ = ["TagProbabilities", "best_valid_tags"]
+__all__ = ["TagProbabilities", "best_valid_tags", "label_confidence"]
 
 FIELD = "tag_probabilities"
 """The field of a sentence, in files and in `Sentence.layout`, that holds the probabilities of its tags."""
@@ -179,6 +179,33 @@ class TagProbabilities:
         if self.weights is not None:
             data["weights"] = [round(float(x), 4) for x in self.weights]
         return data
+
+
+def label_confidence(sentence: Sentence, probabilities: TagProbabilities) -> float:
+    """Compute how likely the mentions of a sentence are.
+
+    Args:
+        sentence: the sentence with its mentions.
+        probabilities: the probabilities of its tags.
+
+    Returns:
+        The geometric mean, over the words, of the probability of the tag that a word has; 0 where the mentions are not
+        flat or have other labels, 1 for a sentence without words.
+
+    Example:
+        >>> soft = TagProbabilities(["O", "B-LOC", "I-LOC"], [[0.1, 0.9, 0], [0.4, 0.3, 0.3]])
+        >>> round(label_confidence(Sentence(["Rome", "burns"], [Mention("LOC", [(0, 1)])]), soft), 3)
+        0.6
+    """
+    if not sentence.is_flat or not {mention.label for mention in sentence.mentions} <= {
+        t[2:] for t in probabilities.tags
+    }:
+        return 0.0
+    columns = [probabilities.tags.index(tag) for tag in sentence.iob()]
+    if not columns:
+        return 1.0
+    chosen = probabilities.values[np.arange(len(columns)), columns]
+    return float(np.exp(np.log(np.maximum(chosen, 1e-12)).mean()))
 
 
 def word_weights(weights: ArrayLike, num_words: int) -> NDArray[np.float32]:

@@ -39,6 +39,7 @@ __all__ = [
     "flatten",
     "is_tag",
     "position_tags",
+    "split_tag",
 ]
 
 Overlap = Literal["error", "outermost", "innermost"]
@@ -97,6 +98,25 @@ def is_tag(text: str) -> bool:
         [True, True, False, False]
     """
     return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)
+
+
+def split_tag(tag: str) -> tuple[str, str]:
+    """Split a tag of any scheme into its place in a mention and its label.
+
+    Args:
+        tag: a tag; or a label alone, as some models have them.
+
+    Returns:
+        ``"B"`` for the first word of a mention and for a mention of one word, ``"I"`` for another word, or ``"O"``; and
+        the label, empty for ``"O"``. A label alone counts as ``"I"``.
+
+    Example:
+        >>> [split_tag(tag) for tag in ("B-PER", "L-PER", "S-LOC", "ORG", "O")]
+        [('B', 'PER'), ('I', 'PER'), ('B', 'LOC'), ('I', 'ORG'), ('O', '')]
+    """
+    if tag == "O":
+        return "O", ""
+    return ("B" if tag[0] in "BSU" else "I", tag[2:]) if is_tag(tag) else ("I", tag)
 
 
 @lru_cache(maxsize=65536)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from annotated_types import Ge
 
 from entaug.backends.protocols import Tagger
-from entaug.backends.resolve import BACKENDS, Backend, resolve
+from entaug.backends.resolve import BACKENDS, Backend, is_alias, resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.params import Configurable, PositiveInt
@@ -63,14 +63,14 @@ class TeacherParameters(Configurable):
             MissingExtraError: a library that it needs is not installed.
         """
         registry = BACKENDS["tagger"].registry
-        is_alias = isinstance(self.tagger, str) and self.tagger in registry
-        if not is_alias or registry.canonical(str(self.tagger)) != _ENSEMBLE:
+        is_new = isinstance(self.tagger, str) and is_alias("tagger", self.tagger)
+        if not is_new or self.tagger != _ENSEMBLE:
             if self.ensemble_encoder is not None or self.ensemble_steps is not None:
                 raise ParameterError(
                     "ensemble_encoder and ensemble_steps are parameters of an ensemble",
                     remedy='set tagger to "ensemble", or give a tagger with its parameters',
                 )
-            is_folder = isinstance(self.tagger, str) and not is_alias
+            is_folder = isinstance(self.tagger, str) and not is_new
             return Teacher(resolve("tagger", self.tagger), is_trained=is_folder)
         tagger = registry[_ENSEMBLE](
             member=self.ensemble_member,

@@ -15,6 +15,7 @@ from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.language_check import LoadedModel
 from entaug.params import PositiveInt, Probability
 from entaug.rng import sample_positions
 from entaug.spacing import infer_spaces, is_word_character
@@ -83,6 +84,10 @@ class Backtranslation(Augmenter):
     def _load(self) -> None:
         self.translator_ = _RoundTrips(self.translator)
         self._answers: dict[_Query, tuple[str, str]] = {}
+
+    def _models(self) -> list[LoadedModel]:
+        trips = self.translator_.trips
+        return [LoadedModel("translator", trip.forward, trip.forward, self._option("translator")) for trip in trips]
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         self.tokenizer_ = CorpusTokenizer(sentence.tokens for sentence in corpus)

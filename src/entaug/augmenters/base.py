@@ -30,6 +30,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.guard import LabelGuard
+from entaug.language_check import check_languages
 from entaug.params import PositiveInt
 from entaug.relabelling import Relabeller, create_relabeller
 
@@ -195,10 +196,11 @@ class Augmenter(Component, abc.ABC):
 
         Raises:
             ParameterError: a parameter has an invalid value.
-            InputError: the corpus has no mentions, or nothing that the method can use.
+            InputError: the corpus has no mentions, nothing that the method can use, or a language that its model does
+                not serve.
         """
         self.load()
-        survey = Survey(corpus, self.info, self.id_infix)
+        survey = Survey(corpus, self.info, self.id_infix, self._models())
         if self.filters_ or self.teacher_:
             gold = list(survey)
             if self.teacher_:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from entaug.augmenters.contracts import MethodInfo, rejection_for
 from entaug.data import Sentence
+from entaug.language_check import LoadedModel, check_languages
 
 __all__ = ["Survey", "own_fields", "source_of"]
 
@@ -36,15 +37,18 @@ class Survey(Iterable[Sentence]):
         corpus: the sentences; read once.
         info: the description of the method.
         id_infix: the part that the ids of all sentences of the method and its seed share.
+        models: the models of the method, which must serve the language of the corpus, see `check_languages`.
     """
 
-    def __init__(self, corpus: Iterable[Sentence], info: MethodInfo, id_infix: str) -> None:
+    def __init__(
+        self, corpus: Iterable[Sentence], info: MethodInfo, id_infix: str, models: Sequence[LoadedModel] = ()
+    ) -> None:
         self.source = source_of(corpus)
         self.mentions = self.with_mentions = self.rejected = 0
         self.existing_ids: set[str] = set()
         self._info = info
         self._id_infix = id_infix
-        self._sentences = iter(corpus)
+        self._sentences = check_languages(corpus, models, self.source)
 
     def __iter__(self) -> Iterator[Sentence]:
         for sentence in self._sentences:

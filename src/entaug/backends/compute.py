@@ -1,8 +1,8 @@
-"""The device, the precision and the network access of models, for all models that are loaded by name.
+"""The device, the precision, the network access and the languages of models that are loaded by name.
 
 Settings come from the code around (`use_compute_settings`), as the command line's ``--device``, ``--precision`` and
-``--offline`` do; what is not set there comes from the environment variables ``ENTAUG_DEVICE``, ``ENTAUG_PRECISION`` and
-``ENTAUG_OFFLINE`` (or the hub's ``HF_HUB_OFFLINE``), which are read here alone.
+``--offline`` do; what is not set there comes from the environment variables ``ENTAUG_DEVICE``, ``ENTAUG_PRECISION``,
+``ENTAUG_OFFLINE`` (or the hub's ``HF_HUB_OFFLINE``) and ``ENTAUG_ANY_LANGUAGE``, which are read here alone.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ class ComputeSettings:
         precision: number format of language models and encoders; None for bf16 where the device computes with it,
             else fp32. Translation models use fp32 unless this is set.
         offline: whether nothing may be fetched from the network.
+        any_language: whether models may be used for text in a language that they do not serve.
     """
 
     device: str | None = None
     precision: Literal["fp32", "bf16", "fp16"] | None = None
     offline: bool | None = None
+    any_language: bool | None = None
 
     def __post_init__(self) -> None:
         validate(self)
@@ -48,7 +50,7 @@ def compute_settings() -> ComputeSettings:
     """The settings in force: those of the code around, completed from the environment.
 
     Returns:
-        The settings; `offline` is never None.
+        The settings; `offline` and `any_language` are never None.
 
     Raises:
         ParameterError: an environment variable has an invalid value.
@@ -58,8 +60,13 @@ def compute_settings() -> ComputeSettings:
     return ComputeSettings(
         device=active.device or os.environ.get("ENTAUG_DEVICE") or None,
         precision=active.precision or os.environ.get("ENTAUG_PRECISION") or None,  # type: ignore[arg-type]
-        offline=bool(active.offline) or any(os.environ.get(name, "").lower() in _TRUE for name in variables),
+        offline=bool(active.offline) or any(map(_is_set, variables)),
+        any_language=bool(active.any_language) or _is_set("ENTAUG_ANY_LANGUAGE"),
     )
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() in _TRUE
 
 
 def set_compute_settings(settings: ComputeSettings) -> None:
@@ -77,6 +84,7 @@ def use_compute_settings(
     device: str | None = None,
     precision: Literal["fp32", "bf16", "fp16"] | None = None,
     offline: bool | None = None,
+    any_language: bool | None = None,
 ) -> Iterator[ComputeSettings]:
     """Use settings within a ``with`` block.
 
@@ -84,6 +92,7 @@ def use_compute_settings(
         device: see `ComputeSettings`.
         precision: see `ComputeSettings`.
         offline: see `ComputeSettings`.
+        any_language: see `ComputeSettings`.
 
     Yields:
         The settings in force, completed from those around.
@@ -101,6 +110,7 @@ def use_compute_settings(
         device=device or outer.device,
         precision=precision or outer.precision,
         offline=outer.offline if offline is None else offline,
+        any_language=outer.any_language if any_language is None else any_language,
     )
     token = _active.set(settings)
     try:

@@ -11,6 +11,8 @@ The object is called without arguments and returns a backend of the kind's proto
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +40,10 @@ class BackendKind:
         loader: ``"module:function"`` that loads any other name, a folder or a model on the hub; None if there are
             aliases only.
         accepts: whether a name other than an alias may exist; None for a folder or a name with a slash, as on the hub.
+        is_on_hub: whether a name without a slash may also be one of the hub (``"xlm-roberta-base"``), unless it is
+            nearly that of an alias.
         has_arguments: whether aliases take an argument behind a colon, as in ``"stanza:de"``.
+        only_with_arguments: the aliases that always have one, as in ``"spacy:en_core_web_sm"``, where others have none.
     """
 
     protocol: type
@@ -46,7 +51,9 @@ class BackendKind:
     starter_models: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     loader: str | None = None
     accepts: Callable[[str], bool] | None = None
+    is_on_hub: bool = False
     has_arguments: bool = False
+    only_with_arguments: frozenset[str] = frozenset()
 
     def split(self, name: str) -> tuple[str, str]:
         """Split a name into alias and argument.
@@ -57,8 +64,8 @@ class BackendKind:
         Returns:
             The alias and the argument, which is empty where there is none.
         """
-        alias, _, argument = name.partition(":") if self.has_arguments else (name, "", "")
-        return alias, argument
+        alias, _, argument = name.partition(":")
+        return (alias, argument) if self.has_arguments or alias in self.only_with_arguments else (name, "")
 
 
 def _kind(
@@ -68,10 +75,14 @@ def _kind(
     return name, BackendKind(protocol, registry, models or {}, **options)
 
 
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{2,95}(@[\w-]+:[\w-]+)?", re.ASCII)
+_NEARLY = 0.75  # similarity of a name to an alias, above which it is taken for a mistake
+
 _MASKED = "entaug.backends.transformers.masked_lm:TransformersMaskedLM"
 _CAUSAL = "entaug.backends.transformers.causal_lm:TransformersCausalLM"
 _GENERATOR = "entaug.backends.transformers.generator:"
 _ENCODER = "entaug.backends.transformers.encoder:TransformersEncoder"
+_PRETRAINED = "entaug.taggers.pretrained."
 _PARSERS = "entaug.backends.parsers."
 _PAIR = "entaug.backends.translation.fast_translate:"
 _ENTITIES = _PARSERS + "spacy_entities:SpacyEntityRecognizer"
@@ -86,14 +97,23 @@ BACKENDS: dict[str, BackendKind] = dict(
             {"mpnet-mlm": _MASKED, "tiny-bert": _MASKED},
             {"mpnet-mlm": "mpnet-mlm", "tiny-bert": "tiny-bert"},
             loader=_MASKED,
+            is_on_hub=True,
         ),
-        _kind("causal_lm", protocols.CausalLM, {"smollm2": _CAUSAL}, {"smollm2": "smollm2"}, loader=_CAUSAL),
+        _kind(
+            "causal_lm",
+            protocols.CausalLM,
+            {"smollm2": _CAUSAL},
+            {"smollm2": "smollm2"},
+            loader=_CAUSAL,
+            is_on_hub=True,
+        ),
         _kind(
             "generator",
             protocols.Generator,
             {"smollm2": _GENERATOR + "CausalGenerator"},
             {"smollm2": "smollm2"},
             loader=_GENERATOR + "load_generator",
+            is_on_hub=True,
         ),
         _kind("token_lm", protocols.TokenLM, {"lstm": "entaug.backends.transformers.lstm:LSTMTokenLM"}),
         _kind(
@@ -103,8 +123,12 @@ BACKENDS: dict[str, BackendKind] = dict(
                 "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
                 "linear": "entaug.taggers.architectures:LinearTagger",
                 "w2ner": "entaug.taggers.architectures:W2NERTagger",
+                "spacy": _PRETRAINED + "spacy:SpacyTagger",
+                "hf": _PRETRAINED + "huggingface:HuggingFaceTagger",
+                "gliner": _PRETRAINED + "gliner:GLiNERTagger",
             },
             loader="entaug.taggers.base:load_tagger",
+            only_with_arguments=frozenset({"spacy", "hf", "gliner"}),
         ),
         _kind(
             "encoder",
@@ -112,12 +136,14 @@ BACKENDS: dict[str, BackendKind] = dict(
             {"minilm": _ENCODER, "mpnet": _ENCODER},
             {"minilm": "minilm", "mpnet": "mpnet-mlm"},
             loader=_ENCODER,
+            is_on_hub=True,
         ),
         _kind(
             "translator",
             protocols.Translator,
             {"en-pt": _PAIR + "EnglishPortuguese", "pt-en": _PAIR + "PortugueseEnglish"},
             loader="entaug.backends.translation.loading:load_translator",
+            is_on_hub=True,
         ),
         _kind(
             "dependency_parser",
@@ -199,12 +225,21 @@ def check_name(kind: str, value: Any) -> bool:
             raise ParameterError(f"{value!r} is not a {kind}: it lacks a method of {protocol}", parameter=kind)
         return True
     name = str(value)
-    alias, _ = backend_kind.split(name)
-    accepts = backend_kind.accepts or (lambda other: "/" in other or Path(other).exists())
+    alias, argument = backend_kind.split(name)
+    accepts = backend_kind.accepts or (lambda other: "/" in other or Path(other).exists() or _is_hub_name(kind, other))
+    if alias in backend_kind.only_with_arguments and not argument:
+        raise ParameterError(f"{name!r} names no model", parameter=kind, remedy=f"for example {alias}:NAME")
     if alias not in backend_kind.registry and not (backend_kind.loader and accepts(name)):
         others = ["a folder", "a name on the hub"] if backend_kind.loader else []
         raise UnknownNameError(backend_kind.registry.kind, name, [*backend_kind.registry, *others])
     return True
+
+
+def _is_hub_name(kind: str, name: str) -> bool:
+    """Whether a name without a slash may be one of the hub: of its form, and no alias with a mistake."""
+    aliases = {alias.lower(): alias for alias in BACKENDS[kind].registry}
+    is_mistake = bool(difflib.get_close_matches(name.lower(), aliases, n=1, cutoff=_NEARLY))
+    return BACKENDS[kind].is_on_hub and _HUB_NAME.fullmatch(name) is not None and not is_mistake
 
 
 def is_alias(kind: str, name: str) -> bool:

@@ -15,7 +15,15 @@ __all__ = ["COMMAND"]
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("gold", help="the file with gold mentions")
     parser.add_argument(
-        "predicted", help="the same sentences with predicted mentions, or the folder of a trained tagger"
+        "predicted",
+        nargs="?",
+        help="the same sentences with predicted mentions, or the folder of a trained tagger",
+    )
+    parser.add_argument(
+        "--tagger",
+        metavar="NAME",
+        help="instead of predictions, a model of another library: spacy:NAME, hf:NAME or gliner:NAME, with an optional "
+        "map of labels: spacy:en_core_web_sm@PERSON=PER,GPE=LOC",
     )
     options.add_json_option(parser)
     options.add_read_options(parser)
@@ -26,7 +34,9 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.scoring.span_f1 import score_table
     from entaug.workflows.evaluate import evaluate_files
 
-    scores = evaluate_files(args.gold, args.predicted, **options.read_options(args))
+    scores = evaluate_files(
+        args.gold, args.predicted, tagger=args.tagger, **options.read_options(args), report=output.print_message
+    )
     if args.json:
         output.print_json(scores.to_dict())
     else:

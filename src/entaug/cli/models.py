@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "methods_using"]
 
-_JSON_FIELDS = ("name", "title", "kind", "licence", "size", "extra", "by_default", "installed")
+_JSON_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra", "by_default", "installed")
 
 # Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, and constituents
 # are projected from dependency trees.
@@ -64,12 +64,12 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print_models(models: Sequence[StarterModel]) -> None:
-    rows = [("name", "", "size", "licence", "used by", "what")]
+    rows = [("name", "", "size", "licence", "languages", "used by", "what")]
     for model in models:
         state = "installed" if model.installed else "not installed"
         used_by = ", ".join(methods_using(model.name)) or "-"
-        rows.append((model.name, state, model.size, model.licence, used_by, model.title))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        rows.append((model.name, state, model.size, model.licence, " ".join(model.languages), used_by, model.title))
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
     for row in rows:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]))
 

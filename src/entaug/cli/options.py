@@ -259,7 +259,7 @@ def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
         parser: the parser of the command.
         more: arguments of ``add_argument`` for ``--output`` that override the usual ones.
     """
-    usual = {"default": "-", "help": "the output file (default: - for standard output)"}
+    usual: dict[str, Any] = {"default": "-", "help": "the output file (default: - for standard output)"}
     parser.add_argument("-o", "--output", **(usual | more))
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
 
@@ -302,17 +302,12 @@ def add_compute_options(parser: argparse.ArgumentParser) -> None:
     """
     group = parser.add_argument_group("computing with models (by default on the best available device)")
     for parameter in parameters(ComputeSettings):
-        text = parameter.description.replace("%", "%%")
+        usual: dict[str, Any] = {"default": argparse.SUPPRESS, "help": parameter.description.replace("%", "%%")}
+        option = f"--{parameter.name.replace('_', '-')}"
         if parameter.is_flag:
-            group.add_argument(f"--{parameter.name}", action="store_true", default=argparse.SUPPRESS, help=text)
+            group.add_argument(option, action="store_true", **usual)
         else:
-            group.add_argument(
-                f"--{parameter.name}",
-                type=_converter(parameter),
-                default=argparse.SUPPRESS,
-                metavar=parameter.name.upper(),
-                help=text,
-            )
+            group.add_argument(option, type=_converter(parameter), metavar=parameter.name.upper(), **usual)
 
 
 def compute_options(args: argparse.Namespace) -> dict[str, Any]:

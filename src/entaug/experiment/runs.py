@@ -127,7 +127,7 @@ def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
     with lock(target):
         if not target.exists():
             # An interrupted augmentation is resumed, with the same result.
-            augment_file(run.split.train, target, augmenter, only_new=True)
+            augment_file(run.split.train, target, augmenter, only_new=True, allow_empty=True)
     return target
 
 

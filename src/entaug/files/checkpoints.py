@@ -72,6 +72,9 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
             texts: the text of each sentence.
         """
 
+    def keep_rejected(self) -> None:
+        """Move the rejected sentences to their file although the run fails, if there is one."""
+
     def checkpoint(self, state: Mapping[str, Any]) -> None:
         """Note that all text up to here belongs to a state that a run can be resumed from.
 
@@ -250,6 +253,12 @@ class CheckpointedWriter(RunWriter):
         if self._rejected and texts:
             self._rejected.write("".join(texts).encode())
 
+    def keep_rejected(self) -> None:
+        """See `RunWriter.keep_rejected`."""
+        if self._rejected:
+            self._rejected.close()
+            move_file(self._rejected.path, self._rejected.output)
+
     def checkpoint(self, state: Mapping[str, Any]) -> None:
         """See `RunWriter.checkpoint`; the note is written every few seconds."""
         self.state = state
@@ -273,8 +282,7 @@ class CheckpointedWriter(RunWriter):
             try:
                 for file in self._files:
                     file.close()
-                if self._rejected:  # before the output, whose existence says that all is done
-                    move_file(self._rejected.path, self._rejected.output)
+                self.keep_rejected()  # before the output, whose existence says that all is done
                 self._finish(self.path)
                 self._remove()
             except OSError as error:

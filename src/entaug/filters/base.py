@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Self
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.language_check import check_languages
 from entaug.params import Check
 
 __all__ = ["Filter", "HeldOut", "apply_filters"]
@@ -41,6 +42,9 @@ class Filter(Component, abc.ABC):
     @abc.abstractmethod
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         """Return for each sentence one of `reasons`, or None if it is kept."""
+
+    def _option(self, kind: str) -> str:
+        return f"--filter {self.name}:{kind}=NAME"
 
     # ------------------------------------------------------------------------------------------------------- for users
 
@@ -74,9 +78,12 @@ class Filter(Component, abc.ABC):
             This filter.
 
         Raises:
-            InputError: the sentences lack something that the filter needs.
+            InputError: the sentences lack something that the filter needs, or are in a language that its model does not
+                serve.
         """
         self.load()
+        for _ in check_languages(gold, self._models()):
+            pass
         self._fit(gold)
         self._is_fitted = True
         return self

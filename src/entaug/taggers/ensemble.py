@@ -16,7 +16,7 @@ from entaug.data import Sentence
 from entaug.errors import ParameterError
 from entaug.files.atomic import atomic_folder
 from entaug.params import Configurable, PositiveInt, construct, parameters
-from entaug.tag_probabilities import TagProbabilities
+from entaug.tag_probabilities import TagProbabilities, label_confidence
 from entaug.taggers.base import (
     CONFIG_FILE,
     TaggerTrainingConfig,
@@ -163,16 +163,7 @@ class EnsembleTagger(Configurable):
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `entaug.taggers.base.TrainableTagger.confidences`."""
         sentences = list(sentences)
-        known = set(self.labels_)
-        results = []
-        for sentence, probabilities in zip(sentences, self.tag_probabilities(sentences), strict=True):
-            if not sentence.is_flat or not known.issuperset(mention.label for mention in sentence.mentions):
-                results.append(0.0)
-                continue
-            columns = [probabilities.tags.index(tag) for tag in sentence.iob()]
-            chosen = probabilities.values[np.arange(len(columns)), columns]
-            results.append(float(np.exp(np.log(np.maximum(chosen, 1e-12)).mean())))
-        return results
+        return list(map(label_confidence, sentences, self.tag_probabilities(sentences)))
 
     def _check_fitted(self) -> None:
         if not self.members_:

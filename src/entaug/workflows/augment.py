@@ -23,6 +23,7 @@ from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
 from entaug.augmenters.run import Run
 from entaug.data import PLACEHOLDER, Sentence
+from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import is_special, is_stdout, open_bytes
@@ -36,6 +37,7 @@ from entaug.workflows.common import (
     check_output,
     check_rejected_output,
     locate_losses,
+    notes_on_models,
     open_corpora,
     read_sentences,
 )
@@ -105,6 +107,7 @@ def augment_file(
     write_options: Options = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
+    allow_empty: bool = False,
     progress: Progress = no_progress,
 ) -> AugmentSummary:
     r"""Augment a file.
@@ -122,13 +125,14 @@ def augment_file(
         write_options: options of the output's format.
         rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
         review: decisions exported from a report, see `entaug.report.review`; sentences rejected there are left out.
+        allow_empty: whether no augmented sentence at all is a valid result.
         progress: the progress callback.
 
     Returns:
         A summary with counts.
 
     Raises:
-        InputError: the input is invalid; then nothing is written.
+        InputError: the input is invalid, or no sentence was generated; then nothing is written but the rejected ones.
         OutputError: the output exists or cannot be written.
 
     Example:
@@ -185,8 +189,18 @@ def augment_file(
             job = _Job(augmenter, source, to, writer, summary, repair, progress)
             job.fit(copy_gold=not only_new)
             job.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
+            if not (summary.statistics.accepted or allow_empty):
+                writer.keep_rejected()
+                raise _no_sentence_error(summary, has_rejected=rejected_path is not None)
     summary.seconds = time.monotonic() - begun
     return summary
+
+
+def _no_sentence_error(summary: AugmentSummary, *, has_rejected: bool) -> InputError:
+    reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
+    message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
+    why = "the rejected sentences" if has_rejected else "why with --rejected FILE"
+    return InputError(message, path=summary.input, remedy=f"see {why}, or try other parameters or methods")
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
@@ -233,7 +247,7 @@ class _Job:
         augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
         augmenter.fit(_NamedCorpus(self._counted(sentences), str(self.source.path)))
         summary.repaired = reading.repaired
-        summary.notes += [*augmenter.notes(), *_notes_on_other_tags(self.source)]
+        summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *_notes_on_other_tags(self.source)]
         summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
         if (
             copy_gold and not self.writer.is_resumable
@@ -281,8 +295,7 @@ class _Job:
         texts: list[str] = []
         rejected: list[str] = []
         as_json = find_format("jsonl")
-        total = summary.before.sentences
-        done = first = summary.resumed_at
+        total, done, first = summary.before.sentences, summary.resumed_at, summary.resumed_at
         for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=first + 1):
             for outcome in outcomes:
                 if isinstance(outcome, Accepted):

@@ -155,6 +155,7 @@ def relabel_file(
         str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe(), relabeller.signature
     )
     summary.repaired, summary.notes = file.reading.repaired, file.reading.notes
+    summary.notes.update(relabeller.model_notes())
     summary.gold = file.pairs.count(None)
     summary.augmented = len(file.pairs) - summary.gold
     summary.rejected.update(reason for reason in reasons if reason is not None)

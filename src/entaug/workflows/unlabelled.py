@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from entaug.formats.base import Reading
 from entaug.formats.documents import Document
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file
+from entaug.languages import LanguageProfile, language_name
 from entaug.spacing import PRINTED_FORMS
-from entaug.words import script_of
 
 __all__ = ["read_unlabelled"]
 
@@ -162,29 +161,30 @@ def _is_reproduced(sentence: Sentence, tokenize: Tokenizer) -> bool:
 
 def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str]:
     """Return warnings about differences between text and corpus, by measures that need no model."""
-    ours = [token for sentence in gold for token in sentence.tokens]
-    theirs = [token for sentence in text[:: max(1, len(text) // _SAMPLE)][:_SAMPLE] for token in sentence.tokens]
-    if min(len(ours), len(theirs)) < _MIN_WORDS:
+    sample = text[:: max(1, len(text) // _SAMPLE)][:_SAMPLE]
+    ours, theirs = LanguageProfile(gold), LanguageProfile(sample)
+    if min(ours.num_words, theirs.num_words) < _MIN_WORDS:
         return []
-    scripts, other_scripts = _scripts(ours), _scripts(theirs)
-    script = max(scripts, key=lambda name: scripts[name], default="")
-    share = other_scripts[script] / max(1, other_scripts.total())
-    usual = scripts[script] / max(1, scripts.total())
+    script = ours.script
+    usual, share = ours.script_share([script]), theirs.script_share([script])
     if script and share < _MIN_SCRIPT * usual:
         what = f"only {share:.0%} of the letters of the unlabelled text are {script.title()}"
         return [f"{what}, the script of {usual:.0%} of those of the corpus: is it in another language?"]
     notes = []
-    words, other_words = _words(ours), _words(theirs)
-    common = {word for word, _ in Counter(words).most_common(_COMMON_WORDS)}
-    known, other_known = (sum(word in common for word in part) / max(1, len(part)) for part in (words, other_words))
+    common = {word for word, _ in ours.words.most_common(_COMMON_WORDS)}
+    known, other_known = ours.share(common), theirs.share(common)
     if other_known < _MIN_COMMON * known:
+        question = "is it in another language or of another kind?"
+        if ours.language and theirs.language and theirs.mismatch([ours.language]):
+            names = (language_name(theirs.language), language_name(ours.language))
+            question = "it seems to be in another language: {}, and the corpus in {}".format(*names)
         notes.append(
             f"the {len(common)} most frequent words of the corpus are {known:.0%} of its words, but {other_known:.0%} "
-            "of the unlabelled text: is it in another language or of another kind?"
+            f"of the unlabelled text: {question}"
         )
     glued, other_glued = (
-        sum(len(token) > 1 and token[-1] in _MARKS and token[0].isalpha() for token in part) / len(part)
-        for part in (ours, theirs)
+        sum(len(token) > 1 and token[-1] in _MARKS and token[0].isalpha() for token in tokens) / max(1, len(tokens))
+        for tokens in ([token for sentence in part for token in sentence.tokens] for part in (gold, sample))
     )
     if abs(glued - other_glued) > _MAX_PUNCTUATION:
         notes.append(
@@ -192,16 +192,3 @@ def _differences(text: Sequence[Sentence], gold: Sequence[Sentence]) -> list[str
             f"{glued:.0%} of the corpus: is it tokenised in another way?"
         )
     return notes
-
-
-def _scripts(tokens: Iterable[str]) -> Counter[str]:
-    """The number of letters of each script, named as in Unicode (``LATIN``)."""
-    letters = Counter(letter for token in tokens for letter in token if letter.isalpha())
-    scripts: Counter[str] = Counter()
-    for letter, count in letters.items():
-        scripts[script_of(letter) or ""] += count
-    return scripts
-
-
-def _words(tokens: Iterable[str]) -> list[str]:
-    return [token.casefold() for token in tokens if token[0].isalpha()]

@@ -48,6 +48,7 @@ class LinkGrammar:
             )
         self._program = program
         self._language = language
+        self.languages = frozenset({language})
         self._options = ("constituents=3", "graphics=0", "verbosity=0", "echo=1", "spell=0", f"timeout={seconds}")
         version = re.search(r"link-grammar-(\d[\d.]*)", self._run(["--version"], ""))
         self.name = f"link-grammar-{language}-{version[1] if version else 'unknown'}"

@@ -37,6 +37,7 @@ class ProjectedConstituents:
     def __init__(self, parser: DependencyParser | str = "en_core_web_sm") -> None:
         self._parser: DependencyParser = resolve("dependency_parser", parser)
         self.name = f"projected:{self._parser.name}"
+        self.languages: frozenset[str] | None = getattr(self._parser, "languages", None)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:
         """See `entaug.backends.protocols.ConstituencyParser.parse`."""

@@ -13,7 +13,7 @@ from entaug.backends.protocols import Parse
 from entaug.errors import MissingModelError
 from entaug.spacing import infer_spaces
 
-__all__ = ["SpacyParser"]
+__all__ = ["SpacyParser", "load_pipeline", "pipeline_languages", "pipeline_name"]
 
 # Components that contribute nothing to trees and parts of speech. Those that split sentences must be left out: a parser
 # draws no arc across a sentence end, and the sentences here are given.
@@ -39,9 +39,15 @@ class SpacyParser:
     """
 
     def __init__(self, name: str | Path) -> None:
-        self._nlp = _load(name)
-        meta = self._nlp.meta
-        self.name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        self._nlp = load_pipeline(name, _EXCLUDED)
+        if not any("token.dep" in self._nlp.get_pipe_meta(pipe).assigns for pipe in self._nlp.pipe_names):
+            raise MissingModelError(
+                f"the pipeline has no parser (it has: {', '.join(self._nlp.pipe_names) or 'nothing'})",
+                path=str(name),
+                remedy="use one that has, for example en_core_web_sm",
+            )
+        self.name = pipeline_name(self._nlp)
+        self.languages = pipeline_languages(self._nlp)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
         """See `entaug.backends.protocols.DependencyParser.parse`."""
@@ -68,8 +74,40 @@ class SpacyParser:
         )
 
 
-def _load(name: str | Path) -> Any:
-    """Load a pipeline without the components that are not needed."""
+def pipeline_name(nlp: Any) -> str:
+    """Return the name and the version of a pipeline, for provenance.
+
+    Args:
+        nlp: the pipeline.
+    """
+    return f"{nlp.meta['lang']}_{nlp.meta['name']}-{nlp.meta['version']}"
+
+
+def pipeline_languages(nlp: Any) -> frozenset[str] | None:
+    """Return the language that a pipeline serves.
+
+    Args:
+        nlp: the pipeline.
+
+    Returns:
+        Its ISO 639-1 code; None for a pipeline of several languages.
+    """
+    return None if nlp.meta["lang"] in ("", "xx") else frozenset({nlp.meta["lang"]})
+
+
+def load_pipeline(name: str | Path, excluded: Sequence[str]) -> Any:
+    """Load a pipeline.
+
+    Args:
+        name: a folder with a pipeline, or the name of an installed one.
+        excluded: the components that are not needed.
+
+    Returns:
+        The pipeline.
+
+    Raises:
+        MissingModelError: there is no such pipeline, or this spaCy cannot load it.
+    """
     folder = Path(name)
     if folder.is_dir():
         # An unpacked package has the pipeline in a subfolder.
@@ -87,14 +125,8 @@ def _load(name: str | Path) -> Any:
             remedy=f"{ours} run: python -m spacy download {name}".lstrip(),
         )
     try:
-        nlp = spacy.load(source, exclude=list(_EXCLUDED))
+        nlp = spacy.load(source, exclude=list(excluded))
     except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise MissingModelError(f"cannot be loaded ({reason})", path=str(source), remedy=remedy) from None
-    if not any("token.dep" in nlp.get_pipe_meta(pipe).assigns for pipe in nlp.pipe_names):
-        raise MissingModelError(
-            f"the pipeline has no parser (it has: {', '.join(nlp.pipe_names) or 'nothing'})",
-            path=str(source),
-            remedy="use one that has, for example en_core_web_sm",
-        )
     return nlp

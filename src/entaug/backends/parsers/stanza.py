@@ -51,6 +51,7 @@ class StanzaParser:
                     "or use constituency_parser=projected",
                 ) from None
         self._pipeline = pipeline
+        self.languages = frozenset({language})
         self.name = f"stanza-{stanza.__version__}-{language}"
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[tuple[Constituent, ...]]:

@@ -20,6 +20,7 @@ import transformers
 from safetensors import SafetensorError
 
 from entaug.backends.compute import compute_settings
+from entaug.backends.transformers.vocabulary import card_languages, unread_share
 from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.models.digests import digest
 
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-_HUB_FILES = ["*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
+_HUB_FILES = ["README.md", "*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
 _BATCHES_SORTED_TOGETHER = 16
 # Models that count positions from behind the padding id lose these positions.
 _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet", "xlm-roberta-xl"})
@@ -68,15 +69,17 @@ def find_model(name: str | Path) -> Path:
         return _check_weights(folder, str(name))
     if folder.exists():
         raise MissingModelError("is a file, and a model is a folder", path=str(folder), remedy="name its folder")
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
+    tried = f"there is no such folder, and it is not in {constants.HF_HUB_CACHE}"
     remedy = "give a folder, run without --offline, or see: entaug models list"
     try:
         return _check_weights(Path(snapshot_download(str(name), local_files_only=True)), str(name))
     except LocalEntryNotFoundError:
         if compute_settings().offline:
-            raise MissingModelError(f"the model {name!r} is not on this machine", remedy=remedy) from None
+            message = f"the model {str(name)!r} is not on this machine: {tried} (offline: the hub was not asked)"
+            raise MissingModelError(message, remedy=remedy) from None
     except HFValidationError:
         raise MissingModelError(
             f"{str(name)!r} is neither a folder nor a name on the hub", remedy="see: entaug models list"
@@ -86,7 +89,8 @@ def find_model(name: str | Path) -> Path:
         return _check_weights(Path(snapshot_download(str(name), allow_patterns=_HUB_FILES)), str(name))
     except (HfHubHTTPError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise MissingModelError(f"the model {name!r} cannot be downloaded ({reason})", remedy=remedy) from None
+        message = f"the model {str(name)!r} cannot be had: {tried}; {constants.ENDPOINT} answers: {reason}"
+        raise MissingModelError(message, remedy="check the name and the network, give a folder") from None
 
 
 def _check_weights(folder: Path, name: str) -> Path:
@@ -383,6 +387,19 @@ class TorchBackend:
         self.batcher = Batcher(budget or (32768 if self.device.type == "cuda" else 4096))
         self.prefix_ids, self.suffix_ids = self._special_ids()
         self.num_split = 0
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages that the model serves; None if they are not known."""
+        return card_languages(self.folder)
+
+    def unread_share(self, texts: Sequence[str]) -> float:
+        """The share of tokens of texts that the vocabulary does not know, see `vocabulary.unread_share`.
+
+        Args:
+            texts: the texts.
+        """
+        return unread_share(self.tokenizer, texts)
 
     @property
     def _gguf_options(self) -> dict[str, str]:

@@ -38,6 +38,8 @@ class _FastTranslator:
 
     can_sample = False
     direction: ClassVar[str]
+    languages: ClassVar[frozenset[str]]
+    """The languages of the texts that it translates."""
 
     def __init__(self) -> None:
         folders = sorted(runtime.get_models_root().glob(self.direction.replace("-", "") + "-*"))
@@ -80,9 +82,11 @@ class EnglishPortuguese(_FastTranslator):
     """From English to Brazilian Portuguese."""
 
     direction = "en-pt"
+    languages = frozenset({"en"})
 
 
 class PortugueseEnglish(_FastTranslator):
     """From Portuguese to English."""
 
     direction = "pt-en"
+    languages = frozenset({"pt"})

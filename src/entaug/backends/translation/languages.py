@@ -8,38 +8,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from entaug.errors import MissingExtraError, ParameterError
+from entaug.languages import LANGUAGE_NAMES
 
 __all__ = ["TargetLanguage", "missing_tokenizer_error", "set_languages"]
 
 _NLLB_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _MARIAN_CODE = re.compile(r">>(.+)<<")
-# T5 was trained with the names of languages in its instructions.
-_NAMES = {
-    "ar": "Arabic",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "fi": "Finnish",
-    "fr": "French",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "nl": "Dutch",
-    "no": "Norwegian",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sv": "Swedish",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "zh": "Chinese",
-}
 
 
 class TargetLanguage(NamedTuple):
@@ -145,7 +119,8 @@ def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str,
     prefixes = {key: value["prefix"] for key, value in tasks.items() if ":" in key and "prefix" in value}
     source, target = _required_pair(name, pair, ("en", "de"))
     if not prefixes:
-        return f"translate {_NAMES[_find_code(source, _NAMES)]} to {_NAMES[_find_code(target, _NAMES)]}: "
+        names = LANGUAGE_NAMES
+        return f"translate {names[_find_code(source, names)]} to {names[_find_code(target, names)]}: "
     if f"{source}:{target}" not in prefixes:
         raise ParameterError(
             f"the model {name!r} was not trained for {source}:{target}",

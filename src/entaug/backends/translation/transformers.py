@@ -63,6 +63,7 @@ class TransformersTranslator(TorchBackend):
             raise ParameterError("num_beams and top_k must be at least 1")
         if not temperature > 0:
             raise ParameterError(f"temperature must be above 0, not {temperature!r}")
+        self._source = pair[0] if pair else ""
         precision = precision or compute_settings().precision or "fp32"
         super().__init__(name, device=device, precision=precision, budget=budget)
         config = self.model.config
@@ -78,6 +79,11 @@ class TransformersTranslator(TorchBackend):
         budget = budget or (8192 if self.device.type == "cuda" else 1024)
         # Beam search needs `num_beams` rows for each text, a draw one.
         self.batcher, self._sampling_batcher = Batcher(budget), Batcher(budget * num_beams)
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """See `TorchBackend.languages`: the source language, if it was given."""
+        return frozenset({self._source.split("_")[0]}) if self._source else super().languages
 
     def _load_tokenizer(self) -> Any:
         try:

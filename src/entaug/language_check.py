@@ -1,0 +1,128 @@
+"""Whether the models of a method, a filter or a measure serve the language of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from entaug.alignment import detokenize
+from entaug.backends.compute import compute_settings
+from entaug.backends.resolve import starter_model
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.languages import LanguageProfile, language_name
+from entaug.models.catalogue import MODELS
+
+__all__ = ["LoadedModel", "check_languages", "language_mismatch", "served_languages"]
+
+_SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
+_MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any
+_ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
+
+
+class LoadedModel(NamedTuple):
+    """A model that a component uses.
+
+    Args:
+        kind: a key of `entaug.backends.resolve.BACKENDS`.
+        given: the name or instance that was given.
+        backend: the instance.
+        option: how the user names another, for messages.
+    """
+
+    kind: str
+    given: Any
+    backend: Any
+    option: str
+
+
+def served_languages(model: LoadedModel) -> frozenset[str] | None:
+    """Return the languages of the text that a model serves.
+
+    They are those of the list of starter models, or those that the backend states itself by an attribute
+    ``languages``, which is optional: models of transformers have a card, pipelines of spaCy their metadata.
+
+    Args:
+        model: the model.
+
+    Returns:
+        ISO 639-1 codes; None if they are not known, or all are served.
+
+    Example:
+        >>> sorted(served_languages(LoadedModel("masked_lm", "mpnet-mlm", None, "--masked-lm")))
+        ['en']
+    """
+    name = starter_model(model.kind, model.given) if isinstance(model.given, str) else None
+    if name is not None:
+        return frozenset(MODELS[name].languages) or None
+    languages = getattr(model.backend, "languages", None)
+    if languages is None and isinstance(language := getattr(model.backend, "language", None), str):
+        languages = {language}
+    return frozenset(languages) if languages else None
+
+
+def language_mismatch(model: LoadedModel, profile: LanguageProfile, sample: Sequence[Sentence]) -> str | None:
+    """Return why a model cannot be used for a corpus.
+
+    Args:
+        model: the model.
+        profile: the words of the corpus.
+        sample: some of its sentences.
+
+    Returns:
+        One line; None if the model may serve the language of the corpus.
+    """
+    name = model.given if isinstance(model.given, str) else getattr(model.backend, "name", type(model.backend).__name__)
+    what = f"the {model.kind.replace('_', ' ').replace(' lm', ' LM')} {name}"
+    if languages := served_languages(model):
+        reason = profile.mismatch(languages)
+        names = [language_name(code) for code in sorted(languages)]
+        shown = " and ".join(names) if len(names) <= 3 else f"{len(names)} languages"
+        return reason and f"{what} serves {shown}, and the text {reason}"
+    measure = getattr(model.backend, "unread_share", None)
+    if measure is None:
+        return None
+    share = measure([detokenize(sentence.tokens, sentence.spaces) for sentence in sample])
+    if share <= _MAX_UNREAD:
+        return None
+    looks = f", which looks {language_name(profile.language)}" if profile.language else ""
+    return f"the vocabulary of {what} does not know {share:.0%} of the text{looks}"
+
+
+def check_languages(
+    sentences: Iterable[Sentence], models: Sequence[LoadedModel], source: str | None = None
+) -> Iterator[Sentence]:
+    """Pass on the sentences of a corpus, and check at its end that models serve its language.
+
+    Args:
+        sentences: the sentences.
+        models: the models.
+        source: the file of the sentences, for messages.
+
+    Yields:
+        The sentences.
+
+    Raises:
+        InputError: a model does not serve the language, and `ComputeSettings.any_language` is not set.
+
+    Example:
+        >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3
+        >>> list(check_languages(german, [LoadedModel("masked_lm", "mpnet-mlm", None, "--masked-lm")]))
+        Traceback (most recent call last):
+        ...
+        entaug.errors.InputError: the masked LM mpnet-mlm serves English, and the text looks German ...
+    """
+    if not models or compute_settings().any_language:
+        yield from sentences
+        return
+    profile, sample = LanguageProfile(), []
+    for number, sentence in enumerate(sentences):
+        profile.add(sentence)
+        if number < _SAMPLE:
+            sample.append(sentence)
+        yield sentence
+    mismatches = {model.option: language_mismatch(model, profile, sample) for model in models}
+    options = [option for option, mismatch in mismatches.items() if mismatch]
+    if options:
+        remedy = f"name another with {' and '.join(options)}, or {_ANY_LANGUAGE}"
+        raise InputError(str(mismatches[options[0]]), path=source, remedy=remedy)

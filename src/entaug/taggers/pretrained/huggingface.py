@@ -1,0 +1,167 @@
+"""Token classifiers of transformers as taggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from entaug.backends.transformers.base import TorchBackend, load_pretrained, tokenize_words, torch, transformers
+from entaug.data import Sentence
+from entaug.errors import MissingModelError
+from entaug.mentions import Mention
+from entaug.tag_probabilities import TagProbabilities
+from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
+from entaug.tags import split_tag
+
+__all__ = ["HuggingFaceTagger"]
+
+
+class _TokenClassifier(TorchBackend):
+    """The model: scores of tags for the first sub-word of each word."""
+
+    auto = transformers.AutoModelForTokenClassification
+
+    def _load_tokenizer(self) -> Any:
+        tokenizer = super()._load_tokenizer()
+        if getattr(tokenizer, "add_prefix_space", None) is False:  # byte-level vocabularies need it for single words
+            tokenizer = load_pretrained(transformers.AutoTokenizer, self.folder, add_prefix_space=True)
+        if not tokenizer.is_fast:
+            raise MissingModelError(
+                "has no fast tokenizer, which says where words begin", path=str(self.folder), remedy="use another model"
+            )
+        return tokenizer
+
+    def _load_model(self) -> Any:
+        model, info = load_pretrained(self.auto, self.folder, dtype=self.dtype, output_loading_info=True)
+        missing = sorted(key for key in info["missing_keys"] if "position_ids" not in key)
+        tags = list(model.config.id2label.values())
+        if missing or all(tag.startswith("LABEL_") for tag in tags):
+            what = (
+                f"{missing[0]} is not in its weights" if missing else f"its tags have no names: {', '.join(tags[:3])}"
+            )
+            raise MissingModelError(
+                f"is no trained token classifier ({what})", path=str(self.folder), remedy="name a model for NER"
+            )
+        return model
+
+    def tag_scores(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
+        """The probabilities of the tags of the model (words, tags); a word without sub-words has zeros."""
+        parts = [part for number, words in enumerate(sentences) for part in self._split(number, words)]
+        size = int(self.model.config.num_labels)
+        results = [np.zeros((len(words), size)) for words in sentences]
+
+        def compute(batch: list[int], width: int) -> None:
+            ids, mask = self.pad([parts[i][1] for i in batch], width)
+            with torch.inference_mode():
+                logits = self.model(input_ids=ids, attention_mask=mask).logits
+            probabilities = logits.double().softmax(-1).cpu().numpy()
+            for i, rows in zip(batch, probabilities, strict=True):
+                number, _, word_of = parts[i]
+                for position in range(len(word_of) - 1, -1, -1):  # the first sub-word of a word is written last
+                    if word_of[position] >= 0:
+                        results[number][word_of[position]] = rows[position]
+
+        self.batcher.run([len(part[1]) for part in parts], compute)
+        return results
+
+    def _split(self, number: int, words: Sequence[str]) -> list[tuple[int, list[int], list[int]]]:
+        """The rows of a sentence: its number, token ids and for each token its word; several if it is too long."""
+        ids, word_of = tokenize_words(self.tokenizer, words)
+        pairs = [(i, w) for i, w in zip(ids, word_of, strict=True) if w >= 0]
+        size = max(1, self.max_length - len(self.prefix_ids) - len(self.suffix_ids))
+        rows = []
+        start = 0
+        while start < len(pairs):
+            end = min(len(pairs), start + size)
+            if end < len(pairs):  # not within a word, unless it fills the row
+                while end > start + 1 and pairs[end][1] == pairs[end - 1][1]:
+                    end -= 1
+                if pairs[end][1] == pairs[end - 1][1]:
+                    end = start + size
+            part = pairs[start:end]
+            before, after = [-1] * len(self.prefix_ids), [-1] * len(self.suffix_ids)
+            row = [*self.prefix_ids, *(i for i, _ in part), *self.suffix_ids]
+            first = start and pairs[start][1] == pairs[start - 1][1]  # the rest of a word that fills rows of its own
+            words_of = [-1 if first and w == part[0][1] else w for _, w in part]
+            rows.append((number, row, [*before, *words_of, *after]))
+            start = end
+        return rows
+
+
+class HuggingFaceTagger(PretrainedTagger):
+    """A token classifier of transformers, over the words of the corpus.
+
+    The tags of the model may be of any scheme, or labels alone; the first sub-word of a word gives its tag. Its
+    probabilities are those of the model, added up for labels of the model that stand for one of the corpus.
+
+    Args:
+        name: a folder or the name of a model on the hub, with a map of labels behind ``@``, see `PretrainedTagger`.
+
+    Raises:
+        MissingModelError: there is no such model, or it was not trained to classify tokens.
+    """
+
+    prefix = "hf"
+
+    def _load(self, model: str) -> None:
+        self._model = _TokenClassifier(model)
+        self.name = f"hf:{self._model.name}"
+        self.languages = self._model.languages
+        tags = self._model.model.config.id2label
+        self._split_tags = [split_tag(tags[i]) for i in range(len(tags))]
+
+    @property
+    def own_labels(self) -> list[str] | None:
+        """See `PretrainedTagger.own_labels`."""
+        return sorted({label for _, label in self._split_tags if label})
+
+    def _predict(self, sentences: Sequence[Sentence]) -> list[list[ScoredMention]]:
+        identity = {label: label for label in self.own_labels or ()}
+        return [
+            [ScoredMention(mention) for mention in probabilities.mentions()]
+            for probabilities in self._probabilities(sentences, identity)
+        ]
+
+    def _mapped(self, sentences: Sequence[Sentence]) -> list[list[tuple[Mention, float]]]:
+        return [[(mention, 1.0) for mention in soft.mentions()] for soft in self.tag_probabilities(sentences)]
+
+    def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
+        """See `entaug.backends.protocols.Tagger.tag_probabilities`: those of the model."""
+        return self._probabilities(list(sentences), dict(self._fitted_map().labels))
+
+    def _probabilities(self, sentences: Sequence[Sentence], labels: dict[str, str]) -> list[TagProbabilities]:
+        """The probabilities of IOB2 tags of labels that those of the model stand for; others count as ``"O"``."""
+        targets = sorted(set(labels.values()))
+        tags = ["O", *(f"{prefix}-{label}" for label in targets for prefix in "BI")]
+        columns = np.zeros(len(self._split_tags), np.intp)
+        for i, (place, label) in enumerate(self._split_tags):
+            if label in labels:
+                columns[i] = tags.index(f"{place}-{labels[label]}")
+        results = []
+        for scores in self._model.tag_scores([sentence.tokens for sentence in sentences]):
+            values = np.zeros((len(scores), len(tags)))
+            for i, column in enumerate(columns):
+                values[:, column] += scores[:, i]
+            values[values.sum(axis=1) == 0, 0] = 1  # a word that has no sub-word
+            results.append(TagProbabilities(tags, _starts_mentions(values)))
+        return results
+
+
+def _starts_mentions(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Move probability from inside to beginning where a word cannot continue a mention of the word before.
+
+    In IOB1, and in schemes without prefixes, the tag of the first word of a mention is that of an inner one.
+    """
+    before = -1
+    for row in values:
+        by_label = row[1::2] + row[2::2]
+        for i in range(len(by_label)):
+            if i != before:
+                row[1 + 2 * i] += row[2 + 2 * i]
+                row[2 + 2 * i] = 0
+        best = int(by_label.argmax()) if len(by_label) else -1
+        before = best if best >= 0 and by_label[best] > row[0] else -1
+    return values
