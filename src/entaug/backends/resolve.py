@@ -75,7 +75,7 @@ def _kind(
     return name, BackendKind(protocol, registry, models or {}, **options)
 
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{2,95}(@[\w-]+:[\w-]+)?", re.ASCII)
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{2,95}", re.ASCII)
 _NEARLY = 0.75  # similarity of a name to an alias, above which it is taken for a mistake
 
 _MASKED = "entaug.backends.transformers.masked_lm:TransformersMaskedLM"
@@ -143,7 +143,8 @@ BACKENDS: dict[str, BackendKind] = dict(
             protocols.Translator,
             {"en-pt": _PAIR + "EnglishPortuguese", "pt-en": _PAIR + "PortugueseEnglish"},
             loader="entaug.backends.translation.loading:load_translator",
-            is_on_hub=True,
+            # t5-base@en:de; without languages a name such as en-xx is a mistake
+            accepts=lambda name: "/" in name or "@" in name or Path(name).exists(),
         ),
         _kind(
             "dependency_parser",
