@@ -38,6 +38,7 @@ _CORPORA = {
         for code in ("en", "de", "es", "nl", "tr", "ru", "hi", "bn", "ko", "zh")
     },
 }
+_OPTIONS = {"mascip": {"misaligned": "skip"}}
 
 
 def _share(chunks: Sequence[Sequence[Sentence]], language: str) -> str:
@@ -69,7 +70,7 @@ def main(folder: Path) -> None:
         if not (folder / path).exists():
             sys.stderr.write(f"no {path}\n")
             continue
-        text = list(entaug.read(folder / path, repair=True))[:_MAX_SENTENCES]
+        text = list(entaug.read(folder / path, repair=True, **_OPTIONS.get(name, {})))[:_MAX_SENTENCES]
         cells = []
         other = "de" if language == "en" else "en"
         for sentences, code in ((text, language), (list(map(_upper, text)), language), (text, other)):

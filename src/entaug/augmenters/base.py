@@ -30,7 +30,6 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.guard import LabelGuard
-from entaug.language_check import check_languages
 from entaug.params import PositiveInt
 from entaug.relabelling import Relabeller, create_relabeller
 
