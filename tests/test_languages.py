@@ -199,6 +199,8 @@ def test_filters_stop_too(german: Path) -> None:
     method = create_augmenter("sr", lexicon=synonyms)
     with pytest.raises(InputError, match=r"lexicon fake serves English, and the text looks German.*--lexicon"):
         method.fit(gold)
+    with pytest.raises(InputError, match="serves English"):
+        method.load().check_languages(gold)
     with use_compute_settings(any_language=True):
         assert create_augmenter("sr", lexicon=synonyms, p=1.0).fit(gold).is_fitted
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from entaug.backends.resolve import BACKENDS, resolve
-from entaug.language_check import LoadedModel
+from entaug.data import Sentence
+from entaug.language_check import LoadedModel, check_languages
 from entaug.params import Configurable, Parameter, parameters
 
 __all__ = ["Component"]
@@ -68,6 +69,18 @@ class Component(Configurable):
                 setattr(self, f"{kind}_", resolve(kind, getattr(self, kind)))
 
     # ------------------------------------------------------------------------------------------------------- for users
+
+    def check_languages(self, sentences: Iterable[Sentence]) -> None:
+        """Check that the loaded models serve the language of a corpus.
+
+        Args:
+            sentences: the sentences.
+
+        Raises:
+            InputError: a model serves another language, and `ComputeSettings.any_language` is not set.
+        """
+        for _ in check_languages(sentences, self._models()):
+            pass
 
     def model_notes(self) -> list[str]:
         """Return what loaded models have to say to the user, for example which labels those of a tagger stand for.

@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar, Self
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
-from entaug.language_check import check_languages
 from entaug.params import Check
 
 __all__ = ["Filter", "HeldOut", "apply_filters"]
@@ -82,8 +81,7 @@ class Filter(Component, abc.ABC):
                 serve.
         """
         self.load()
-        for _ in check_languages(gold, self._models()):
-            pass
+        self.check_languages(gold)
         self._fit(gold)
         self._is_fitted = True
         return self

@@ -160,5 +160,8 @@ def _obstacle(
         if missing := [shape for shape in shapes if not getattr(info, shape)]:
             return f"{recipe.method} does not support {' or '.join(missing)} mentions", True
         if available is not None and recipe.method not in available:
-            return f"a model of {recipe.method} is not on this machine (see entaug methods {recipe.method})", True
+            return (
+                f"no model of {recipe.method} for this corpus is on this machine (see entaug methods {recipe.method})",
+                True,
+            )
     return "", False

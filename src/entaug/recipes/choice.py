@@ -15,7 +15,7 @@ from entaug._version import __version__
 from entaug.augmenters import create_augmenter
 from entaug.backends.compute import compute_settings
 from entaug.backends.config import TrainingProgress
-from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
+from entaug.errors import EntaugError, InputError, MissingExtraError, MissingModelError, ParameterError
 from entaug.recipes.catalogue import GOLD, RECIPES, TEACHER, Recipe, applicable_recipes
 from entaug.recipes.design import FINALISTS, TEACHER_SIZE, Design, designs, largest_affordable
 from entaug.recipes.folds import default_steps, partition
@@ -182,11 +182,14 @@ class Choice:
         return recipes
 
     def _is_available(self, method: str) -> bool:
-        """Whether the models of a method are on this machine."""
+        """Whether the models of a method are on this machine, and serve the language of the corpus."""
         augmenter = create_augmenter(method, **self.trainer.methods.get(method, {}))
         try:
-            augmenter.load()
+            augmenter.load().check_languages(self.inputs.gold)
         except (MissingModelError, MissingExtraError):
+            return False
+        except InputError as error:
+            self.notes.append(error.message)
             return False
         return True
 
