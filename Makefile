@@ -1,7 +1,7 @@
 # entaug: what a checkout can do. `make help` lists the targets.
 #   make demo   install, augment the example corpus, show sentences before and after, write the report
 #   make test   install, then run every check that CI runs
-.PHONY: demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
+.PHONY: llama demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -17,6 +17,7 @@ help:
 	@echo "make docs          build the documentation and print where it is"
 	@echo "make bench         run the speed benchmarks and write benchmarks/results.md"
 	@echo "make bench-models  compare the model-based methods with their peers and write benchmarks/models.md"
+	@echo "make llama         build a llama.cpp server (fifteen minutes, once) and test GGUF files and prompts with it"
 	@echo "make pictures      draw the pictures of the README and the documentation"
 	@echo "make fuzz          fuzz every format reader for ten minutes"
 	@echo "make clean         remove environments and everything that was built"
@@ -77,6 +78,16 @@ unit: setup browser
 test-all: lint types setup browser
 	ENTAUG_TESTS=all $(PYTEST)
 
+# A llama.cpp server is compiled in an environment of its own; tests use it where it is there and skip elsewhere.
+$(VENV)-llama/.installed:
+	$(PYTHON) -m venv $(VENV)-llama
+	$(VENV)-llama/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36'
+	touch $@
+
+llama: $(VENV)/.installed $(VENV)-llama/.installed
+	$(BIN)/entaug models prepare smollm2-gguf
+	$(PYTEST) tests/models/test_llama_server.py
+
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.installed
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
@@ -112,5 +123,5 @@ fuzz: $(VENV)/.installed
 	done
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-peers demo-output
+	rm -rf $(VENV) $(VENV)-llama $(VENV)-bench $(VENV)-peers demo-output
 	cd docs && rm -rf _build _made commands filters formats measured measures methods reference

@@ -21,14 +21,17 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 from method_pages import CORPUS, RECORDED, SEED, select_examples  # on the path set above
 
 MAX_SENTENCES = 30  # for methods that take seconds per sentence
+FEW = 10  # ... and for a language model on a processor
 
 
 def given(name: str) -> dict[str, Any]:
-    """What a method needs besides the corpus: the sentences of dev as unlabelled text, and a small teacher.
+    """What a method needs besides the corpus: an instruct model, or unlabelled text (that of dev) and a small teacher.
 
     Args:
         name: the name of the method.
     """
+    if name == "rewrite":  # a small model, but one that anybody can run
+        return {"generator": "smollm2-gguf", "style": "a post on social media", "max_attempts": 2}
     if name != "selftrain":
         return {}
     text = entaug.read_unlabelled([CORPUS.with_name("dev.conll")], entaug.read(CORPUS))
@@ -44,7 +47,7 @@ def main(names: list[str]) -> None:
     gold = list(entaug.read(CORPUS))
     for name in names or [name for name in entaug.METHODS if entaug.METHODS[name].info.needs]:
         augmenter = entaug.create_augmenter(name, seed=SEED, **given(name)).fit(gold)
-        sentences = gold if "rules" in augmenter.info.cost else gold[:MAX_SENTENCES]
+        sentences = gold if "rules" in augmenter.info.cost else gold[: FEW if name == "rewrite" else MAX_SENTENCES]
         new = list(augmenter.augment(sentences))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, f"{name}.jsonl")

@@ -38,7 +38,14 @@ LAYERS = (
     ("mention_lists",),
     ("backends.compute", "backends.config"),
     ("models",),
-    ("formats", "backends.protocols", "backends.name_protocols", "backends.dependency_trees"),
+    (
+        "prompts",
+        "formats",
+        "backends.protocols",
+        "backends.name_protocols",
+        "backends.instruct",
+        "backends.dependency_trees",
+    ),
     ("backends.fakes", "backends.resolve"),
     ("scoring", "language_check"),
     ("backends",),
@@ -70,11 +77,22 @@ APART = {
     "report": {"backends", "taggers"},
 }
 # ... but these parts of a package that stands apart may be imported.
-_PLAIN = ("protocols", "name_protocols", "resolve", "fakes", "dependency_trees", "compute", "config")
+_PLAIN = ("protocols", "name_protocols", "instruct", "resolve", "fakes", "dependency_trees", "compute", "config")
 CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}
-HEAVY |= {"datasets", "pyarrow", "srsly", "rapidfuzz", "matplotlib", "jinja2", "markdown_it", "scipy", "filelock"}
+HEAVY |= {
+    "openai",
+    "datasets",
+    "pyarrow",
+    "srsly",
+    "rapidfuzz",
+    "matplotlib",
+    "jinja2",
+    "markdown_it",
+    "scipy",
+    "filelock",
+}
 MODULES = sorted(SRC.rglob("*.py"))
 MOST_LINES = 400
 

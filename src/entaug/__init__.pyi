@@ -11,6 +11,7 @@ from .augmenters.generative.aclm import ACLM
 from .augmenters.generative.daga import DAGA, MulDA
 from .augmenters.generative.entda import EnTDA
 from .augmenters.generative.melm import MaskedEntityLM
+from .augmenters.generative.rewriting import Rewriting
 from .augmenters.masked_lm import MaskedLMReplacement
 from .augmenters.online import OnlineDataset
 from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
@@ -40,6 +41,7 @@ from .workflows.check import check_file
 from .workflows.convert import convert_file
 from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
+from .workflows.mentions import mentions_file
 from .workflows.relabel import relabel_file
 from .workflows.report import write_html_report
 from .workflows.subset import subset_file
@@ -73,6 +75,7 @@ __all__ = [
     "OnlineDataset",
     "Quality",
     "Relabeller",
+    "Rewriting",
     "Rotate",
     "RoundTrip",
     "Scores",
@@ -94,6 +97,7 @@ __all__ = [
     "from_datasets",
     "markdown_report",
     "measure_quality",
+    "mentions_file",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",

@@ -22,7 +22,7 @@ __all__ = ["Registry", "extra_of", "import_object"]
 T = TypeVar("T")
 
 # Distributions whose top-level module has a different name.
-_MODULES = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
+_MODULES = {"llama-cpp-python": "llama_cpp", "pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it"}
 # Modules that are installed with another distribution.
 _INSTALLED_WITH = {"srsly": "spacy", "thinc": "spacy", "tokenizers": "transformers", "huggingface_hub": "transformers"}
 

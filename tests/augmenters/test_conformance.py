@@ -27,6 +27,7 @@ from entaug.backends.fakes import (
     FakeDependencyParser,
     FakeEncoder,
     FakeGenerator,
+    FakeInstructModel,
     FakeLexicon,
     FakeMaskedLM,
     FakeTagger,
@@ -56,10 +57,11 @@ FAKES: dict[str, Any] = {
 ALL = pytest.mark.parametrize("name", sorted(METHODS))
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
+    "rewrite": {"generator": FakeInstructModel()},
     "selftrain": {
         "unlabelled": [Sentence([*"some words of a text number".split(), str(n)], id=f"s{n}") for n in range(1500)],
         "copies": 1,
-    }
+    },
 }
 
 

@@ -15,7 +15,6 @@ import entaug
 from conftest import EXAMPLE
 from entaug import ACLM, EnTDA, Mention, MentionReplacement, Sentence
 from entaug.augmenters.base import NO_CANDIDATE, Rejection, Request
-from entaug.augmenters.generative.aclm import Template, _mask_keywords, select_keywords
 from entaug.augmenters.generative.base import COPIED
 from entaug.augmenters.generative.entda import apply_operation, format_mention_list
 from entaug.augmenters.generative.linearization import join_parts, label_tokens, parse_wrapped, wrap_tokens
@@ -28,6 +27,7 @@ from entaug.augmenters.generative.mention_matching import (
     group_mentions,
     match_mentions,
 )
+from entaug.augmenters.generative.templates import Template, mask_keywords, select_keywords
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.filters import Consistency, create_filters
@@ -382,7 +382,7 @@ def test_templates_merge_masks_and_mixner_joins_them() -> None:
         def gauss(self, *_: Any) -> float:
             return 1.0
 
-    assert " ".join(_mask_keywords([first, second], All(0), 0.5)) == (
+    assert " ".join(mask_keywords([first, second], All(0), 0.5)) == (
         "<mask> <B-GRP> Suede <B-GRP> <mask> <B-LOC> Rome <B-LOC> <mask>"
     )
 
@@ -391,7 +391,7 @@ def test_dynamic_masking_hides_half_of_the_keywords_give_or_take_one() -> None:
     words = [f"w{i}" for i in range(20)]
     template = Template(Sentence([*words, "X"], [Mention("L", [(20, 21)])]), tuple(range(0, 20, 2)))
     rng = Random(7)
-    shown = [sum(p.startswith("w") for p in _mask_keywords([template], rng, 0.5)) for _ in range(4000)]
+    shown = [sum(p.startswith("w") for p in mask_keywords([template], rng, 0.5)) for _ in range(4000)]
     assert statistics.mean(shown) == pytest.approx(5, abs=0.06)
     # A normal draw of one keyword's spread, rounded: variance 1 + 1/12.
     assert statistics.pstdev(shown) == pytest.approx((13 / 12) ** 0.5, rel=0.05)

@@ -6,13 +6,14 @@ those that use starter models run on a few sentences, and those that train one a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -21,6 +22,7 @@ import entaug
 from conftest import EXAMPLE, ROOT
 from entaug.augmenters import METHODS
 from entaug.cli.main import _parse, main
+from scripted_server import Reply, echo, serving
 
 PAGES = [
     ROOT / "README.md",
@@ -38,12 +40,14 @@ PARSED_ONLY = (
     "de_dep_news_trf",
     "stanza:en",
     "models prepare --source",
+    ".gguf",
 )
 # Any other program than entaug that a page may name.
 OTHER_PROGRAMS = ("pip install", "python -m spacy ", "make ", "head -n", "python docs/record.py")
 # Filters and commands that need starter models.
 MODEL_FILTERS = ("fluency", "consistency", "similarity")
 TRAINED = ("aclm", "daga", "entda", "melm", "mulda", "selftrain")
+SERVER = "http://localhost:8080/v1"  # stands for a scripted one
 FEW = 8  # sentences for methods with models
 AUTO_FEW = 40  # sentences for cross-validation
 
@@ -88,9 +92,11 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
     if command == "augment":
         method = next(rest[i + 1] for i, option in enumerate(rest) if option in ("-m", "--method"))
         names = [name for part in method.split("+") for name in part.partition(":")[0].split(",")]
-        needs = any(METHODS[name].info.needs for name in names if name != "lowercase")
+        needs = any(METHODS[name].info.needs for name in names if name != "lowercase") and SERVER not in text
         needs = needs or "--teacher" in text or any(f"--filter {name}" in text for name in MODEL_FILTERS)
-        is_slow = bool(set(names) & set(TRAINED)) or ("cassi" in names and "causal" not in rest)
+        is_slow = (bool(set(names) & set(TRAINED)) and SERVER not in text) or (
+            "cassi" in names and "causal" not in rest
+        )
         return needs, is_slow or "--teacher" in text
     if command == "experiment":
         return "--check" not in text, "--check" not in text
@@ -109,7 +115,7 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
 def cases() -> Iterator[object]:
     seen = set()
     for page, text in commands():
-        arguments = shlex.split(text, comments=True)
+        arguments = shlex.split(re.sub(r"(^|\s)#.*", "", text))  # a # in a word is no comment
         if arguments[:1] != ["entaug"] or tuple(arguments) in seen:
             continue
         seen.add(tuple(arguments))
@@ -163,6 +169,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for runs in ("runs", "examples/plan-runs"):
         (folder / runs).mkdir()
         shutil.copy(records, folder / runs / "runs.jsonl")
+    (folder / "new-names.jsonl").write_text('{"mention": "Ines Quark", "label": "PER"}\n')
+    (folder / "mine.toml").write_text('user = "{sentence}"\n')
     return folder
 
 
@@ -217,15 +225,28 @@ def test_commands(
     if arguments[0] == "auto":
         limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
         arguments = [*arguments, *limits]
-    is_trained = arguments[0] == "augment" and args.method in TRAINED
+    is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
-    code = main([*arguments, *extra])
+    with contextlib.ExitStack() as stack:
+        if SERVER in text:
+            pytest.importorskip("openai")
+            url = stack.enter_context(serving(replies_of_a_model)).url
+            arguments = [argument.replace(SERVER, url) for argument in arguments]
+            monkeypatch.setenv("ENTAUG_LLM_ANSWERS", "answers.sqlite")
+        code = main([*arguments, *extra])
     captured = capsys.readouterr()
     assert code == 0, captured.err
     if output and output != "-":
         assert (workspace / output).exists()
+
+
+def replies_of_a_model(body: dict[str, Any], before: int) -> Reply:
+    """Answers like those of a model: to a request for names some names, else the input with another word."""
+    if "of one type" in body["messages"][0]["content"]:
+        return Reply("\n".join(f"{first} {last}" for first in ("Ines", "Otto", "Uwe") for last in ("Quark", "Zeh")))
+    return echo(body, before)
 
 
 def replace_all(text: str, replacements: dict[str, str]) -> str:

@@ -45,6 +45,7 @@ METHODS: Registry[type[Augmenter]] = Registry(
         "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",
         "mr": "entaug.augmenters.replacement:MentionReplacement",
         "mulda": "entaug.augmenters.generative.daga:MulDA",
+        "rewrite": "entaug.augmenters.generative.rewriting:Rewriting",
         "rotate": "entaug.augmenters.syntax.dependency_fragments:Rotate",
         "selftrain": "entaug.augmenters.selftraining:SelfTraining",
         "sis": "entaug.augmenters.shuffling:ShuffleWithinSegments",

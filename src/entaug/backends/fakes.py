@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
+from entaug.backends.instruct import Answer, ChatRequest, Usage
 from entaug.backends.name_protocols import Recognition
 from entaug.backends.protocols import Constituent, MaskedExample, MaskedText, Parse, TextPairs, match_case
 from entaug.data import Sentence
@@ -33,6 +34,7 @@ __all__ = [
     "FakeEncoder",
     "FakeEntityRecognizer",
     "FakeGenerator",
+    "FakeInstructModel",
     "FakeLexicon",
     "FakeMaskedLM",
     "FakeTagger",
@@ -203,6 +205,44 @@ class FakeGenerator(_FakeTrainable):
             filled = (re.sub("<mask>", lambda _: rng.choice(self._words), output) for output in chosen)  # noqa: B023
             generated.append([f"{output} {rng.choice(self._words)}" for output in filled])
         return generated
+
+
+class FakeInstructModel:
+    r"""An instruct model that repeats the last line of the last message, with some words at its end.
+
+    Args:
+        words: the words; which one is taken depends on the request.
+        answer: a function that answers requests instead.
+
+    Example:
+        >>> from entaug.backends.instruct import Message
+        >>> model = FakeInstructModel(["tea"])
+        >>> model.answer([ChatRequest((Message("user", "Say:\nI like"),))]), model.usage.requests
+        ([Answer(text='I like tea', failure=None)], 1)
+    """
+
+    name = "fake"
+    remote_host = None
+
+    def __init__(
+        self, words: Iterable[str] = _WORDS, answer: Callable[[ChatRequest], str | Answer] | None = None
+    ) -> None:
+        self.usage = Usage()
+        self.requests: list[ChatRequest] = []
+        self._words = tuple(words)
+        self._answer = answer or self._repeat
+
+    def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
+        """See `entaug.backends.instruct.InstructModel.answer`."""
+        self.requests += requests
+        self.usage.requests += len(requests)
+        answers = map(self._answer, requests)
+        return [answer if isinstance(answer, Answer) else Answer(answer) for answer in answers]
+
+    def _repeat(self, request: ChatRequest) -> str:
+        line = request.messages[-1].text.splitlines()[-1]
+        rng = Random(f"{request.seed} {line}")
+        return " ".join([line, *(rng.choice(self._words) for _ in range(1 + len(line.split()) // 5))])
 
 
 class FakeTokenLM:

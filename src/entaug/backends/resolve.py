@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from entaug.backends import name_protocols, protocols
+from entaug.backends.instruct import InstructModel
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.models.catalogue import model_path
 from entaug.params import Check
@@ -33,7 +34,7 @@ class BackendKind:
     """A kind of backend.
 
     Args:
-        protocol: the protocol that its instances satisfy.
+        protocol: the protocol that its instances satisfy; or several, one of which they satisfy.
         registry: its aliases; each object is called with the folder of a starter model, with the part of the name
             behind a colon, or without arguments.
         starter_models: the starter models that aliases stand for, by alias.
@@ -46,7 +47,7 @@ class BackendKind:
         only_with_arguments: the aliases that always have one, as in ``"spacy:en_core_web_sm"``, where others have none.
     """
 
-    protocol: type
+    protocol: type | tuple[type, ...]
     registry: Registry[Callable[..., Any]]
     starter_models: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     loader: str | None = None
@@ -69,7 +70,11 @@ class BackendKind:
 
 
 def _kind(
-    name: str, protocol: type, places: Mapping[str, str], models: Mapping[str, str] | None = None, **options: Any
+    name: str,
+    protocol: type | tuple[type, ...],
+    places: Mapping[str, str],
+    models: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> tuple[str, BackendKind]:
     registry: Registry[Callable[..., Any]] = Registry(name.replace("_", " "), places, group=f"entaug.backends.{name}")
     return name, BackendKind(protocol, registry, models or {}, **options)
@@ -109,10 +114,10 @@ BACKENDS: dict[str, BackendKind] = dict(
         ),
         _kind(
             "generator",
-            protocols.Generator,
-            {"smollm2": _GENERATOR + "CausalGenerator"},
-            {"smollm2": "smollm2"},
-            loader=_GENERATOR + "load_generator",
+            (protocols.Generator, InstructModel),
+            {"smollm2": _GENERATOR + "CausalGenerator", "smollm2-gguf": "entaug.backends.chat.gguf:GGUFModel"},
+            {"smollm2": "smollm2", "smollm2-gguf": "smollm2-gguf"},
+            loader="entaug.backends.chat.loading:load_generator",
             is_on_hub=True,
         ),
         _kind("token_lm", protocols.TokenLM, {"lstm": "entaug.backends.transformers.lstm:LSTMTokenLM"}),
@@ -222,8 +227,9 @@ def check_name(kind: str, value: Any) -> bool:
     backend_kind = BACKENDS[kind]
     if not isinstance(value, str | Path):
         if not isinstance(value, backend_kind.protocol):
-            protocol = backend_kind.protocol.__name__
-            raise ParameterError(f"{value!r} is not a {kind}: it lacks a method of {protocol}", parameter=kind)
+            protocols_ = backend_kind.protocol if isinstance(backend_kind.protocol, tuple) else (backend_kind.protocol,)
+            names = " or ".join(protocol.__name__ for protocol in protocols_)
+            raise ParameterError(f"{value!r} is not a {kind}: it lacks a method of {names}", parameter=kind)
         return True
     name = str(value)
     alias, argument = backend_kind.split(name)

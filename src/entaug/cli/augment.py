@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from entaug.cli import options, output, unlabelled
 from entaug.cli.command import Command
 from entaug.cli.relabel import add_teacher_option
+from entaug.cli.requests import add_request_options
 
 if TYPE_CHECKING:
     from entaug.augmenters.contracts import Accepted
@@ -49,6 +50,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     options.add_read_options(parser)
     options.add_write_options(parser)
     options.add_compute_options(parser)
+    add_request_options(parser)
 
 
 def _add_method_options(parser: argparse.ArgumentParser, methods: str | None) -> None:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from entaug._version import __version__
+from entaug.backends.chat.settings import use_request_settings
 from entaug.backends.compute import use_compute_settings
 from entaug.cli.command import Command
 from entaug.cli.options import compute_options
 from entaug.cli.output import ExitCode
+from entaug.cli.requests import request_options
 from entaug.errors import EntaugError, OutputError
 from entaug.registry import Registry, extra_of
 
@@ -28,6 +30,8 @@ COMMANDS: Registry[Command] = Registry(
             "augment",
             "auto",
             "methods",
+            "prompts",
+            "mentions",
             "check",
             "convert",
             "formats",
@@ -83,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 signal.signal(getattr(signal, name), _interrupt)
     try:
         args = _parse(argv)
-        with use_compute_settings(**compute_options(args)):
+        with use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args)):
             code: int = args.run(args)
         sys.stdout.flush()
     except EntaugError as error:

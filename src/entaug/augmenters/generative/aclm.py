@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
@@ -23,24 +23,30 @@ from entaug.augmenters.generative.base import (
 from entaug.augmenters.generative.linearization import (
     INVALID_LABELS,
     join_parts,
-    label_token,
     label_tokens,
     parse_wrapped,
     wrap_mentions,
     wrap_tokens,
 )
-from entaug.augmenters.generative.mention_matching import KnownMentions
+from entaug.augmenters.generative.mention_matching import KnownMentions, group_mentions, match_mentions
+from entaug.augmenters.generative.prompting import PromptedAugmenter, Query
+from entaug.augmenters.generative.templates import (
+    MASK,
+    Template,
+    candidate_positions,
+    mask_keywords,
+    select_keywords,
+)
 from entaug.backends.protocols import Encoder, Generator, Tagger
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveInt, Probability
 from entaug.rng import Streams
-from entaug.spacing import is_word_character
 from entaug.stopwords import StopWords, stop_words
 
-__all__ = ["ACLM", "Template", "select_keywords"]
+__all__ = ["ACLM"]
 
-MASK = "<mask>"
+_GAP = "___"  # a mask in a prompt
 _MIN_RECALL = 0.2  # minimum recall of a useful tagger on its own training mentions
 
 _MENTION_LOST = Rejection("a mention of the template is missing or changed")
@@ -48,46 +54,8 @@ _MENTION_ADDED = Rejection("a mention that is not in the template")
 _HAS_LABELS = Rejection("its words look like label tokens", final=True)
 
 
-class Template(NamedTuple):
-    """A sentence with its keywords; a template keeps only mentions and keywords.
-
-    Args:
-        sentence: the sentence.
-        keywords: the positions of the keywords.
-    """
-
-    sentence: Sentence
-    keywords: tuple[int, ...]
-
-    def parts(self, hidden: Iterable[int] = ()) -> list[str]:
-        """Return label tokens, tokens of mentions, keywords and masks, in order.
-
-        Args:
-            hidden: positions of keywords that are masked too.
-
-        Returns:
-            The parts; a mask for each run of other tokens.
-
-        Example:
-            >>> from entaug import Mention
-            >>> s = Sentence("the band Suede split in May".split(), [Mention("GRP", [(2, 3)])])
-            >>> " ".join(Template(s, (1, 5)).parts(hidden=[5]))
-            '<mask> band <B-GRP> Suede <B-GRP> <mask>'
-        """
-        shown = set(self.keywords).difference(hidden)
-        parts: list[str] = []
-        for i, (token, tag) in enumerate(zip(self.sentence.tokens, self.sentence.iob(), strict=True)):
-            if tag != "O":
-                parts += [label_token(tag), token, label_token(tag)]
-            elif i in shown:
-                parts.append(token)
-            elif parts[-1:] != [MASK]:
-                parts.append(MASK)
-        return parts
-
-
 @dataclass(kw_only=True, eq=False)
-class ACLM(GenerativeAugmenter):
+class ACLM(GenerativeAugmenter, PromptedAugmenter):
     """Regenerate sentences around their mentions and keywords with a fine-tuned generator.
 
     A tagger is trained on the training sentences; the words that mentions attend to most are keywords. A template
@@ -96,6 +64,10 @@ class ACLM(GenerativeAugmenter):
     different ones. New sentences are generated from the same templates, again with some keywords masked, and some from
     two joined templates (mixner). A text is accepted only if its label tokens are consistent, its mentions are exactly
     those of the template, and no known mention occurs in it without a label.
+
+    An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt to fill the gaps of a template,
+    with templates and sentences of the corpus as examples. Its texts have no label tokens; they are accepted if they
+    contain each mention of the template exactly once, and no other known mention.
 
     Label tokens can represent only flat mentions. Sentences without mentions have no template.
 
@@ -189,7 +161,9 @@ class ACLM(GenerativeAugmenter):
         self.tagger_recall_: float | None = None
         self.templates_ = dict(zip((s.fingerprint() for s in usable), self._templates(gold, usable), strict=True))
         known = KnownMentions(gold)
-        self.texts_ = GeneratedTexts(gold, [], known)
+        self._known = known
+        fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
+        self.texts_ = GeneratedTexts(gold, fragments, known)
         self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
         # Where label tokens are not allowed, the generator may write the words from which their embeddings were
         # initialised.
@@ -197,7 +171,7 @@ class ACLM(GenerativeAugmenter):
         label_words = sorted({word for text in label_texts.values() for word in text.split()} - words)
         self._unwanted = [*sorted(self._markers), *label_words, *known.texts()]
         self.trained_: Generator | None = None
-        if not usable:
+        if not usable or self._is_prompted:
             return
         streams = Streams(self.seed, f"{self.name} learning")
         targets = [self._join([part for parts in wrap_tokens(s) for part in parts]) for s in usable]
@@ -207,7 +181,7 @@ class ACLM(GenerativeAugmenter):
             for sentence, target in zip(usable, targets, strict=True):
                 key = sentence.fingerprint()
                 rng = streams.stream(key.hex(), epoch + 1)
-                masked = _mask_keywords([self.templates_[key]], rng, self.mask_ratio)
+                masked = mask_keywords([self.templates_[key]], rng, self.mask_ratio)
                 pairs_of_epoch.append((self._join(masked), target))
             return pairs_of_epoch
 
@@ -218,7 +192,7 @@ class ACLM(GenerativeAugmenter):
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
         if self.keywords == "none" or not usable:  # a corpus without mentions is reported by the base class
             return [Template(s, ()) for s in usable]
-        candidates = [_candidate_positions(s, stop_words(self.stop_words)) for s in usable]
+        candidates = [candidate_positions(s, stop_words(self.stop_words)) for s in usable]
         counts = [math.ceil(self.keyword_ratio * sum(s.outside_mask())) for s in usable]
         if self.keywords == "random":
             streams = Streams(self.seed, f"{self.name} keywords")
@@ -265,7 +239,7 @@ class ACLM(GenerativeAugmenter):
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(requests)
-        if self.trained_ is None:
+        if self.trained_ is None and not self._is_prompted:
             return results
         indices: list[int] = []
         template_lists: list[list[Template]] = []
@@ -285,9 +259,19 @@ class ACLM(GenerativeAugmenter):
                 templates.append(self.templates_[neighbors[rng.randrange(len(neighbors))].fingerprint()])
             indices.append(i)
             template_lists.append(templates)
-            inputs.append(self._join(_mask_keywords(templates, rng, self.mask_ratio)))
+            parts = mask_keywords(templates, rng, self.mask_ratio)
+            inputs.append(self._with_gaps(parts) if self._is_prompted else self._join(parts))
             seeds.append(rng.getrandbits(32))
         if not indices:
+            return results
+        if self.trained_ is None:
+            queries = [self._query(*given) for given in zip(template_lists, inputs, seeds, strict=True)]
+            answers = zip(indices, template_lists, inputs, self._ask(queries), strict=True)
+            for i, templates, text, answer in answers:
+                if isinstance(answer, Rejection):
+                    results[i] = answer
+                else:
+                    results[i] = self._match(requests[i].sentence, templates, text, answer)
             return results
         decoding = self._decoding(self.decoding, self.num_beams or 1, top_k=self.top_k)
         required = [
@@ -301,12 +285,47 @@ class ACLM(GenerativeAugmenter):
             results[i] = self._parse(requests[i].sentence, templates, text, texts[0]) if texts else UNFINISHED
         return results
 
+    def _with_gaps(self, parts: Sequence[str]) -> str:
+        """Return a template without label tokens."""
+        return detokenize(
+            [_GAP if part == MASK else part for part in parts if part == MASK or part not in self._markers]
+        )
+
+    def _query(self, templates: Sequence[Template], text: str, seed: int) -> Query:
+        """Return the query for a template; its own sentences are never examples."""
+        rng = Random(seed)
+        own = {template.sentence.fingerprint() for template in templates}
+        others = [template for key, template in self.templates_.items() if key not in own]
+        turns = []
+        for other in rng.sample(others, min(self._num_examples, len(others))):
+            gaps = self._with_gaps(mask_keywords([other], rng, self.mask_ratio))
+            turns.append(({"template": gaps}, detokenize(other.sentence.tokens)))
+        return Query({"template": text, "labels": ", ".join(self.labels_)}, turns, rng.getrandbits(31))
+
+    def _match(self, source: Sentence, templates: Sequence[Template], template: str, text: str) -> Sentence | Rejection:
+        """Find the mentions of templates in an answer; return a sentence or a rejection."""
+        tokens = self.texts_.tokenize(text.replace(_GAP, " "))
+        mentions = match_mentions(tokens, [g for t in templates for g in group_mentions(t.sentence)], self._known)
+        if isinstance(mentions, str):
+            return Rejection(mentions)
+        return self._checked(source, templates, template, tokens, mentions)
+
     def _parse(self, source: Sentence, templates: Sequence[Template], prompt: str, text: str) -> Sentence | Rejection:
         """Parse a generated text; return a sentence or a rejection."""
         parsed = self._tokens_and_mentions(templates, text)
         if isinstance(parsed, Rejection):
             return parsed
-        tokens, mentions = parsed
+        return self._checked(source, templates, prompt, *parsed)
+
+    def _checked(
+        self,
+        source: Sentence,
+        templates: Sequence[Template],
+        prompt: str,
+        tokens: Sequence[str],
+        mentions: Sequence[Mention],
+    ) -> Sentence | Rejection:
+        """Return the new sentence, unless it is a copy or too similar to a template."""
         if rejection := self.texts_.check(tokens, mentions):
             return rejection
         if any(token_similarity(t.sentence.tokens, tokens) >= self.max_similarity for t in templates):
@@ -340,50 +359,3 @@ class ACLM(GenerativeAugmenter):
         for m in mentions:
             tokens[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
         return tuple(tokens), mentions
-
-
-def select_keywords(
-    sentence: Sentence, weights: Sequence[Sequence[float]], count: int, candidates: Sequence[int]
-) -> tuple[int, ...]:
-    """Select the words that mentions attend to most (section 3.1 of the paper).
-
-    Args:
-        sentence: the sentence.
-        weights: attention weights; row i holds the weights that token i gives to each token.
-        count: the number of keywords of a mention.
-        candidates: the positions that may be keywords.
-
-    Returns:
-        The positions of the keywords of all mentions, in order. The rows of the tokens of a mention are summed; ties
-        are broken by position.
-    """
-    selected: set[int] = set()
-    for mention in sentence.mentions:
-        rows = [weights[i] for i in mention.positions()]
-        sums = {i: math.fsum(row[i] for row in rows) for i in candidates}
-        selected.update(sorted(candidates, key=lambda i: (-sums[i], i))[:count])
-    return tuple(sorted(selected))
-
-
-def _candidate_positions(sentence: Sentence, stop: frozenset[str]) -> list[int]:
-    """Return the positions of words outside mentions that are neither punctuation nor stop words."""
-    return [
-        i
-        for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
-        if outside and any(map(is_word_character, token)) and token.lower() not in stop
-    ]
-
-
-def _mask_keywords(templates: Sequence[Template], rng: Random, mean: float) -> list[str]:
-    """Join templates, with a normally distributed share of the keywords masked (standard deviation: one keyword)."""
-    keywords = [(number, i) for number, template in enumerate(templates) for i in template.keywords]
-    hidden: set[tuple[int, int]] = set()
-    if keywords:
-        share = rng.gauss(mean, 1 / len(keywords))
-        count = min(len(keywords), max(0, round(share * len(keywords))))
-        hidden = set(rng.sample(keywords, count))
-    parts: list[str] = []
-    for number, template in enumerate(templates):
-        new = template.parts(i for n, i in hidden if n == number)
-        parts += new[1:] if parts[-1:] == [MASK] == new[:1] else new
-    return parts

@@ -11,10 +11,13 @@ from typing import Any
 from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.contracts import Rejection, RunStatistics
 from entaug.augmenters.generative.mention_matching import UNLISTED, KnownMentions
+from entaug.augmenters.generative.prompting import PromptedAugmenter
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.config import DecodingConfig
+from entaug.backends.instruct import InstructModel
 from entaug.backends.protocols import Generator
 from entaug.data import Edit, Mention, Sentence
+from entaug.errors import ParameterError
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
 from entaug.provenance import Provenance
 from entaug.spacing import WIDE, infer_spaces
@@ -42,7 +45,9 @@ class GenerativeAugmenter(TrainableAugmenter):
     """Base class of methods with a generator.
 
     Args:
-        generator: a `Generator` or its name (starter: smollm2).
+        generator: a `Generator` or its name (starter: smollm2); or, for methods that can ask one by prompts, an
+            `entaug.backends.instruct.InstructModel`: ``http://HOST:PORT/v1#MODEL``, a model behind a server with an
+            OpenAI-compatible interface, or ``FILE.gguf``.
         max_new_tokens: the maximum number of sub-words of a new sentence; it is also limited to about twice the length
             of the longest training sentence.
         temperature: for sampling; higher values give more variety.
@@ -52,12 +57,21 @@ class GenerativeAugmenter(TrainableAugmenter):
         max_similarity: the similarity to the source, as a share of common words, from which on texts are rejected.
     """
 
-    generator: Generator | str | None = None
+    generator: Generator | InstructModel | str | None = None
     max_new_tokens: PositiveInt = 128
     temperature: PositiveFloat = 0.8
     constrained: bool | None = None
     max_similarity: PositiveShare = 0.95
-    generator_: Generator = field(init=False, repr=False)
+    generator_: Any = field(init=False, repr=False)
+
+    def _load(self) -> None:
+        super()._load()
+        if isinstance(self.generator_, InstructModel) and not isinstance(self, PromptedAugmenter):
+            raise ParameterError(
+                f"{self.name} fine-tunes its generator, which {self.generator_.name} does not allow",
+                parameter="generator",
+                remedy="use entda, aclm or rewrite, or name a folder or a model on the hub",
+            )
 
     def _decoding(self, strategy: Any, num_beams: int, **options: Any) -> DecodingConfig:
         """Return the parameters of decoding."""

@@ -20,6 +20,7 @@ from entaug.augmenters.generative.base import (
     token_similarity,
 )
 from entaug.augmenters.generative.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
+from entaug.augmenters.generative.prompting import PromptedAugmenter, Query
 from entaug.backends.protocols import Generator
 from entaug.data import Sentence
 from entaug.params import NonNegativeFloat, PositiveInt
@@ -30,13 +31,16 @@ _SIMILAR_SIBLING = Rejection("too similar to another text from the same list")
 
 
 @dataclass(kw_only=True, eq=False)
-class EnTDA(GenerativeAugmenter):
+class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     """Change the list of a sentence's mentions and generate a new sentence from it.
 
     The generator is trained to generate each training sentence from the list of its mentions and their types. For new
     sentences a mention of the list is added, deleted, replaced by another of its type, or two are swapped. A text is
     accepted only if it contains every mention of the list unambiguously, and no other known mention. Overlapping
     mentions are listed, changed and matched together; so are the parts of a discontinuous mention.
+
+    An instruct model (a server or a GGUF file) is not trained: it is asked by a prompt with lists and sentences of the
+    corpus as examples, and its texts are checked in the same way.
 
     Sentences without mentions are not augmented. Up to `num_beams` copies of a sentence share a list, and each takes
     one of the texts generated from it; rejected texts are generated again from another list.
@@ -114,8 +118,11 @@ class EnTDA(GenerativeAugmenter):
         self.texts_ = GeneratedTexts(gold, fragments)
         # Sentences are detokenized like the list, because they must contain the mentions of the list.
         pairs = [(format_mention_list(g), detokenize(s.tokens)) for s, g in zip(gold, groups, strict=True) if g]
-        pairs = list(dict.fromkeys(pairs))
-        self.trained_: Generator | None = self._train(self.generator_, pairs, pairs) if pairs else None
+        self.pairs_ = pairs = list(dict.fromkeys(pairs))
+        self._labels = ", ".join(sorted(self.pools_))
+        self.trained_: Generator | None = None
+        if pairs and not self._is_prompted:
+            self.trained_ = self._train(self.generator_, pairs, pairs)
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
@@ -127,8 +134,13 @@ class EnTDA(GenerativeAugmenter):
             lists.append(self._change(groups, batch[0].rng) if groups else [])
         nonempty = [i for i, groups in enumerate(lists) if groups]
         seeds = [batches[i][0].rng.getrandbits(32) for i in nonempty]
-        generated: list[list[str]] = [[] for _ in batches]
-        if nonempty and self.trained_ is not None:
+        generated: list[Sequence[str | Rejection]] = [[] for _ in batches]
+        if self._is_prompted:
+            queries = [self._queries(batches[i], lists[i], seed) for i, seed in zip(nonempty, seeds, strict=True)]
+            answers = iter(self._ask([query for of_list in queries for query in of_list]))
+            for i, of_list in zip(nonempty, queries, strict=True):
+                generated[i] = [next(answers) for _ in of_list]
+        elif nonempty and self.trained_ is not None:
             decoding = self._decoding(
                 self.decoding or "sample",
                 self.num_beams,
@@ -149,6 +161,19 @@ class EnTDA(GenerativeAugmenter):
             for result in self._distribute(batch, groups, texts)
         ]
 
+    def _queries(self, batch: Sequence[Request], groups: Sequence[MentionGroup], seed: int) -> list[Query]:
+        """Return a query for each copy that shares a list; the sentence itself is never an example."""
+        own = detokenize(batch[0].sentence.tokens)
+        others = [pair for pair in self.pairs_ if pair[1] != own]
+        queries = []
+        for copy in range(len(batch)):
+            rng = Random(f"{seed} {copy}")
+            shown = rng.sample(others, min(self._num_examples, len(others)))
+            values = {"mentions": format_mention_list(groups), "labels": self._labels}
+            turns = [({"mentions": mentions}, text) for mentions, text in shown]
+            queries.append(Query(values, turns, rng.getrandbits(31)))
+        return queries
+
     def _share_lists(self, requests: Sequence[Request]) -> list[list[Request]]:
         """Group the requests for copies of a sentence that share a list: at most `num_beams` per group."""
         batches: list[list[Request]] = []
@@ -167,7 +192,7 @@ class EnTDA(GenerativeAugmenter):
         return batches
 
     def _distribute(
-        self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str]
+        self, batch: Sequence[Request], groups: Sequence[MentionGroup], texts: Sequence[str | Rejection]
     ) -> list[Sentence | Rejection]:
         """Return one result for each request, the accepted ones first."""
         if not groups:
@@ -175,7 +200,7 @@ class EnTDA(GenerativeAugmenter):
         accepted: list[Sentence] = []
         rejected: list[Rejection] = []
         for beam, text in enumerate(texts, start=1):
-            result = self._parse(batch[0].sentence, groups, text, beam)
+            result = text if isinstance(text, Rejection) else self._parse(batch[0].sentence, groups, text, beam)
             if isinstance(result, Rejection):
                 rejected.append(result)
             elif any(token_similarity(result.tokens, other.tokens) >= self.max_similarity for other in accepted):

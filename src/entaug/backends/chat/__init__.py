@@ -1,0 +1,1 @@
+"""Instruct models: servers with an OpenAI-compatible interface, and GGUF files."""

@@ -1,0 +1,140 @@
+"""Failures of requests: which may pass, which concern one request, and which concern all."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import openai
+
+__all__ = ["Failure", "InvalidAnswerError", "classify", "invalid_answer", "retry_delay"]
+
+_FIRST_DELAY = 0.5
+_MAX_DELAY = 30.0
+_MAX_RETRY_AFTER = 300.0
+_KEY_REMEDY = "set the environment variable ENTAUG_API_KEY to a valid key"
+_MODEL_REMEDY = "name a model of the server behind #, and end the address in /v1 where the server does"
+_START_REMEDY = "start the server or check the address; the same command continues an interrupted run"
+_LENGTH = 200  # characters of a server's message that are shown
+
+
+class InvalidAnswerError(Exception):
+    """What the server sent is not a chat completion."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure of a request.
+
+    Args:
+        reason: a short text, by which failures are counted.
+        may_pass: whether the request is to be repeated.
+        is_fatal: whether no request can succeed.
+        remedy: what to do, if it is fatal.
+        delay: the number of seconds that the server asks to wait.
+        refused_parameter: a parameter that the server does not take.
+    """
+
+    reason: str
+    may_pass: bool = False
+    is_fatal: bool = False
+    remedy: str | None = None
+    delay: float | None = None
+    refused_parameter: str | None = None
+
+
+def invalid_answer() -> InvalidAnswerError:
+    """Return the error for a completion without a message."""
+    return InvalidAnswerError()
+
+
+def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:
+    """Classify an error of the client library.
+
+    Args:
+        error: the error.
+        secrets: texts that must not be shown, for example the API key, which some servers repeat.
+
+    Returns:
+        The failure; None for an error that does not come from the server.
+    """
+    if isinstance(error, openai.APITimeoutError):
+        return Failure("the server did not answer in time", may_pass=True)
+    if isinstance(error, openai.APIStatusError):
+        return _classify_status(error, secrets)
+    if isinstance(
+        error, InvalidAnswerError | openai.APIResponseValidationError | json.JSONDecodeError | UnicodeDecodeError
+    ):
+        return Failure("what the server sent is not an answer", may_pass=True)
+    if isinstance(error, openai.APIConnectionError):
+        if "ConnectError" in type(error.__cause__).__name__:
+            return Failure("the server cannot be reached", is_fatal=True, remedy=_START_REMEDY)
+        return Failure("the connection broke off", may_pass=True)
+    return None
+
+
+def _classify_status(error: openai.APIStatusError, secrets: Iterable[str]) -> Failure:  # noqa: PLR0911 (one for each)
+    status = error.status_code
+    message = _shown(error, secrets)
+    if status in (401, 403):
+        return Failure(f"the server refuses access ({status}{message})", is_fatal=True, remedy=_KEY_REMEDY)
+    if status == 404:
+        return Failure(f"the server has no such model or address (404{message})", is_fatal=True, remedy=_MODEL_REMEDY)
+    if status == 429:
+        if error.code == "insufficient_quota":
+            return Failure(f"the quota is used up (429{message})", is_fatal=True, remedy="extend it, and run again")
+        return Failure("the rate limit was exceeded (429)", may_pass=True, delay=_retry_after(error))
+    if status in (408, 409, 425) or status >= 500:
+        return Failure(f"the server failed ({status})", may_pass=True, delay=_retry_after(error))
+    if status < 400:
+        return Failure(f"the server redirects to another address ({status})", is_fatal=True, remedy="name that address")
+    parameter = error.param
+    if parameter is None:
+        named = [name for name in ("max_tokens", "temperature", "seed") if name in str(error.message)]
+        parameter = named[0] if named else None
+    return Failure(f"the server refused the request ({status})", refused_parameter=parameter)
+
+
+def _shown(error: openai.APIStatusError, secrets: Iterable[str]) -> str:
+    """The server's message, on one line and without secrets."""
+    body = error.body
+    text = str(body["message"]) if isinstance(body, dict) and body.get("message") else ""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = " ".join(text.split())[:_LENGTH]
+    return f": {text}" if text else ""
+
+
+def _retry_after(error: openai.APIStatusError) -> float | None:
+    """The number of seconds that the server asks to wait."""
+    value = error.response.headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except (TypeError, ValueError):
+            return None
+    return seconds if seconds >= 0 else None  # also excludes NaN
+
+
+def retry_delay(attempt: int, failure: Failure) -> float:
+    """Return the number of seconds before a request is repeated.
+
+    Args:
+        attempt: the number of repetitions so far.
+        failure: the failure.
+
+    Returns:
+        What the server asks for, at most five minutes; otherwise twice as long as the last time, with random variation
+        so that requests do not come in waves.
+    """
+    if failure.delay is not None:
+        return min(failure.delay, _MAX_RETRY_AFTER)
+    return min(_MAX_DELAY, _FIRST_DELAY * 2.0 ** min(attempt, 30)) * random.uniform(0.75, 1.0)

@@ -1,0 +1,324 @@
+"""Models behind a server with an OpenAI-compatible interface: vLLM, Ollama, llama.cpp, hosted ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+
+from entaug.backends.chat.answers import AnswerCache, request_key
+from entaug.backends.chat.failures import Failure, classify, invalid_answer, retry_delay
+from entaug.backends.chat.settings import RequestSettings, request_settings
+from entaug.backends.compute import compute_settings
+from entaug.backends.instruct import INCOMPLETE, Answer, ChatRequest, Usage
+from entaug.errors import EntaugError, MissingModelError, ParameterError
+
+__all__ = ["API_KEY", "ChatServer", "parse_address"]
+
+API_KEY = "ENTAUG_API_KEY"
+"""The environment variable with the API key; for OpenAI's own server also ``OPENAI_API_KEY``."""
+
+_OPENAI_HOST = "api.openai.com"
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_EMPTY = "the answer is empty"
+_FILTERED = "the server's content filter withheld the answer"
+# Models that think aloud before they answer.
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+# Parameters that some servers do not take; the request is then sent without them, or with another name.
+_OPTIONAL = {"seed": None, "temperature": None, "max_tokens": "max_completion_tokens"}
+_LIST_SECONDS = 30.0
+_CONSECUTIVE_FAILURES = 10  # requests in a row that failed after all repetitions: the server is not usable
+
+
+def parse_address(address: str) -> tuple[str, str | None]:
+    """Split the address of a model.
+
+    Args:
+        address: ``"http://HOST:PORT/v1#MODEL"``; without ``#MODEL`` the only model of the server.
+
+    Returns:
+        The URL and the name of the model; None if the address has none.
+
+    Raises:
+        ParameterError: it is not such an address, or holds a password or a query, where keys do not belong.
+
+    Example:
+        >>> parse_address("http://localhost:11434/v1#llama3.2:3b")
+        ('http://localhost:11434/v1', 'llama3.2:3b')
+    """
+    url, _, model = address.partition("#")
+    try:
+        parts = urlsplit(url)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise ParameterError("the address of a model has the form http://HOST:PORT/v1#MODEL", parameter="generator")
+    if parts.username or parts.password or parts.query:
+        # The address itself is not repeated: it may hold a secret.
+        raise ParameterError(
+            "the address of a model holds a password or a query, which would be written into outputs",
+            parameter="generator",
+            remedy=f"put the API key into the environment variable {API_KEY}",
+        )
+    return url.rstrip("/"), model or None
+
+
+class ChatServer:
+    """A model behind a server, an `entaug.backends.instruct.InstructModel`.
+
+    Requests of a call are asked at the same time, failures that may pass are repeated with increasing delays, and
+    answers are kept in a file (`entaug.backends.chat.answers`), so that an answer does not change and nothing is asked
+    twice. Settings are those of `entaug.backends.chat.settings`.
+
+    Args:
+        address: see `parse_address`.
+        name: the name for provenance and the cache; None for the address. It identifies a model that is served
+            elsewhere each time.
+
+    Raises:
+        ParameterError: the address is not valid, or another machine would be asked although the network must not be
+            used.
+        MissingModelError: the server cannot be reached, or has several models and none is named.
+    """
+
+    def __init__(self, address: str, *, name: str | None = None) -> None:
+        self._url, model = parse_address(address)
+        host = urlsplit(self._url).hostname or ""
+        self._host = host
+        self._is_local = host in _LOOPBACK
+        if compute_settings().offline and not self._is_local:
+            raise ParameterError(f"--offline forbids requests to {host}", remedy="use a server on this machine")
+        self._refused: set[str] = set()
+        self._lock = threading.Lock()
+        self._failures_in_row = 0
+        self._usage = Usage()
+        self._model = model or self._only_model()
+        self.name = name or f"{self._url}#{self._model}"
+
+    @property
+    def usage(self) -> Usage:
+        """See `entaug.backends.instruct.InstructModel.usage`."""
+        return self._usage
+
+    @property
+    def remote_host(self) -> str | None:
+        """See `entaug.backends.instruct.InstructModel.remote_host`."""
+        return None if self._is_local else self._host
+
+    # -------------------------------------------------------------------------------------------------------- answering
+
+    def answer(self, requests: Sequence[ChatRequest]) -> list[Answer]:
+        """See `entaug.backends.instruct.InstructModel.answer`.
+
+        Raises:
+            EntaugError: the server refuses the key, lacks the model, is not reachable, or fails again and again; or
+                the maximum cost is reached. Answers received before are kept.
+        """
+        settings = request_settings()
+        cache = AnswerCache(settings.answers)
+        keys = [request_key(self.name, request) for request in requests]
+        by_key = dict(zip(keys, requests, strict=True))
+        answers = cache.get(by_key)
+        self._usage.from_cache += len(answers)
+        new = {key: request for key, request in by_key.items() if key not in answers}
+        if new:
+            executor = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="entaug-request")
+            try:
+                with self._client() as client:  # closed, also by an interruption, so that requests under way end
+                    ask = partial(self._ask, client, settings)
+                    self._ask_all(new, partial(executor.submit, ask), settings, cache, answers)
+            finally:
+                executor.shutdown(wait=False, cancel_futures=True)
+        for answer in answers.values():
+            if answer.failure:
+                self._usage.failed[answer.failure] += 1
+        return [answers[key] for key in keys]
+
+    def _ask_all(
+        self,
+        new: Mapping[bytes, ChatRequest],
+        submit: Callable[..., Future[tuple[Answer, bool]]],
+        settings: RequestSettings,
+        cache: AnswerCache,
+        answers: dict[bytes, Answer],
+    ) -> None:
+        """Ask requests at the same time, and keep each answer as it comes."""
+        self._check_cost(settings)
+        stop = threading.Event()
+        futures: dict[Future[tuple[Answer, bool]], bytes] = {submit(stop, request): key for key, request in new.items()}
+        error: BaseException | None = None
+        try:
+            for future in as_completed(futures):
+                if future.cancelled():
+                    continue
+                try:
+                    answer, is_final = future.result()
+                except EntaugError as raised:
+                    error = error or raised
+                    self._stop(stop, futures)
+                    continue
+                self._usage.requests += 1
+                # A request that was given up is asked again by the next run, so its failure is not kept.
+                answers[futures[future]] = cache.put(futures[future], answer) if is_final else answer
+                if error is None:
+                    error = self._reason_to_stop(is_final, answer, settings)
+                    if error is not None:
+                        self._stop(stop, futures)
+        except BaseException:
+            self._stop(stop, futures)
+            raise
+        if error is not None:
+            raise error
+
+    @staticmethod
+    def _stop(stop: threading.Event, futures: Mapping[Future[Any], bytes]) -> None:
+        """Cancel requests that have not begun; those under way end with their present attempt."""
+        stop.set()
+        for future in futures:
+            future.cancel()
+
+    def _reason_to_stop(self, is_final: bool, answer: Answer, settings: RequestSettings) -> EntaugError | None:
+        self._failures_in_row = 0 if is_final else self._failures_in_row + 1
+        if self._failures_in_row >= _CONSECUTIVE_FAILURES:
+            return EntaugError(
+                f"{self._url}: {self._failures_in_row} requests in a row failed ({answer.failure})",
+                remedy="run the same command again to continue when the server works",
+            )
+        try:
+            self._check_cost(settings)
+        except EntaugError as error:
+            return error
+        return None
+
+    def _check_cost(self, settings: RequestSettings) -> None:
+        if settings.max_cost is not None and self._usage.cost >= settings.max_cost:
+            raise EntaugError(
+                f"the cost of {self._usage.cost:.4f} has reached the maximum of {settings.max_cost:g}",
+                remedy="run the same command again with a higher --max-cost to continue",
+            )
+
+    def _ask(
+        self, client: openai.OpenAI, settings: RequestSettings, stop: threading.Event, request: ChatRequest
+    ) -> tuple[Answer, bool]:
+        """Ask one request until it is answered or given up; return whether the answer is final."""
+        attempt = 0
+        while True:
+            refused = frozenset(self._refused)
+            try:
+                completion = client.chat.completions.create(
+                    **self._arguments(request, refused), extra_headers=self._headers(), timeout=settings.timeout
+                )
+                return self._read(completion, settings), True
+            except Exception as error:
+                failure = classify(error, self._secrets())
+                if failure is None:
+                    raise
+                if failure.is_fatal:
+                    raise EntaugError(f"{self._url}: {failure.reason}", remedy=failure.remedy) from None
+                if self._adapt(failure, refused):
+                    continue
+            if not failure.may_pass:
+                return Answer("", failure.reason), True
+            if attempt >= (settings.retries or 0) or stop.is_set():
+                return Answer("", failure.reason), False
+            with self._lock:
+                self._usage.repeated[failure.reason] += 1
+            stop.wait(retry_delay(attempt, failure))
+            attempt += 1
+
+    def _arguments(self, request: ChatRequest, refused: frozenset[str]) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": role, "content": text} for role, text in request.messages],
+        }
+        values = {"seed": request.seed, "temperature": request.temperature, "max_tokens": request.max_tokens}
+        for name, value in values.items():
+            key = name if name not in refused else _OPTIONAL[name]
+            if key is not None:
+                arguments[key] = value
+        return arguments
+
+    def _adapt(self, failure: Failure, refused: frozenset[str]) -> bool:
+        """Note a parameter that the server does not take; return whether the request can be sent without it."""
+        name = failure.refused_parameter
+        if name not in _OPTIONAL or name in refused:
+            return False
+        with self._lock:
+            self._refused.add(name)
+        return True
+
+    def _read(self, completion: Any, settings: RequestSettings) -> Answer:
+        """The answer in a completion, the tokens of which are counted."""
+        try:
+            [choice, *_] = completion.choices
+            content, reason = choice.message.content, choice.finish_reason
+            usage = completion.usage
+            tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
+            text = _THINKING.sub("", content or "").strip()
+        except (AttributeError, TypeError, ValueError):
+            raise invalid_answer() from None
+        with self._lock:
+            self._usage.add_tokens(*tokens, settings.prices)
+        if reason == "length":
+            return Answer(text, INCOMPLETE)
+        if reason == "content_filter":
+            return Answer(text, _FILTERED)
+        return Answer(text) if text else Answer("", _EMPTY)
+
+    # ------------------------------------------------------------------------------------------------------- the client
+
+    def _secrets(self) -> list[str]:
+        return [key for key in (os.environ.get(API_KEY), os.environ.get("OPENAI_API_KEY")) if key]
+
+    def _client(self) -> openai.OpenAI:
+        # Redirected texts would reach a machine that the user has not named. A proxy is not asked for this machine.
+        http_client = openai.DefaultHttpxClient(follow_redirects=False, trust_env=not self._is_local)
+        return openai.OpenAI(api_key=self._key() or "none", base_url=self._url, max_retries=0, http_client=http_client)
+
+    def _key(self) -> str | None:
+        """The API key, read anew for each request."""
+        key = os.environ.get(API_KEY)
+        if self._host == _OPENAI_HOST:
+            key = key or os.environ.get("OPENAI_API_KEY")
+            if not key:
+                raise ParameterError(
+                    f"{_OPENAI_HOST} needs an API key", remedy=f"set the environment variable {API_KEY}"
+                )
+        return key
+
+    def _headers(self) -> dict[str, Any]:
+        """Headers that differ from those of the library."""
+        headers: dict[str, Any] = {}
+        if self._host != _OPENAI_HOST:  # of OpenAI's own variables nothing is sent to other servers
+            headers = {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
+        if self._key() is None:
+            headers["Authorization"] = openai.omit  # a local server needs none
+        return headers
+
+    def _only_model(self) -> str:
+        """The name of the only model of the server."""
+        try:
+            with self._client() as client:
+                models = client.models.list(extra_headers=self._headers(), timeout=_LIST_SECONDS)
+            names = sorted(model.id for model in models.data)
+        except Exception as error:
+            failure = classify(error, self._secrets())
+            if failure is None:
+                raise
+            remedy = failure.remedy or "check the address, and name the model: http://HOST:PORT/v1#MODEL"
+            raise MissingModelError(f"{self._url}: {failure.reason}", remedy=remedy) from None
+        if len(names) != 1:
+            shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+            raise MissingModelError(
+                f"{self._url} has {len(names)} models{f' ({shown})' if names else ''}",
+                remedy=f"name one: {self._url}#MODEL",
+            )
+        return names[0]

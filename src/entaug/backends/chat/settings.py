@@ -1,0 +1,109 @@
+"""How a model behind a server is asked: nothing here has an effect on what is written.
+
+Settings come from the code around (`use_request_settings`), as the options of the command line do; what is not set
+there comes from environment variables: ``ENTAUG_LLM_`` and the name in capitals, as ``ENTAUG_LLM_CONCURRENCY``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from annotated_types import Interval
+
+from entaug.params import NonNegativeFloat, NonNegativeInt, PositiveFloat, parameters, validate
+
+__all__ = ["RequestSettings", "request_settings", "use_request_settings"]
+
+Concurrency = Annotated[int, Interval(ge=1, le=1000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestSettings:
+    """Settings of requests to a model behind a server.
+
+    Args:
+        concurrency: number of requests at the same time (default: 8).
+        timeout: number of seconds after which a request without an answer is repeated (default: 120).
+        retries: how often a request is repeated after a failure that may pass: no answer in time, the rate limit, an
+            error of the server, a broken connection (default: 6).
+        input_price: price of a million tokens of prompts, to compute the cost.
+        output_price: price of a million tokens of answers, to compute the cost.
+        max_cost: cost at which a run stops; the same command continues it.
+        answers: file in which answers are kept (default: ``answers.sqlite`` in the cache folder).
+    """
+
+    concurrency: Concurrency | None = None
+    timeout: PositiveFloat | None = None
+    retries: NonNegativeInt | None = None
+    input_price: NonNegativeFloat | None = None
+    output_price: NonNegativeFloat | None = None
+    max_cost: PositiveFloat | None = None
+    answers: str | None = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """The prices of a million tokens of prompts and answers; None if neither is given."""
+        if self.input_price is None and self.output_price is None:
+            return None
+        return self.input_price or 0.0, self.output_price or 0.0
+
+
+_DEFAULTS: dict[str, Any] = {"concurrency": 8, "timeout": 120.0, "retries": 6}
+_active: ContextVar[RequestSettings] = ContextVar("request_settings", default=RequestSettings())  # noqa: B039 (frozen)
+
+
+def request_settings() -> RequestSettings:
+    """The settings in force: those of the code around, completed from the environment and with defaults.
+
+    Returns:
+        The settings; `concurrency`, `timeout` and `retries` are never None.
+
+    Raises:
+        ParameterError: an environment variable has an invalid value.
+
+    Example:
+        >>> with use_request_settings(concurrency=2):
+        ...     request_settings().concurrency
+        2
+    """
+    active = _active.get()
+    missing: dict[str, Any] = {}
+    for parameter in parameters(RequestSettings):
+        if getattr(active, parameter.name) is None:
+            text = os.environ.get(f"ENTAUG_LLM_{parameter.name.upper()}")
+            missing[parameter.name] = parameter.parse(text) if text else _DEFAULTS.get(parameter.name)
+    return replace(active, **missing)
+
+
+@contextlib.contextmanager
+def use_request_settings(**settings: Any) -> Iterator[RequestSettings]:
+    """Use settings within a ``with`` block.
+
+    Args:
+        settings: fields of `RequestSettings`.
+
+    Yields:
+        The settings, completed from those around.
+
+    Raises:
+        ParameterError: a setting has an invalid value.
+
+    Example:
+        >>> with use_request_settings(concurrency=2, timeout=30.0) as settings:
+        ...     settings.concurrency, settings.timeout
+        (2, 30.0)
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    token = _active.set(replace(_active.get(), **given))
+    try:
+        yield _active.get()
+    finally:
+        _active.reset(token)

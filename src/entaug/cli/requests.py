@@ -1,0 +1,30 @@
+"""Options for language models behind a server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from entaug.backends.chat.settings import RequestSettings
+from entaug.cli import options
+
+__all__ = ["add_request_options", "request_options"]
+
+
+def add_request_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for models behind a server; see `request_options`.
+
+    Args:
+        parser: the parser of the command.
+    """
+    group = parser.add_argument_group("language models behind a server (with --generator URL)")
+    options.add_parameters(group, RequestSettings)
+
+
+def request_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of requests that were given as options of any command.
+
+    Args:
+        args: the parsed arguments.
+    """
+    return options.given_parameters(args, RequestSettings)

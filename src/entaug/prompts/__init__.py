@@ -1,0 +1,198 @@
+"""Prompts for instruct models: files that a user may replace.
+
+A prompt is a TOML file with two texts, ``system`` and ``user``. Names in braces stand for what a method fills in, as
+``{sentence}``; the comment in each packaged file lists those that it may use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from entaug.errors import InputError
+from entaug.files.streams import decode_text, read_bytes
+
+__all__ = [
+    "PLACEHOLDERS",
+    "Prompt",
+    "PromptFile",
+    "describe_prompt",
+    "packaged_prompt",
+    "prompt_beside",
+    "prompt_text",
+    "read_prompt",
+]
+
+PLACEHOLDERS: dict[str, dict[str, bool]] = {
+    "aclm": {"template": True, "labels": False},
+    "entda": {"mentions": True, "labels": False},
+    "mentions": {"label": True, "examples": False, "number": False},
+    "rewrite": {"sentence": True, "mentions": False, "examples": False},
+    "style": {"sentence": True, "style": True, "mentions": False, "examples": False},
+}
+"""The placeholders of each packaged prompt, and whether a prompt must have them."""
+
+PromptFile = str
+"""The type of parameters that name the file of a prompt."""
+
+_FOLDER = Path(__file__).parent
+_PARTS = ("system", "user")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt.
+
+    Args:
+        name: its name in provenance: that of the packaged prompt, or of the file of the user.
+        system: the instructions; may be empty.
+        user: the message with the input.
+    """
+
+    name: str
+    system: str
+    user: str
+
+    def fill(self, values: Mapping[str, str]) -> tuple[str, str]:
+        """Replace the placeholders.
+
+        Args:
+            values: the text for each placeholder; braces in these texts are not replaced.
+
+        Returns:
+            The filled system and user texts.
+
+        Example:
+            >>> Prompt("greet", "Be brief.", "Greet {name}.").fill({"name": "Ada"})
+            ('Be brief.', 'Greet Ada.')
+        """
+
+        def replaced(text: str) -> str:
+            return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+        return replaced(self.system), replaced(self.user)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the texts, for signatures."""
+        return hashlib.sha256(f"{self.system}\0{self.user}".encode()).hexdigest()[:8]
+
+
+def prompt_text(name: str) -> str:
+    """Return the file of a packaged prompt, to copy and change it.
+
+    Args:
+        name: a key of `PLACEHOLDERS`.
+
+    Example:
+        >>> prompt_text("rewrite").splitlines()[0]
+        '# Prompt of `rewrite`: a sentence is rewritten, and its mentions are kept.'
+    """
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def packaged_prompt(name: str) -> Prompt:
+    """Return a packaged prompt.
+
+    Args:
+        name: a key of `PLACEHOLDERS`.
+
+    Example:
+        >>> packaged_prompt("entda").name
+        'entda'
+    """
+    table = tomllib.loads(prompt_text(name))
+    return Prompt(name, table["system"].strip(), table["user"].strip())
+
+
+def read_prompt(path: str | Path, purpose: str) -> Prompt:
+    """Read a prompt of the user.
+
+    Args:
+        path: a TOML file with the texts ``system`` (optional) and ``user``.
+        purpose: the packaged prompt that it replaces, a key of `PLACEHOLDERS`.
+
+    Returns:
+        The prompt.
+
+    Raises:
+        InputError: the file is missing, is not such a file, or has another placeholder than its purpose; the error
+            names the line where it is known.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "short.toml")
+        >>> _ = file.write_text('user = "Say it in other words: {sentence}"')
+        >>> read_prompt(file, "rewrite").user
+        'Say it in other words: {sentence}'
+    """
+    path = Path(path)
+    text = decode_text(read_bytes(path), path)
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not a TOML file ({error})", path=str(path), remedy="see: entaug prompts") from None
+    remedy = f"see: entaug prompts {purpose}"
+    unknown = [name for name in table if name not in _PARTS]
+    if unknown:
+        raise InputError(
+            f"has the unknown key {unknown[0]!r}", path=str(path), line=_line(text, unknown[0]), remedy=remedy
+        )
+    texts = {name: table.get(name, "") for name in _PARTS}
+    if not all(isinstance(value, str) for value in texts.values()) or not texts["user"].strip():
+        raise InputError('needs a text named "user"', path=str(path), remedy=remedy)
+    _check_placeholders(texts, PLACEHOLDERS[purpose], path, text, remedy)
+    return Prompt(path.stem, texts["system"].strip(), texts["user"].strip())
+
+
+def describe_prompt(path: str | Path) -> str:
+    """Describe the file of a prompt by its content, for signatures.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The name of the file and a digest.
+    """
+    path = Path(path)
+    return f"{path.stem}@{hashlib.sha256(read_bytes(path)).hexdigest()[:8]}"
+
+
+def prompt_beside(value: object, folder: Path) -> object:
+    """Return the file of a prompt with its path relative to a folder, as plans have it.
+
+    Args:
+        value: the path.
+        folder: the folder.
+    """
+    return str(folder / Path(value).expanduser()) if isinstance(value, str) else value
+
+
+def _check_placeholders(
+    texts: Mapping[str, str], known: Mapping[str, bool], path: Path, text: str, remedy: str
+) -> None:
+    used = {match[1] for value in texts.values() for match in _PLACEHOLDER.finditer(value)}
+    for name in sorted(used - set(known)):
+        raise InputError(
+            f"has the unknown placeholder {{{name}}} (there are: {_shown(known)})",
+            path=str(path),
+            line=_line(text, f"{{{name}}}"),
+            remedy=remedy,
+        )
+    for name, is_required in known.items():
+        if is_required and name not in used:
+            raise InputError(f"lacks the placeholder {{{name}}}", path=str(path), remedy=remedy)
+
+
+def _shown(names: Collection[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)
+
+
+def _line(text: str, part: str) -> int | None:
+    return next((number for number, line in enumerate(text.splitlines(), start=1) if part in line), None)

@@ -1,0 +1,342 @@
+"""Models behind a server, against a server whose answers and faults are scripted."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entaug.backends.chat.answers import AnswerCache, request_key
+from entaug.backends.chat.failures import Failure, retry_delay
+from entaug.backends.chat.loading import load_generator
+from entaug.backends.chat.server import ChatServer, parse_address
+from entaug.backends.chat.settings import request_settings, use_request_settings
+from entaug.backends.compute import use_compute_settings
+from entaug.backends.instruct import Answer, ChatRequest, InstructModel, Message
+from entaug.backends.resolve import check_name, resolve
+from entaug.errors import EntaugError, MissingModelError, OutputError, ParameterError
+from scripted_server import Reply, echo, last_line, serving
+
+pytest.importorskip("openai")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
+    for name in ("ENTAUG_API_KEY", "OPENAI_API_KEY", "OPENAI_ORG_ID"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repetitions without waiting."""
+    monkeypatch.setattr("entaug.backends.chat.server.retry_delay", lambda attempt, failure: 0.0)
+
+
+def requests(number: int, text: str = "word") -> list[ChatRequest]:
+    return [ChatRequest((Message("system", "Say."), Message("user", f"{text} {i}")), seed=i) for i in range(number)]
+
+
+def test_answers_come_in_order_and_at_the_same_time() -> None:
+    with serving(lambda body, before: Reply(echo(body, before).text, delay=0.05)) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        assert isinstance(model, InstructModel)
+        with use_request_settings(concurrency=5):
+            answers = model.answer(requests(12))
+    assert [answer.text.rsplit(" ", 1)[0] for answer in answers] == [f"word {i}" for i in range(12)]
+    assert 2 <= server.most_at_once <= 5
+    assert server.bodies[0]["model"] == "tiny"
+    assert {"role": "system", "content": "Say."} in server.bodies[0]["messages"]
+    assert (model.usage.requests, model.usage.input_tokens, model.usage.output_tokens) == (12, 120, 60)
+    assert model.name == f"{server.url}#tiny"
+    assert model.remote_host is None
+
+
+def test_nothing_is_asked_twice_not_even_without_the_server() -> None:
+    with serving() as server:
+        model = ChatServer(f"{server.url}#tiny")
+        first = model.answer([*requests(3), *requests(3)])
+        assert len(server.bodies) == 3
+    again = ChatServer(f"{server.url}#tiny")  # the server has gone
+    assert again.answer(requests(3)) == first[:3] == first[3:]
+    assert (again.usage.requests, again.usage.from_cache, again.usage.input_tokens) == (0, 3, 0)
+
+
+FAULTS: dict[str, tuple[Reply, str]] = {
+    "time-out": (Reply(delay=1.0), "the server did not answer in time"),
+    "rate limit": (Reply("slow down", 429, {"Retry-After": "0"}), "the rate limit was exceeded (429)"),
+    "server error": (Reply("oh", 500), "the server failed (500)"),
+    "overload": (Reply("oh", 503), "the server failed (503)"),
+    "cut": (Reply("half an answer", cut=True), "the connection broke off"),
+    "nonsense": (Reply(body=b"<html>proxy</html>"), "what the server sent is not an answer"),
+    "no choices": (Reply(body=b'{"id": "1", "choices": []}'), "what the server sent is not an answer"),
+    "no text": (Reply(body=b'{"id": "1", "choices": [{"index": 0}]}'), "what the server sent is not an answer"),
+    "a number": (Reply(body=b"17"), "what the server sent is not an answer"),
+    "not UTF-8": (Reply(body=b"\xff\xfe{"), "what the server sent is not an answer"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.usefixtures("quick")
+def test_failures_that_pass_are_repeated_and_counted(fault: str) -> None:
+    reply, reason = FAULTS[fault]
+    with serving(lambda body, before: echo(body, before) if before else reply) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(timeout=0.3):
+            [answer] = model.answer(requests(1))
+    assert answer.failure is None
+    assert answer.text.startswith("word 0")
+    assert model.usage.repeated == {reason: 1}
+    assert not model.usage.failed
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.usefixtures("quick")
+def test_failures_that_stay_are_given_up_and_asked_again_by_the_next_run(fault: str) -> None:
+    reply, reason = FAULTS[fault]
+    is_broken = True
+
+    def respond(body: dict[str, Any], before: int) -> Reply:
+        return reply if is_broken and last_line(body) == "word 1" else echo(body, before)
+
+    with serving(respond) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(timeout=0.3, retries=1):
+            first = model.answer(requests(3))
+            assert [answer.failure for answer in first] == [None, reason, None]
+            assert model.usage.failed == {reason: 1}
+            assert model.usage.repeated == {reason: 1}
+            is_broken = False
+            second = model.answer(requests(3))
+    assert [second[0], second[2]] == [first[0], first[2]]
+    assert second[1].failure is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply("too long", 400), "the server refused the request (400)"),
+        (Reply("a long ans", finish_reason="length"), "the answer reached the maximum length"),
+        (Reply("", finish_reason="content_filter"), "the server's content filter withheld the answer"),
+        (Reply("  "), "the answer is empty"),
+        (Reply("<think>only thoughts</think>"), "the answer is empty"),
+    ],
+)
+def test_answers_that_are_none_are_counted_and_kept(reply: Reply, reason: str) -> None:
+    with serving(lambda body, before: reply) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        for _ in range(2):
+            assert model.answer(requests(1))[0].failure == reason
+    assert len(server.bodies) == 1
+    assert model.usage.failed == {reason: 2}
+
+
+def test_thoughts_are_no_part_of_the_answer() -> None:
+    with serving(lambda body, before: Reply("<think>\nhm\n</think>\nYes.")) as server:
+        assert ChatServer(f"{server.url}#tiny").answer(requests(1)) == [Answer("Yes.")]
+
+
+@pytest.mark.parametrize("name", ["seed", "temperature", "max_tokens"])
+def test_parameters_that_a_server_does_not_take_are_left_out(name: str) -> None:
+    def respond(body: dict[str, Any], before: int) -> Reply:
+        return Reply(f"Unsupported parameter: '{name}'.", 400) if name in body else Reply("fine")
+
+    with serving(respond) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(concurrency=1):
+            assert {answer.text for answer in model.answer(requests(3))} == {"fine"}
+    assert len(server.bodies) == 4
+    assert server.bodies[-1].get("max_completion_tokens") == (128 if name == "max_tokens" else None)
+
+
+@pytest.mark.parametrize(("status", "says"), [(401, "refuses access"), (403, "refuses access"), (404, "no such model")])
+def test_what_concerns_all_requests_stops_the_run(status: int, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret")
+    reply = Reply("wrong key sk-very-secret\nsecond line", status)
+    with serving(lambda body, before: reply) as server, pytest.raises(EntaugError, match=says) as caught:
+        ChatServer(f"{server.url}#tiny").answer(requests(3))
+    assert "sk-very-secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_is_an_error() -> None:
+    with serving() as server:
+        pass
+    with pytest.raises(EntaugError, match="cannot be reached; start the server"):
+        ChatServer(f"{server.url}#tiny").answer(requests(2))
+    with pytest.raises(MissingModelError, match="cannot be reached"):
+        ChatServer(server.url)
+
+
+def test_redirects_are_not_followed() -> None:
+    with serving() as other:
+        target = {"Location": f"{other.url}/chat/completions"}
+        reply = Reply(status=307, headers=target, body=b"")
+        with serving(lambda body, before: reply) as server, pytest.raises(EntaugError, match="redirects"):
+            ChatServer(f"{server.url}#tiny").answer(requests(1))
+    assert not other.bodies
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_server_that_fails_again_and_again_stops_the_run_and_answers_are_kept() -> None:
+    def respond(body: dict[str, Any], before: int) -> Reply:
+        return echo(body, before) if int(last_line(body).split()[-1]) < 3 else Reply("oh", 500)
+
+    with serving(respond) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        failed = pytest.raises(EntaugError, match=r"10 requests in a row failed \(the server failed \(500\)\)")
+        with use_request_settings(concurrency=2, retries=0), failed:
+            model.answer(requests(40))
+    assert len(server.bodies) < 20
+    assert [a.failure for a in ChatServer(f"{server.url}#tiny").answer(requests(3))] == [None] * 3
+
+
+def test_costs_are_computed_and_limited() -> None:
+    with serving() as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with use_request_settings(input_price=1000.0, output_price=2000.0, concurrency=1, max_cost=0.1):
+            model.answer(requests(2))
+            assert model.usage.cost == pytest.approx(2 * (10 * 1000 + 5 * 2000) / 1e6)
+            assert "cost 0.0400" in model.usage.describe()[0]
+            with pytest.raises(EntaugError, match=r"the cost of 0\.1\d* has reached the maximum of 0\.1"):
+                model.answer(requests(30))
+    assert len(server.bodies) < 10
+
+
+def test_the_key_is_sent_to_the_named_server_alone_and_never_written(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
+    with serving() as server:
+        ChatServer(f"{server.url}#tiny").answer(requests(1))
+        monkeypatch.setenv("ENTAUG_API_KEY", "sk-very-secret")
+        ChatServer(f"{server.url}#tiny").answer(requests(2))
+    assert "authorization" not in server.headers[0]
+    assert server.headers[1]["authorization"] == "Bearer sk-very-secret"
+    assert not any(word in str(server.headers) for word in ("sk-of-openai", "my-organisation"))
+    files = [file for file in own_cache.rglob("*") if file.is_file()]
+    assert files
+    assert not any(b"sk-" in file.read_bytes() for file in files)
+
+
+def test_openai_needs_a_key() -> None:
+    with pytest.raises(ParameterError, match="ENTAUG_API_KEY"):
+        ChatServer("https://api.openai.com/v1#some-model").answer(requests(1))
+
+
+def test_the_only_model_needs_no_name() -> None:
+    with serving() as server:
+        assert ChatServer(server.url).name == f"{server.url}#tiny"
+    with serving(models=("one", "two")) as server, pytest.raises(MissingModelError, match=r"has 2 models \(one, two\)"):
+        ChatServer(server.url)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://me:secret@host/v1#m", "https://host/v1?key=secret#m", "http://", "ftp://host/v1", "http://h:x/v1"],
+)
+def test_addresses_with_secrets_or_faults_are_refused_without_repeating_them(address: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parse_address(address)
+    assert "secret" not in str(caught.value)
+
+
+def test_offline_forbids_other_machines_only() -> None:
+    with use_compute_settings(offline=True):
+        with pytest.raises(ParameterError, match="--offline"):
+            ChatServer("https://models.example.org/v1#m")
+        assert ChatServer("http://localhost:1/v1#m").remote_host is None
+    assert ChatServer("https://models.example.org/v1#m").remote_host == "models.example.org"
+
+
+def test_generators_are_loaded_by_address() -> None:
+    assert check_name("generator", "http://localhost:1/v1#m")
+    assert resolve("generator", "http://localhost:1/v1#m").name == "http://localhost:1/v1#m"
+    with pytest.raises(MissingModelError, match="no such file"):
+        load_generator("missing.gguf")
+    with pytest.raises(ParameterError, match="lacks a method of Generator or InstructModel"):
+        check_name("generator", 17)
+
+
+# --------------------------------------------------------------------------------------------- settings, delays, cache
+
+
+def test_settings_come_from_the_code_around_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (request_settings().concurrency, request_settings().retries) == (8, 6)
+    monkeypatch.setenv("ENTAUG_LLM_CONCURRENCY", "3")
+    assert request_settings().concurrency == 3
+    with use_request_settings(concurrency=5, input_price=None):
+        assert request_settings().concurrency == 5
+    monkeypatch.setenv("ENTAUG_LLM_TIMEOUT", "soon")
+    with pytest.raises(ParameterError, match="timeout"):
+        request_settings()
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("3", 3.0), ("0.5", 0.5), ("9999", 300.0)])
+def test_the_server_decides_how_long_to_wait(value: str, seconds: float) -> None:
+    waits: list[float] = []
+
+    def respond(body: dict[str, Any], before: int) -> Reply:
+        return echo(body, before) if before else Reply("slow", 429, {"Retry-After": value})
+
+    class Stop:
+        def wait(self, delay: float) -> None:
+            waits.append(delay)
+
+        def is_set(self) -> bool:
+            return False
+
+    with serving(respond) as server:
+        model = ChatServer(f"{server.url}#tiny")
+        with model._client() as client:
+            answer, is_final = model._ask(client, request_settings(), Stop(), requests(1)[0])  # type: ignore[arg-type]
+    assert (answer.failure, is_final, waits) == (None, True, [seconds])
+
+
+@given(st.integers(0, 2000))
+def test_delays_double_up_to_a_maximum(attempt: int) -> None:
+    expected = min(30.0, 0.5 * 2.0 ** min(attempt, 50))
+    assert 0.75 * expected <= retry_delay(attempt, Failure("any", may_pass=True)) <= expected
+
+
+_TEXTS = st.text(max_size=20)
+_MESSAGES = st.tuples(st.builds(Message, _TEXTS, _TEXTS))
+_REQUESTS = st.builds(ChatRequest, _MESSAGES, st.integers(0, 2**31), st.integers(1, 99), st.sampled_from([0.5, 1, 2.0]))
+
+
+@given(st.lists(_REQUESTS, max_size=9))
+def test_keys_are_equal_for_equal_requests_alone(some: list[ChatRequest]) -> None:
+    assert len({request_key("m", request) for request in some}) == len(set(some))
+    assert not {request_key("m", request) for request in some} & {request_key("n", request) for request in some}
+
+
+def test_the_first_answer_stays(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "answers.sqlite")
+    assert cache.put(b"a", Answer("one")) == Answer("one")
+    assert AnswerCache(tmp_path / "answers.sqlite").put(b"a", Answer("two")) == Answer("one")
+    keys = [str(i).encode() for i in range(1200)]
+    assert cache.get([*keys, b"a"]) == {b"a": Answer("one")}
+
+
+@pytest.mark.parametrize("content", [b"not a database, but a text of some length" * 99, None])
+def test_a_file_that_cannot_hold_answers_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "answers"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(OutputError, match="name another file by --answers"):
+        AnswerCache(path)
+
+
+def test_the_cache_holds_no_prompts(own_cache: Path) -> None:
+    with serving(lambda body, before: Reply("fine")) as server:
+        ChatServer(f"{server.url}#tiny").answer(requests(1, "a confidential sentence"))
+    with sqlite3.connect(own_cache / "answers.sqlite") as connection:
+        [(_, text, failure)] = connection.execute("SELECT * FROM answers")
+    connection.close()
+    assert (text, failure) == ("fine", None)
+    assert b"confidential" not in (own_cache / "answers.sqlite").read_bytes()
