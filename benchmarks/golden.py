@@ -116,6 +116,7 @@ _PROJECTED = {"constituency_parser": lambda: ProjectedConstituents(fakes.FakeDep
 _SCORERS = {"causal_lm": fakes.FakeCausalLM, **_MASKED}
 _TOKEN_LM = {"token_lm": fakes.FakeTokenLM}
 _GENERATOR = {"generator": fakes.FakeGenerator}
+_INSTRUCT = {"generator": fakes.FakeInstructModel}
 _CASSI = {"encoder": fakes.FakeEncoder, **_SCORERS, **_PARSER}
 _ACLM = {**_GENERATOR, "tagger": fakes.FakeTagger, "encoder": fakes.FakeEncoder}
 _TRIP = {"translator": _trip}
@@ -252,6 +253,9 @@ _FAKED = (
     Case("mulda-fake-unlisted", "mulda", "train", {"unlisted_mentions": "keep", "language": "pt", **_GENERATOR}),
     Case("mulda-fake-languages", "mulda", "languages", _GENERATOR),
     Case("mulda-fake-paper", "mulda", "train", {"preset": "paper", **_GENERATOR}),
+    Case("rewrite-fake", "rewrite", "train", _INSTRUCT),
+    Case("rewrite-fake-nested", "rewrite", "nested", _INSTRUCT),
+    Case("entda-instruct", "entda", "train", _INSTRUCT),
     Case("entda-fake", "entda", "train", _GENERATOR),
     Case("entda-fake-nested", "entda", "nested", _GENERATOR),
     Case("entda-fake-spaced", "entda", "spaced", _GENERATOR),

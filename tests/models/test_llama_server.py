@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,6 @@ from entaug.backends.chat.gguf import LLAMA_SERVER, GGUFModel, server_command
 from entaug.backends.chat.server import ChatServer
 from entaug.backends.instruct import ChatRequest, Message
 from entaug.backends.resolve import resolve
-from entaug.cli.main import main
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import model_path
 
@@ -61,18 +61,17 @@ def test_it_answers_and_answers_are_kept(model: GGUFModel) -> None:
     assert model.remote_host is None
 
 
-def test_methods_and_commands_use_it_by_its_address(
-    model: GGUFModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_methods_use_it_by_its_address(model: GGUFModel) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:2]
-    entaug.write(gold, "train.conll")
     assert ChatServer(model._url).answer([QUESTION])[0].text, "the only model of the server"
-    command = ["augment", "train.conll", "-m", "rewrite", "--generator", model._url, "--max-new-tokens", "30"]
-    assert main([*command, "--max-attempts", "1", "--no-guard", "-o", "new.conll", "--only-new"]) == 0
-    assert "note: language model: 2 requests" in capsys.readouterr().err
+    options = {"generator": model._url, "max_new_tokens": 30, "max_attempts": 1, "guard": False}
+    method: Any = entaug.create_augmenter("rewrite", **options).fit(gold)
+    made = list(method.augment(gold))
     known = {(m.label, s.mention_tokens(m)) for s in gold for m in s.mentions}
-    assert {(m.label, s.mention_tokens(m)) for s in entaug.read("new.conll") for m in s.mentions} <= known
+    assert {(m.label, s.mention_tokens(m)) for s in made for m in s.mentions} <= known
+    assert method.generator_.usage.requests == 2
+    counts = method.statistics_
+    assert len(made) + counts.missing.total() == 2, "nothing is lost"
 
 
 def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
@@ -93,7 +92,9 @@ def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
 
 def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"no model")
-    monkeypatch.setenv(LLAMA_SERVER, f"{sys.executable} -c 'raise SystemExit(\"cannot read the model\")'")
+    program = tmp_path / "server.py"
+    program.write_text("raise SystemExit('cannot read the model')\n")
+    monkeypatch.setenv(LLAMA_SERVER, f"{sys.executable} {program}")
     with pytest.raises(MissingModelError, match=r"did not start \(cannot read the model\)"):
         GGUFModel(tmp_path / "bad.gguf")
     monkeypatch.setenv(LLAMA_SERVER, "no-such-program-anywhere")

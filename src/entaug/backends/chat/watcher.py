@@ -7,6 +7,7 @@ so the program never outlives it.
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -30,7 +31,8 @@ def main(command: list[str]) -> int:
         return 127
 
     def end_with_input() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 4096):  # not buffered: a buffer's lock would disturb the end of this process
+            pass
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_SECONDS_TO_END)
