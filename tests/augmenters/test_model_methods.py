@@ -14,6 +14,7 @@ from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sen
 from entaug.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
 from entaug.backends.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
 from entaug.backends.protocols import MaskedText
+from entaug.backends.translation.chained import ChainedTranslator
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.spacing import infer_spaces
 
@@ -291,8 +292,41 @@ def test_bt_names() -> None:
         Backtranslation(translator="de").load()
     with pytest.raises(UnknownNameError, match="en-pt"):
         Backtranslation(translator="en-xx>xx-en").load()
+    for name in (">", "en-pt>", ">pt-en", "en-pt>>pt-en", ""):
+        with pytest.raises(ParameterError, match="no translator back"):
+            Backtranslation(translator=name).load()
     with pytest.raises(ParameterError, match="RoundTrip"):
         Backtranslation(translator=[1]).load()  # type: ignore[list-item]
+
+
+def test_bt_takes_all_translations_if_they_are_not_checked() -> None:
+    gold = [Sentence("Ada had 3 big red cars".split(), [Mention("PER", [(0, 1)])])]
+    trip = by({"had 3 big red cars": "had 4 large red carros"})
+    assert not list(Backtranslation(translator=trip, p=1).fit(gold).augment(gold))
+    [new] = Backtranslation(translator=trip, p=1, check_translations=False).fit(gold).augment(gold)
+    assert new.tokens == ("Ada", "had", "4", "large", "red", "carros")
+
+
+def test_bt_through_several_languages() -> None:
+    there = ChainedTranslator([Says({"had big": "hatte gross"}), Says({"hatte gross": "avait grand"})])
+    trip = RoundTrip(there, Says({"avait grand": "had large"}))
+    assert trip.name.count(">") == 2
+    assert trip.backward.translate(trip.forward.translate(["had big", "other"])) == ["had large", "other"]
+    with pytest.raises(ParameterError, match="at least one translator"):
+        ChainedTranslator([])
+    sampling = ChainedTranslator([FakeTranslator(), FakeTranslator(can_sample=True)])
+    assert sampling.can_sample
+    assert not there.can_sample
+
+
+@pytest.mark.models
+def test_bt_through_a_chain_of_names() -> None:
+    method = Backtranslation(translator="en-pt>pt-en>en-pt>pt-en")
+    method.load()
+    [trip] = method.translator_.trips
+    assert trip.name.count(">") == 3
+    [answer] = trip.backward.translate(trip.forward.translate(["The house is old and small."]))
+    assert "house" in answer
 
 
 # ------------------------------------------------------------------------------------------------------- text, tokens

@@ -13,6 +13,7 @@ from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.contracts import UNCHANGED
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
+from entaug.backends.translation.chained import ChainedTranslator
 from entaug.data import Edit, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.language_check import LoadedModel
@@ -26,7 +27,7 @@ __all__ = ["Backtranslation"]
 _NO_SEGMENT = Rejection("no long enough segment outside mentions", final=True)
 _MENTION_LOST = Rejection("a protected mention was lost or moved in translation")
 _UNUSABLE = Rejection("the translation is not usable in the sentence")
-_STARTER_PAIRS = {"pt": ("en-pt", "pt-en")}
+_STARTER_PAIRS: dict[str, tuple[str, ...]] = {"pt": ("en-pt", "pt-en")}
 _CACHE_SIZE = 50_000  # size of the translation cache; segments repeat within a corpus and between copies
 # Artefacts of models that must not be in a translation: sub-words, masks, unknown words, special tokens.
 _ARTEFACTS = re.compile(r"##|▁|⁇|�|</?s>|<unk>|<pad>|\[(?:MASK|UNK|PAD|CLS|SEP)\]|<mask>")
@@ -45,12 +46,14 @@ class Backtranslation(Augmenter):
     Args:
         p: the probability of translating each candidate; at least one is translated.
         translator: the translators into the other language and back: ``"pt"`` (the starter pair), ``"FORWARD>BACK"``
-            with two names of translators, several of these separated by commas, or a `RoundTrip`, or a list of these.
-            One is drawn for each segment.
+            with two names of translators, or more for several languages on the way (``"en-de>de-fr>fr-en"``), several
+            of these separated by commas, or a `RoundTrip`, or a list of these. One is drawn for each segment.
         min_tokens: the minimum number of tokens of a candidate.
         do_sample: sample translations instead of taking the best, if the translator supports it.
         whole_sentence: translate whole sentences with placeholders for mentions, which keeps the context; `p` and
             `min_tokens` then have no effect, and translations that lose or reorder placeholders are rejected.
+        check_translations: reject translations with other figures or brackets, with words of the other language, or of
+            an implausible length; the paper takes all translations.
 
     Example:
         >>> from entaug import Mention
@@ -67,6 +70,7 @@ class Backtranslation(Augmenter):
     min_tokens: PositiveInt = 3
     do_sample: bool = False
     whole_sentence: bool = False
+    check_translations: bool = True
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
@@ -188,6 +192,8 @@ class Backtranslation(Augmenter):
 
     def _is_plausible(self, original: Sequence[str], words: Sequence[str], pivot: str) -> bool:
         """Whether a translation has a plausible length, the same figures, and no words of the other language."""
+        if not self.check_translations:
+            return True
         if len(words) > 2 * len(original) + 3 or 2 * len(words) + 1 < len(original):
             return False  # degenerate repetition or truncation
         if not _DETACHED_APOSTROPHES.isdisjoint(words) and _DETACHED_APOSTROPHES.isdisjoint(original):
@@ -264,16 +270,14 @@ class _RoundTrips:
 
 
 def _open_round_trip(name: str) -> RoundTrip:
-    if name in _STARTER_PAIRS:
-        there, back = _STARTER_PAIRS[name]
-    else:
-        there, arrow, back = name.partition(">")
-        if not (there and arrow and back):
-            raise ParameterError(
-                f"translator {name!r} has no translator back",
-                remedy=f"join two names by >, or use one of: {', '.join(_STARTER_PAIRS)}",
-            )
-    return RoundTrip(resolve("translator", there.strip()), resolve("translator", back.strip()))
+    names = _STARTER_PAIRS[name] if name in _STARTER_PAIRS else tuple(part.strip() for part in name.split(">"))
+    if len(names) < 2 or not all(names):
+        raise ParameterError(
+            f"translator {name!r} has no translator back",
+            remedy=f"join two names by >, or use one of: {', '.join(_STARTER_PAIRS)}",
+        )
+    *there, back = [resolve("translator", part) for part in names]
+    return RoundTrip(there[0] if len(there) == 1 else ChainedTranslator(there), back)
 
 
 def _core(tokens: Sequence[str], start: int, end: int) -> tuple[int, int] | None:
