@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,15 @@ def by(answers: dict[str, str]) -> RoundTrip:
 # ------------------------------------------------------------------------------------------------------------------ lm
 
 
+def unguarded(gold: list[Sentence], **params: Any) -> MaskedLMReplacement:
+    """The method on a few words that make no sense, without the label guard."""
+    return MaskedLMReplacement(guard=False, **params).fit(gold)
+
+
 def test_lm_fills_from_left_to_right_and_hides_the_rest() -> None:
     lm = Scripted([("big", -0.1)])
     gold = [Sentence("Ada saw a red car .".split(), [Mention("PER", [(0, 1)])])]
-    [new] = MaskedLMReplacement(num_replacements=4, masked_lm=lm).augment(gold)
+    [new] = unguarded(gold, num_replacements=4, masked_lm=lm).augment(gold)
     assert new.tokens == ("Ada", "big", "big", "big", "big", ".")
     assert lm.asked == [
         ["Ada ", None, " ", None, " ", None, " ", None, "."],
@@ -66,7 +72,7 @@ def test_lm_fills_from_left_to_right_and_hides_the_rest() -> None:
         ["Ada big big big ", None, "."],
     ]
     lm.asked.clear()
-    [joint] = MaskedLMReplacement(num_replacements=4, masked_lm=lm, single_pass=True).augment(gold)
+    [joint] = unguarded(gold, num_replacements=4, masked_lm=lm, single_pass=True).augment(gold)
     assert joint.tokens == new.tokens
     assert len(lm.asked) == 1
 
@@ -75,14 +81,14 @@ def test_lm_draws_by_probability_among_the_top_that_differ() -> None:
     # Of "red" (the original, however likely), "blue" (.6), "green" (.3), "old" (.1) and "odd" (not in the top three).
     lm = Scripted([("red", -0.01), ("blue", -0.51), ("green", -1.204), ("old", -2.303), ("odd", -2.4)])
     gold = [Sentence(["Red", "Oslo"], [Mention("LOC", [(1, 2)])], id=str(i)) for i in range(3000)]
-    new = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm).run()
+    new = unguarded(gold, num_replacements=1, top_k=3, masked_lm=lm).run()
     drawn = Counter(made.tokens[0] for source in gold for made in new.sentences([source]))
     # Equal results of different sources are made once: so the draw itself is looked at.
     assert set(drawn) == {"Blue", "Green", "Old"}
-    method = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm).load()
+    method = unguarded(gold, num_replacements=1, top_k=3, masked_lm=lm)
     counts: Counter[str] = Counter()
     for source in gold:
-        [made] = MaskedLMReplacement(num_replacements=1, top_k=3, masked_lm=lm, seed=int(source.id or 0)).augment(
+        [made] = unguarded([source], num_replacements=1, top_k=3, masked_lm=lm, seed=int(source.id or 0)).augment(
             [source]
         )
         counts[made.tokens[0]] += 1
@@ -108,10 +114,10 @@ def test_lm_goes_elsewhere_where_only_the_original_is_plausible() -> None:
 
     gold = [Sentence("top of Oslo here".split(), [Mention("LOC", [(2, 3)])], id=str(i)) for i in range(20)]
     for joint in (False, True):
-        method = MaskedLMReplacement(num_replacements=1, masked_lm=Sure(), single_pass=joint)
+        method = unguarded(gold, num_replacements=1, masked_lm=Sure(), single_pass=joint)
         made = {new.tokens for one in gold for new in method.augment([one])}
         assert made == {("new", "of", "Oslo", "here"), ("top", "of", "Oslo", "new")}
-        any_fill = MaskedLMReplacement(num_replacements=1, masked_lm=Sure(), single_pass=joint, min_p=0)
+        any_fill = unguarded(gold, num_replacements=1, masked_lm=Sure(), single_pass=joint, min_p=0)
         assert ("top", "in", "Oslo", "here") in {new.tokens for one in gold for new in any_fill.augment([one])}
 
 
@@ -119,15 +125,15 @@ def test_lm_chooses_words_outside_mentions_alone() -> None:
     lm = Scripted([("new", -0.1)])
     tokens = "In 1990 Ada 's friend , well-known , left Oslo in 3rd gear .".split()
     gold = [Sentence(tokens, [Mention("PER", [(2, 3)]), Mention("LOC", [(9, 10)])])]
-    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm).augment(gold)
+    [made] = unguarded(gold, num_replacements=50, masked_lm=lm).augment(gold)
     assert made.tokens == tuple("New 1990 Ada 's new , new , new Oslo new 3rd new .".split())
-    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm, stop_words="en").augment(gold)
+    [made] = unguarded(gold, num_replacements=50, masked_lm=lm, stop_words="en").augment(gold)
     assert made.tokens[0] == "In"
-    [made] = MaskedLMReplacement(num_replacements=50, masked_lm=lm, replace_punctuation=True).augment(gold)
+    [made] = unguarded(gold, num_replacements=50, masked_lm=lm, replace_punctuation=True).augment(gold)
     assert made.tokens == tuple("New new Ada new new new new new new Oslo new new new new".split())
     # The gap of a discontinuous mention is no mention.
     gapped_ = [Sentence("severe joint and back pain".split(), [Mention("D", [(1, 2), (4, 5)]), Mention("D", [(3, 5)])])]
-    [made] = MaskedLMReplacement(num_replacements=9, masked_lm=lm).augment(gapped_)
+    [made] = unguarded(gapped_, num_replacements=9, masked_lm=lm).augment(gapped_)
     assert made.tokens == ("new", "joint", "new", "back", "pain")
     assert made.mentions == gapped_[0].mentions
 
@@ -143,7 +149,7 @@ def test_lm_chooses_words_outside_mentions_alone() -> None:
 )
 def test_lm_follows_the_casing(tokens: str, wanted: str) -> None:
     gold = [Sentence(tokens.split(), [Mention("LOC", [(3, 4)])])]
-    [made] = MaskedLMReplacement(num_replacements=9, masked_lm=Scripted([("new", -0.1)])).augment(gold)
+    [made] = unguarded(gold, num_replacements=9, masked_lm=Scripted([("new", -0.1)])).augment(gold)
     assert " ".join(made.tokens) == wanted
 
 
@@ -151,7 +157,7 @@ def test_lm_filtered_takes_near_words_alone() -> None:
     lm = Scripted([("banana", -0.7), ("blue", -0.9)])
     vectors = FakeWordVectors([["red", "blue"], ["banana"]])
     gold = [Sentence(["red", "Oslo"], [Mention("LOC", [(1, 2)])])]
-    method = MaskedLMReplacement(num_replacements=1, masked_lm=lm, min_similarity=0.5, word_vectors=vectors)
+    method = unguarded(gold, num_replacements=1, masked_lm=lm, min_similarity=0.5, word_vectors=vectors)
     assert [made.tokens for made in method.augment(gold)] == [("blue", "Oslo")]
     none = [Sentence(["zzz", "Oslo"], [Mention("LOC", [(1, 2)])])]
     assert list(method.augment(none)) == []

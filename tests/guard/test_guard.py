@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -287,6 +288,15 @@ def test_it_is_on_where_a_model_chooses_words_alone() -> None:
     assert "guard" not in plain.signature
     guarded = create_augmenter("mr", seed=1, guard=True).fit(GOLD)
     assert [filter_.name for filter_ in guarded.filters_] == ["guard"]
+
+
+def test_the_shares_of_wrong_labels_are_those_of_the_benchmark() -> None:
+    text = (EXAMPLE.parent.parent / "benchmarks" / "results" / "label-safety.md").read_text("utf-8")
+    counted: dict[str, tuple[int, int]] = {}
+    for name, wrong, read in re.findall(r"^\| `(\w+)` \| \w+ \| [^|]*\| (\d+) of (\d+) \|", text, re.MULTILINE):
+        before = counted.get(name, (0, 0))
+        counted[name] = before[0] + int(wrong), before[1] + int(read)
+    assert counted == {name: METHODS[name].info.wrong_labels for name in METHODS if METHODS[name].info.wrong_labels}
 
 
 def test_methods_without_a_model_have_the_same_bytes() -> None:

@@ -81,6 +81,7 @@ class Backtranslation(Augmenter):
         keeps_mention_words=True,
         needs_fit=True,
         writes_words=True,
+        wrong_labels=(0, 30),
         needs=("translator",),
         cost="two translations per segment; repeated segments are translated once",
     )

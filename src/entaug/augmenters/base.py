@@ -55,7 +55,7 @@ class Augmenter(Component, abc.ABC):
         copies: the number of augmented sentences requested per source sentence.
         seed: the random seed; the seed, the sentence and the number of the copy determine every random choice.
         max_attempts: the maximum number of candidates generated to obtain one new sentence that passes the filters;
-            with the label guard, which refuses many, three times as many.
+            with the label guard, which refuses many, three times as many (unless it is 1).
         filters: filters that augmented sentences must pass: names with optional parameters, joined by ``+``
             (``validity+fluency:margin=1``), a `entaug.filters.Filter`, or a sequence of these; see ``entaug filters``.
         teacher: a teacher that checks and completes the labels of augmented sentences before they are filtered: the
@@ -292,7 +292,7 @@ class Augmenter(Component, abc.ABC):
         """The maximum number of drafts for a copy; with ``p=0`` all drafts would be equal."""
         if getattr(self, "p", None) == 0:
             return 1
-        return self.max_attempts * (_GUARDED_ATTEMPTS if self.uses_guard else 1)
+        return self.max_attempts * (_GUARDED_ATTEMPTS if self.uses_guard and self.max_attempts > 1 else 1)
 
     def copies_of(self, source: Sentence) -> int:
         """Return the number of augmented sentences requested for a source sentence.

@@ -83,6 +83,7 @@ class MaskedLMReplacement(Augmenter):
         keeps_mention_words=True,
         needs_fit=True,
         writes_words=True,
+        wrong_labels=(1, 30),
         needs=("masked_lm",),
         may_need=("word_vectors",),
         cost="one pass of a masked language model per replaced word",

@@ -84,7 +84,7 @@ def describe_labels(info: MethodInfo) -> str:
     if not info.writes_words:
         return "kept by rules"
     if info.wrong_labels is None:
-        return "checked by the label guard"
+        return "checked by the label guard (not counted)"
     wrong, read = info.wrong_labels
     return f"checked by the label guard: wrong or missing in {wrong} of {read} sentences that were read"
 

@@ -99,6 +99,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         needs_fit=True,
         needs_mentions=True,
         writes_words=True,
+        wrong_labels=(1, 15),
         needs=("generator",),
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
