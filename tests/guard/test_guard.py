@@ -282,7 +282,7 @@ def test_a_teacher_labels_the_name_before_the_guard_looks() -> None:
 
 def test_it_is_on_where_a_model_chooses_words_alone() -> None:
     on = {name for name in METHODS if METHODS[name].info.writes_words}
-    assert on == {"lm", "bt", "melm", "entda", "aclm", "daga", "mulda"}
+    assert on == {"lm", "bt", "melm", "entda", "aclm", "daga", "mulda", "rewrite"}
     plain = create_augmenter("mr", seed=1).fit(GOLD)
     assert not plain.filters_
     assert "guard" not in plain.signature
