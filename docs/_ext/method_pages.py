@@ -203,6 +203,7 @@ _COSTS: dict[str, tuple[str, tuple[str, ...]]] = {
         "seconds a sentence, less with a GPU: a model scores many candidates",
         ("a few hundred inputs",),
     ),
+    "requests": ("a request to a language model for each text: as fast and as expensive as that is", ("a request",)),
     "minutes of training": (
         "minutes and more, less with a GPU: a model is trained on your corpus first",
         ("fine-tuning", "training"),

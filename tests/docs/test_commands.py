@@ -246,7 +246,9 @@ def replies_of_a_model(body: dict[str, Any], before: int) -> Reply:
     """Answers like those of a model: to a request for names some names, else the input with another word."""
     if "of one type" in body["messages"][0]["content"]:
         return Reply("\n".join(f"{first} {last}" for first in ("Ines", "Otto", "Uwe") for last in ("Quark", "Zeh")))
-    return echo(body, before)
+    reply = echo(body, before)
+    reply.text = re.sub(r"\b[A-Z]+: ", "", reply.text).replace(" | ", " , ")  # a list of mentions, without its types
+    return reply
 
 
 def replace_all(text: str, replacements: dict[str, str]) -> str:
