@@ -77,7 +77,17 @@ APART = {
     "report": {"backends", "taggers"},
 }
 # ... but these parts of a package that stands apart may be imported.
-_PLAIN = ("protocols", "name_protocols", "instruct", "resolve", "fakes", "dependency_trees", "compute", "config")
+_PLAIN = (
+    "protocols",
+    "name_protocols",
+    "chained",
+    "instruct",
+    "resolve",
+    "fakes",
+    "dependency_trees",
+    "compute",
+    "config",
+)
 CONTRACTS = tuple(f"backends.{name}" for name in _PLAIN)
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"torch", "spacy", "transformers", "nltk", "numpy", "lemminflect", "rich", "sklearn", "stopwordsiso", "usearch"}

@@ -13,9 +13,9 @@ import entaug
 from conftest import EXAMPLE
 from entaug import Backtranslation, MaskedLMReplacement, Mention, RoundTrip, Sentence
 from entaug.alignment import CorpusTokenizer, detokenize, detokenize_with_gaps
+from entaug.backends.chained import ChainedTranslator
 from entaug.backends.fakes import FakeMaskedLM, FakeTranslator, FakeWordVectors
 from entaug.backends.protocols import MaskedText
-from entaug.backends.translation.chained import ChainedTranslator
 from entaug.errors import ParameterError, UnknownNameError
 from entaug.spacing import infer_spaces
 

@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.contracts import UNCHANGED
+from entaug.backends.chained import ChainedTranslator
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
-from entaug.backends.translation.chained import ChainedTranslator
 from entaug.data import Edit, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.language_check import LoadedModel
