@@ -149,13 +149,19 @@ _RULES = (
 )
 
 _WORDNET = (
-    Case("sr", "sr", "train", kind="lexicon"),
-    Case("sr-nested", "sr", "nested", kind="lexicon"),
-    Case("sr-spaced", "sr", "spaced", kind="lexicon"),
-    Case("sr-p1", "sr", "train", {"p": 1.0}, kind="lexicon"),
-    Case("sr-outside", "sr", "train", {"p": 1.0, "inside_mentions": False}, kind="lexicon"),
-    Case("sr-outside-nested", "sr", "nested", {"p": 1.0, "inside_mentions": False}, kind="lexicon"),
-    Case("sr-stop-words", "sr", "train", {"stop_words": "en"}, kind="lexicon"),
+    Case("sr", "sr", "train", {"dependency_parser": None}, kind="lexicon"),
+    Case("sr-nested", "sr", "nested", {"dependency_parser": None}, kind="lexicon"),
+    Case("sr-spaced", "sr", "spaced", {"dependency_parser": None}, kind="lexicon"),
+    Case("sr-p1", "sr", "train", {"dependency_parser": None, "p": 1.0}, kind="lexicon"),
+    Case("sr-outside", "sr", "train", {"dependency_parser": None, "p": 1.0, "inside_mentions": False}, kind="lexicon"),
+    Case(
+        "sr-outside-nested",
+        "sr",
+        "nested",
+        {"dependency_parser": None, "p": 1.0, "inside_mentions": False},
+        kind="lexicon",
+    ),
+    Case("sr-stop-words", "sr", "train", {"dependency_parser": None, "stop_words": "en"}, kind="lexicon"),
 )
 
 _FAKED = (
@@ -364,6 +370,7 @@ _MODELS: tuple[Case, ...] = (
     Case("rotate", "rotate", "train", kind="models"),
     Case("rotate-nested", "rotate", "nested", kind="models"),
     Case("rotate-spaced", "rotate", "spaced", copies=4, kind="models"),
+    Case("sr-tagged", "sr", "train", kind="models"),
     Case("cr", "cr", "train", kind="models"),
     Case("cr-nested", "cr", "nested", kind="models"),
     Case("cr-spaced", "cr", "spaced", {"num_replacements": 3}, kind="models"),

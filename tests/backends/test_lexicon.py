@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ import pytest
 from entaug.augmenters.synonyms import SynonymReplacement
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.lexicon import wordnet, wordnet_files
-from entaug.backends.lexicon.wordnet_table import compile_table
-from entaug.backends.protocols import Lexicon, match_case
+from entaug.backends.lexicon.wordnet_table import Database, compile_table
+from entaug.backends.protocols import Lexicon, Parse, match_case
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import MissingModelError, ParameterError, UnknownNameError
@@ -136,7 +137,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_table_holds_what_is_safe(source: Path) -> None:
-    table = compile_table(source)
+    table = compile_table(Database(source))
     # By hand: film is mostly the movie (15 of 19 uses); Flick is a name; the order is by use.
     assert table["film"] == ["movie", "motion picture"]
     assert table["films"] == ["movies", "motion pictures"]
@@ -160,7 +161,7 @@ def test_the_table_holds_what_is_safe(source: Path) -> None:
 
 
 def test_the_table_minds_grammar_and_usage(source: Path) -> None:
-    table = compile_table(source)
+    table = compile_table(Database(source))
     assert "war" not in table, "nobody says 'a warfare'"
     assert "bacteria" not in table, "bacterium is the same word"
     assert "subunit" not in table, "a phrase never counted explains, it does not name"
@@ -308,8 +309,8 @@ def test_the_real_wordnet(real: wordnet.WordNet) -> None:
         assert not synonyms - {"standards"}, unfit
     for closed in ("a", "in", "can", "will", "he", "it", "was", "who", "may", "John", "us", "does"):
         assert real.synonyms(closed) == (), closed
-    assert len(real._table) > 8_000
-    for word, entry in real._table.items():
+    assert len(real._tables[None]) > 8_000
+    for word, entry in real._tables[None].items():
         assert entry
         for synonym in entry:
             assert synonym != word
@@ -341,3 +342,77 @@ def test_sr_wonders_about_the_language(known: int, notes: int) -> None:
     assert len(told) == notes
     assert all("only 0.8% of the words have a synonym in fake: is the corpus in its language, en?" in n for n in told)
     assert not method.fit([Sentence(words[300:])]).notes(), "too few words to tell"
+
+
+@pytest.mark.models
+def test_synonyms_by_part_of_speech_are_those_of_the_first_sense(real: wordnet.WordNet) -> None:
+    assert real.knows_tags
+    assert ("aid",) not in real.synonyms("aids", "VERB"), "in the same form"
+    assert ("movie",) in real.synonyms("film", "NOUN")
+    assert ("purchased",) in real.synonyms("bought", "VERB")
+    assert ("shops",) in real.synonyms("stores", "NOUN")
+    for word, tag in (("keep", "NOUN"), ("running", "ADP"), ("feelings", "VERB"), ("can", "NOUN"), ("film", "ADJ")):
+        assert real.synonyms(word, tag) == (), (word, tag)
+    assert len(real._tables["NOUN"]) > 1_000
+
+
+class Tags:
+    """A parser that gives words the tags of a dictionary, and relations where a tag has one behind it."""
+
+    name = "tags"
+
+    def __init__(self, **tags: str) -> None:
+        self._tags = tags
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Parse]:
+        parses = []
+        for words in sentences:
+            tags, relations = zip(*[self._tags.get(word, "X").ljust(40).split(" ", 1) for word in words], strict=True)
+            heads = tuple(max(0, i - 1) for i in range(len(words)))
+            parses.append(Parse(heads, tuple(r.strip() or "dep" for r in relations), tags))
+        return parses
+
+
+class TaggedLexicon(FakeLexicon):
+    knows_tags = True
+
+    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
+        return super().synonyms(word if tag is None else f"{word.lower()}/{tag}")
+
+
+LEXICON = {"set/VERB": ["put"], "set/NOUN": ["group"], "keep/VERB": ["maintain"], "feelings/NOUN": ["emotions"]}
+
+
+def replaced(text: str, **tags: str) -> set[str]:
+    sr = SynonymReplacement(p=1.0, lexicon=TaggedLexicon(LEXICON), dependency_parser=Tags(**tags))
+    return {" ".join(new.tokens) for new in sr.augment([Sentence(text.split())])}
+
+
+def test_sr_takes_the_synonyms_of_the_part_of_speech() -> None:
+    assert replaced("they set it", set="VERB") == {"they put it"}
+    assert replaced("the set is new", set="NOUN") == {"the group is new"}
+    assert replaced("the set is new", set="ADJ") == set()
+
+
+def test_sr_leaves_verbs_with_complements_and_parts_of_compounds_alone() -> None:
+    tags = {"keep": "VERB", "feelings": "NOUN"}
+    assert replaced("they keep hurting feelings", **tags, hurting="VERB xcomp") == {"they keep hurting emotions"}
+    assert replaced("they keep up feelings", **tags, up="ADP prt") == {"they keep up emotions"}
+    assert replaced("they keep feelings", **tags) == {"they maintain emotions"}
+    assert replaced("they keep feelings", keep="VERB", feelings="NOUN compound") == {"they maintain feelings"}
+
+
+def test_sr_without_a_parser_and_with_a_lexicon_that_knows_no_tags() -> None:
+    sr = SynonymReplacement(p=1.0, lexicon=FakeLexicon({"set": ["group"]}))
+    [new] = sr.augment([Sentence("the set is new".split())])
+    assert new.tokens == ("the", "group", "is", "new")
+    assert sr.dependency_parser_ is None, "the starter parser is of no use to it"
+
+
+def test_sr_leaves_headlines_and_tables_alone() -> None:
+    gold = [Sentence(text.split()) for text in ("a film about the set of a film", "a Film About the Set", "film 2 1 3")]
+    lexicon = FakeLexicon({"film": ["movie"]})
+    new = list(SynonymReplacement(p=1.0, lexicon=lexicon).fit(gold).augment(gold))
+    assert [one.tokens[1] for one in new] == ["movie"]
+    others = SynonymReplacement(p=1.0, lexicon=lexicon, skip_headlines=False).fit(gold).augment(gold)
+    assert len(list(others)) == 2

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from random import Random
 from typing import ClassVar
 
-from entaug.augmenters.base import Augmenter, MethodInfo, Rejection
-from entaug.backends.protocols import Lexicon
+from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
+from entaug.backends.dependency_trees import base_relations
+from entaug.backends.protocols import DependencyParser, Lexicon, Parse
+from entaug.backends.resolve import resolve
 from entaug.data import Edit, Mention, Sentence
+from entaug.models.catalogue import MODELS, cache_dir, first_missing_file
 from entaug.params import Probability
 from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
@@ -19,6 +24,12 @@ __all__ = ["SynonymReplacement"]
 _NO_SYNONYM = Rejection("no word with a suitable synonym", final=True)
 # In the English corpora tested, 3.6 to 7.1 % of the lower-case words outside mentions have a synonym in WordNet's
 # table; in German, Spanish, Dutch, Turkish, Russian and Croatian ones at most 1.2 %.
+_AUTO, _STARTER_PARSER = "auto", "en_core_web_sm"
+_FIXED = frozenset({"compound", "flat", "fixed", "goeswith", "prt", "nk", "pnc"})
+_COMPLEMENTS = frozenset(
+    {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
+)
+_VERBS = frozenset({"VERB", "AUX"})
 _FEW, _ENOUGH_WORDS, _MANY_WORDS = 0.02, 500, 20_000
 
 
@@ -27,7 +38,10 @@ class SynonymReplacement(Augmenter):
     """Replace tokens by synonyms from a lexicon.
 
     A synonym of several words extends the mention around it. The reference code uses synonyms of any sense and part of
-    speech; here the lexicon selects them (see `entaug.backends.lexicon.wordnet`). Words that look like names are not
+    speech. Here a parser tells the part of speech of each word, and a synonym must have the first sense of the word in
+    common; without a parser it must fit the word in most of its uses, whatever its part of speech (see
+    `entaug.backends.lexicon.wordnet`). With a parser words are left alone that a synonym could break: nouns before
+    nouns, and verbs with a particle or a complement of their own ("keep hurting"). Words that look like names are not
     replaced: in English, capitalised words inside a mention or within the sentence.
 
     Args:
@@ -36,6 +50,11 @@ class SynonymReplacement(Augmenter):
         stop_words: words that are not replaced: a language code, or a path to a word list. Lexicons usually have no
             synonyms for function words in any case.
         inside_mentions: whether tokens of mentions are replaced.
+        skip_headlines: whether headlines and table rows are left alone; see `entaug.augmenters.sentence_kinds`. The
+            paper has no such rule.
+        dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file, for parts of speech;
+            none to do without. ``"auto"`` is the starter parser, where it is prepared and the lexicon is English and
+            knows parts of speech.
 
     Example:
         >>> from entaug.backends.fakes import FakeLexicon
@@ -49,7 +68,10 @@ class SynonymReplacement(Augmenter):
     lexicon: Lexicon | str = "wordnet"
     stop_words: StopWords | None = None
     inside_mentions: bool = True
+    skip_headlines: bool = True
+    dependency_parser: DependencyParser | str | None = "auto"
     lexicon_: Lexicon = field(init=False, repr=False)
+    dependency_parser_: DependencyParser | None = field(init=False, repr=False)
 
     _words = _known = 0
 
@@ -60,31 +82,69 @@ class SynonymReplacement(Augmenter):
         paper="Dai and Adel 2020, An Analysis of Simple Data Augmentation for Named Entity Recognition",
         keeps_order=True,
         needs=("lexicon",),
+        may_need=("dependency_parser",),
+        cost="hundreds of sentences per second with a parser, tens of thousands without",
     )
+
+    def _uses_backend(self, kind: str) -> bool:
+        return kind != "dependency_parser" or self.dependency_parser not in (None, _AUTO)
+
+    def _load(self) -> None:
+        super()._load()
+        if self.dependency_parser == _AUTO and _is_starter_parser_ready() and _knows_english_tags(self.lexicon_):
+            self.dependency_parser_ = resolve("dependency_parser", _STARTER_PARSER)
+        elif not self._uses_backend("dependency_parser"):
+            self.dependency_parser_ = None
+        self._kinds = SentenceKinds(())  # of a corpus that is not known
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         """Count known words, to detect a corpus in another language than the lexicon's."""
         self._words = self._known = 0
+        self._kinds = SentenceKinds(self._counted(corpus))
+
+    def _counted(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences; count the known words of the first ones."""
         for sentence in corpus:
+            yield sentence
+            if self._words >= _MANY_WORDS:
+                continue
             for token, free in zip(sentence.tokens, sentence.outside_mask(), strict=True):
                 if free and token[0].isalpha() and token == token.lower():
                     self._words += 1
                     self._known += bool(self.lexicon_.synonyms(token))
-            if self._words >= _MANY_WORDS:
-                break
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
+        notes = []
+        if self.dependency_parser == _AUTO and self.dependency_parser_ is None and _knows_english_tags(self.lexicon_):
+            notes.append(f"without parts of speech; for better synonyms run: entaug models prepare {_STARTER_PARSER}")
         if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
-            return []
+            return notes
         share, name, language = f"{self._known / self._words:.1%}", self.lexicon_.name, self.lexicon_.language
-        return [f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?"]
+        return [
+            *notes,
+            f"only {share} of the words have a synonym in {name}: is the corpus in its language, {language}?",
+        ]
 
-    def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
+    def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        if self.dependency_parser_ is None:
+            return [self._rewrite(request.sentence, request.rng) for request in requests]
+        parses = self.dependency_parser_.parse([request.sentence.tokens for request in requests])
+        return [
+            self._rewrite(request.sentence, request.rng, parse) for request, parse in zip(requests, parses, strict=True)
+        ]
+
+    def _rewrite(self, sentence: Sentence, rng: Random, parse: Parse | None = None) -> Sentence | Rejection:
+        if self.skip_headlines and self._kinds.kind(sentence) != "prose":
+            return NOT_PROSE
         lookup, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
         tokens = sentence.tokens
+        positions = range(len(tokens)) if parse is None else _replaceable_words(parse)
         choices = [
-            (i, synonyms) for i, token in enumerate(tokens) if (synonyms := lookup(token)) and token.lower() not in stop
+            (i, synonyms)
+            for i in positions
+            if (synonyms := lookup(tokens[i]) if parse is None else lookup(tokens[i], parse.tags[i]))
+            and tokens[i].lower() not in stop
         ]
         if choices and sentence.mentions:
             free = sentence.outside_mask()
@@ -107,6 +167,27 @@ class SynonymReplacement(Augmenter):
                 whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
                 edits.append(Edit(i, i + 1, words, whole))
         return sentence.edit(edits)
+
+
+def _is_starter_parser_ready() -> bool:
+    folder = cache_dir() / _STARTER_PARSER
+    return find_spec("spacy") is not None and first_missing_file(folder, MODELS[_STARTER_PARSER]) is None
+
+
+def _knows_english_tags(lexicon: Lexicon) -> bool:
+    return lexicon.language == "en" and lexicon.knows_tags
+
+
+def _replaceable_words(parse: Parse) -> list[int]:
+    """The words that are part of no compound, particle verb or the like, and verbs without clauses as complements."""
+    names = base_relations(parse)
+    fixed = {i for i, name in enumerate(names) if name in _FIXED}
+    for i, head in enumerate(parse.heads):
+        if (names[i] in _COMPLEMENTS and parse.tags[head] in _VERBS) or (
+            names[i] == "compound" and parse.tags[i] == "ADP"
+        ):
+            fixed.add(head)
+    return [i for i in range(len(names)) if i not in fixed]
 
 
 def _fitting_synonyms(

@@ -535,13 +535,16 @@ class FakeLexicon:
         (('Movie',),)
     """
 
+    knows_tags = False
+
     def __init__(self, entries: Mapping[str, Iterable[str]], language: str = "en") -> None:
         self._entries = {word: [synonym.split() for synonym in synonyms] for word, synonyms in entries.items()}
         self.language = language
         self.name = "fake"
 
-    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """See `Lexicon.synonyms`."""
+    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
+        """See `Lexicon.synonyms`; the tag is ignored."""
+        del tag
         synonyms = (match_case(words, word) for words in self._entries.get(word.lower(), ()))
         return tuple(words for words in synonyms if words != (word,))
 

@@ -550,11 +550,18 @@ class Lexicon(_Named, Protocol):
         """The ISO 639-1 code of the language."""
         ...
 
-    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
+    @property
+    def knows_tags(self) -> bool:
+        """Whether it has synonyms by part of speech."""
+        ...
+
+    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
         """Look up synonyms; looking up a word again is cheap.
 
         Args:
             word: a word of a sentence.
+            tag: its universal part-of-speech tag, for synonyms in the usual sense of this part of speech; None for
+                those that fit whatever the part of speech. A lexicon that does not know tags ignores it.
 
         Returns:
             The synonyms, each as one or more words, in the inflected form and casing of the word, the most usual first;

@@ -28,6 +28,7 @@ class WordNet:
     """
 
     language = "en"
+    knows_tags = True
 
     def __init__(self, folder: str | Path) -> None:
         file = Path(folder, TABLE)
@@ -38,14 +39,14 @@ class WordNet:
                 "is missing or damaged", path=str(file), remedy="run: entaug models prepare wordnet"
             ) from None
         self.name: str = data["name"]
-        self._table: dict[str, list[str]] = data["synonyms"]
-        self._cache: dict[str, tuple[tuple[str, ...], ...]] = {}
+        self._tables: dict[str | None, dict[str, list[str]]] = {None: data["synonyms"], **data["tagged"]}
+        self._cache: dict[tuple[str, str | None], tuple[tuple[str, ...], ...]] = {}
 
-    def synonyms(self, word: str) -> tuple[tuple[str, ...], ...]:
+    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
         """See `entaug.backends.protocols.Lexicon.synonyms`."""
-        synonyms = self._cache.get(word)
+        synonyms = self._cache.get((word, tag))
         if synonyms is None:
-            entry = self._table.get(word.lower(), ())
+            entry = self._tables.get(tag, {}).get(word.lower(), ())
             synonyms = tuple(match_case(synonym.split(" "), word) for synonym in entry)
-            self._cache[word] = synonyms
+            self._cache[word, tag] = synonyms
         return synonyms

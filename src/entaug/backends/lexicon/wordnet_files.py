@@ -17,7 +17,8 @@ from pathlib import Path
 import orjson
 
 from entaug.backends.lexicon.wordnet import TABLE
-from entaug.backends.lexicon.wordnet_table import compile_table
+from entaug.backends.lexicon.wordnet_senses import compile_tagged_tables
+from entaug.backends.lexicon.wordnet_table import Database, compile_table
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import file_digest
 from entaug.models.preparation import PreparationTask, Report
@@ -50,9 +51,10 @@ def prepare_wordnet(task: PreparationTask) -> None:
     with tempfile.TemporaryDirectory(prefix="entaug-wordnet-") as work:
         files = _find_files(Path(work), task)
         task.report("wordnet: compiling the table of synonyms (some fifteen seconds)")
-        table = compile_table(files)
-        digest = hashlib.sha256(orjson.dumps(table, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        data = {"name": f"wordnet-{_version(files)}+{digest[:8]}", "synonyms": table}
+        database = Database(files)
+        tables = {"synonyms": compile_table(database), "tagged": compile_tagged_tables(database)}
+        digest = hashlib.sha256(orjson.dumps(tables, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        data = {"name": f"wordnet-{_version(files)}+{digest[:8]}", **tables}
         (task.folder / TABLE).write_bytes(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
         # The licence must be part of all copies; every data file begins with it, indented and numbered.
         with (files / "data.noun").open(encoding="utf-8") as lines:

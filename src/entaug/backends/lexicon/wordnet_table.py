@@ -9,6 +9,9 @@
 - The synonym is inflected like the form. An ambiguous form ("treated", past tense or participle) has only synonyms for
   which both forms are equal, too.
 - Function words have no synonyms: WordNet contains "in" as indium and "a" as a unit of length.
+
+Tables for known parts of speech are compiled by `entaug.backends.lexicon.wordnet_senses`. One file because its rules and
+lists were tuned together.
 """
 
 from __future__ import annotations
@@ -20,7 +23,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["compile_table"]
+__all__ = [
+    "LEFT_ALONE",
+    "UNSEEN",
+    "UPOS",
+    "Database",
+    "compile_table",
+    "inflect",
+    "is_possible",
+    "is_variant",
+    "same_use",
+    "synonyms_of",
+]
 
 # All thresholds were tuned by reading the synonyms of the most frequent words of biomedical, news and chat text.
 
@@ -30,8 +44,9 @@ _FITS = {"n": 0.45, "v": 0.45, "a": 0.55, "r": 0.5}
 _FITS_MIXED = 0.55
 # The word fits the synonym in this share of the synonym's uses, or it would bring another meaning along.
 _FITS_BACK = 0.4
+# The share of the uses of a part of speech that the first sense makes up, where the part of speech is known.
 # Each sense counts this much more than it was seen, so that few sightings decide little.
-_UNSEEN = 0.25
+UNSEEN = 0.25
 # A synonym in the next wider or narrower sense fits by half.
 _NEAR = 0.5
 # A synonym is seen this often, and at least this often for each use of the word.
@@ -50,7 +65,7 @@ _SPELLINGS = tuple(
     for pair in "our/or ae/e oe/e ise/ize isa/iza isi/izi yse/yze ysi/yzi tre/ter ence/ense ulph/ulf ogue/og".split()
 )
 _VOWELS = frozenset("aeiouy")
-_UPOS = {"n": "NOUN", "v": "VERB", "a": "ADJ", "r": "ADV"}
+UPOS = {"n": "NOUN", "v": "VERB", "a": "ADJ", "r": "ADV"}
 _BASE = {"n": frozenset({"NN"}), "v": frozenset({"VB", "VBP"}), "a": frozenset({"JJ"}), "r": frozenset({"RB"})}
 _SENSE_POS = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 _PARTS = (("noun", "n"), ("verb", "v"), ("adj", "a"), ("adv", "r"))
@@ -105,6 +120,8 @@ _NEVER_BROUGHT = frozenset(
     subjugate talker tilt toad touchstone twain unwrap upshot villein wise wreath
     """.split()
 )
+LEFT_ALONE = _CLOSED | _LEFT_ALONE
+"""Words that have no synonyms: function words, and those whose usual meaning is not in WordNet."""
 Reading = tuple[str, str, str, int]  # lemma, part of speech, synset, count
 
 
@@ -122,7 +139,7 @@ class _Synset:
     usage: list[tuple[tuple[str, str], int]]  # usage domains, each with the word it is said of
 
 
-class _Database:
+class Database:
     """What WordNet's files say, arranged for compiling.
 
     They are read directly: NLTK's reader knows neither the sense counts (they are in a file that the carriers do not
@@ -213,45 +230,44 @@ class _Database:
             if (its_lemma, its_pos) != (lemma, pos):
                 continue
             if other in self.synsets[pos, offset].words:
-                fits += count + _UNSEEN
+                fits += count + UNSEEN
             elif pos in "nv" and any(other in self.synsets[key].words for key in self.synsets[pos, offset].near):
-                fits += _NEAR * (count + _UNSEEN)
+                fits += _NEAR * (count + UNSEEN)
         # Another part of speech that was seen seldom is still possible.
         others = len({(lemma, pos) for lemma, pos, _, _ in readings}) - 1
-        return fits / (sum(count + _UNSEEN for *_, count in readings) + others)
+        return fits / (sum(count + UNSEEN for *_, count in readings) + others)
 
     def usual(self, word: str) -> int:
         """How often a word was seen: in its senses, and in the glosses in forms that are its own."""
         if word not in self._usual:
-            forms = {f for pos in _UPOS if (word, pos) in self.senses for fs in _forms(word, pos).values() for f in fs}
+            forms = {f for pos in UPOS if (word, pos) in self.senses for fs in _forms(word, pos).values() for f in fs}
             own = {f for f in forms if all(lemma == word for lemma, _, _ in self.analyses.get(f, ()))} | {word}
             seen = sum(count for *_, count in self.of_lemma.get(word, ()))
             self._usual[word] = seen + sum(self.glosses[form] for form in own)
         return self._usual[word]
 
 
-def compile_table(files: Path) -> dict[str, list[str]]:
+def compile_table(data: Database) -> dict[str, list[str]]:
     """From WordNet's files the synonyms of every English form that has a safe one.
 
     Args:
-        files: a folder with WordNet's dict files.
+        data: WordNet's files.
 
     Returns:
         Lower-cased single words to synonyms in the same form, words of one separated by a space, most used first.
     """
-    data = _Database(files)
     table = {}
     for form, possible in data.analyses.items():
         lemmas = {form, *(lemma for lemma, _, _ in possible)}
-        if not form.isalpha() or lemmas & (_CLOSED | _LEFT_ALONE | data.left_out):
+        if not form.isalpha() or lemmas & (LEFT_ALONE | data.left_out):
             continue
         readings = [reading for lemma, pos, _ in possible for reading in data.senses[lemma, pos]]
         if data.is_name(readings):
             continue
-        lemma, pos, tags = max(possible, key=lambda p: sum(r[3] + _UNSEEN for r in data.senses[p[0], p[1]]))
+        lemma, pos, tags = max(possible, key=lambda p: sum(r[3] + UNSEEN for r in data.senses[p[0], p[1]]))
         found: dict[str, int] = {}
-        for synonym, count in _synonyms(data, lemma, pos, readings):
-            inflected = _inflect(synonym.split("_"), pos, tags)
+        for synonym, count in synonyms_of(data, lemma, pos, readings):
+            inflected = inflect(synonym.split("_"), pos, tags)
             if (synonym, pos) in {reading[:2] for reading in possible}:
                 continue  # "bacterium" for bacteria, its plural
             if inflected and form not in inflected.split(" ") and inflected.replace(" ", "").isalpha():
@@ -261,7 +277,7 @@ def compile_table(files: Path) -> dict[str, list[str]]:
     return table
 
 
-def _synonyms(data: _Database, lemma: str, pos: str, readings: list[Reading]) -> Iterator[tuple[str, int]]:
+def synonyms_of(data: Database, lemma: str, pos: str, readings: list[Reading]) -> Iterator[tuple[str, int]]:
     """The words that may stand for a lemma, each with how often it was seen in that sense."""
     # A form that may be a verb and something else must be clearer: "lean" is not always to tilt.
     kinds = {its_pos for _, its_pos, _, _ in readings}
@@ -270,13 +286,13 @@ def _synonyms(data: _Database, lemma: str, pos: str, readings: list[Reading]) ->
         synset = data.synsets[pos, offset]
         me = [word.lower() for word in synset.words].index(lemma)
         for i, word in enumerate(synset.words):
-            if i == me or not _possible(data, lemma, word, pos) or not _same_use(synset, me, i, pos):
+            if i == me or not is_possible(data, lemma, word, pos) or not same_use(synset, me, i, pos):
                 continue
             if data.share(readings, lemma, pos, word) < needed:
                 continue
             others = data.of_lemma[word]
             count = next((c for _, p, o, c in others if (p, o) == (pos, offset)), 0)
-            if not _variants(lemma, word):
+            if not is_variant(lemma, word):
                 usual = data.usual(word)
                 if usual < max(_USUAL, _AS_USUAL * data.usual(lemma)):
                     continue
@@ -292,7 +308,7 @@ def _synonyms(data: _Database, lemma: str, pos: str, readings: list[Reading]) ->
             yield word, count
 
 
-def _possible(data: _Database, lemma: str, word: str, pos: str) -> bool:
+def is_possible(data: Database, lemma: str, word: str, pos: str) -> bool:
     """Whether a word of the same synset comes into question at all."""
     parts = word.split("_")
     if not all(part.isascii() and part.isalpha() and part.islower() for part in parts):
@@ -314,7 +330,7 @@ def _possible(data: _Database, lemma: str, word: str, pos: str) -> bool:
     return fits[pos]
 
 
-def _same_use(synset: _Synset, me: int, other: int, pos: str) -> bool:
+def same_use(synset: _Synset, me: int, other: int, pos: str) -> bool:
     """Whether another word of a synset stands in the same places of a sentence."""
     if synset.marks[other] and synset.marks[other] != synset.marks[me]:
         return False  # "akin" stands after the verb only
@@ -329,7 +345,7 @@ def _same_use(synset: _Synset, me: int, other: int, pos: str) -> bool:
     return True
 
 
-def _variants(one: str, other: str) -> bool:
+def is_variant(one: str, other: str) -> bool:
     """Whether two words are spellings of one ("tumor", "tumour")."""
     for british, american in _SPELLINGS:
         one, other = one.replace(british, american), other.replace(british, american)
@@ -341,7 +357,7 @@ def _forms(lemma: str, pos: str) -> dict[str, tuple[str, ...]]:
     """For each fine tag the forms of a lemma, the usual one first, from lemminflect's word lists."""
     from lemminflect import getAllInflections  # heavy, and only needed to prepare
 
-    forms: dict[str, tuple[str, ...]] = {t: f for t, f in getAllInflections(lemma, upos=_UPOS[pos]).items() if f}
+    forms: dict[str, tuple[str, ...]] = {t: f for t, f in getAllInflections(lemma, upos=UPOS[pos]).items() if f}
     forms.update(dict.fromkeys(_BASE[pos], (lemma,)))
     if pos == "v" and "VBD" in forms:
         forms.setdefault("VBN", forms["VBD"])  # left out there where the two are equal
@@ -369,7 +385,7 @@ def _regular_plural(noun: str) -> str:
     return noun + "s"
 
 
-def _inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
+def inflect(parts: list[str], pos: str, tags: frozenset[str]) -> str | None:
     """A synonym in the form that has these tags; None if there is no such form, or no single one."""
     if tags <= _BASE[pos]:
         return " ".join(parts)
