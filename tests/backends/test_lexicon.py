@@ -377,10 +377,10 @@ class TaggedLexicon(FakeLexicon):
     knows_tags = True
 
     def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
-        return super().synonyms(word if tag is None else f"{word.lower()}/{tag}")
+        return super().synonyms(word if tag is None else f"{word}/{tag}".lower())
 
 
-LEXICON = {"set/VERB": ["put"], "set/NOUN": ["group"], "keep/VERB": ["maintain"], "feelings/NOUN": ["emotions"]}
+LEXICON = {"set/verb": ["put"], "set/noun": ["group"], "keep/verb": ["maintain"], "feelings/noun": ["emotions"]}
 
 
 def replaced(text: str, **tags: str) -> set[str]:

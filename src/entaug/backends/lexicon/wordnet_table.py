@@ -10,8 +10,8 @@
   which both forms are equal, too.
 - Function words have no synonyms: WordNet contains "in" as indium and "a" as a unit of length.
 
-Tables for known parts of speech are compiled by `entaug.backends.lexicon.wordnet_senses`. One file because its rules and
-lists were tuned together.
+Tables for known parts of speech are compiled by `entaug.backends.lexicon.wordnet_senses`. One file because its rules
+and lists were tuned together.
 """
 
 from __future__ import annotations
