@@ -77,7 +77,7 @@ class Component(Configurable):
             sentences: the sentences.
 
         Raises:
-            InputError: a model serves another language, and `ComputeSettings.any_language` is not set.
+            InputError: a model serves another language, and `entaug.backends.compute` is not set to allow it.
         """
         for _ in check_languages(sentences, self._models()):
             pass

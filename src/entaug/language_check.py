@@ -103,7 +103,7 @@ def check_languages(
         The sentences.
 
     Raises:
-        InputError: a model does not serve the language, and `ComputeSettings.any_language` is not set.
+        InputError: a model does not serve the language, and `entaug.backends.compute` is not set to allow it.
 
     Example:
         >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3

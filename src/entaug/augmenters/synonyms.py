@@ -83,7 +83,7 @@ class SynonymReplacement(Augmenter):
         keeps_order=True,
         needs=("lexicon",),
         may_need=("dependency_parser",),
-        cost="hundreds of sentences per second with a parser, tens of thousands without",
+        cost="parsing: hundreds of sentences per second; without a parser tens of thousands",
     )
 
     def _uses_backend(self, kind: str) -> bool:
