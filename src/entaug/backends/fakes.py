@@ -542,9 +542,8 @@ class FakeLexicon:
         self.language = language
         self.name = "fake"
 
-    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:
+    def synonyms(self, word: str, tag: str | None = None) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002
         """See `Lexicon.synonyms`; the tag is ignored."""
-        del tag
         synonyms = (match_case(words, word) for words in self._entries.get(word.lower(), ()))
         return tuple(words for words in synonyms if words != (word,))
 
