@@ -44,6 +44,7 @@ LAYERS = (
         "backends.protocols",
         "backends.name_protocols",
         "backends.instruct",
+        "backends.chained",
         "backends.dependency_trees",
     ),
     ("backends.fakes", "backends.resolve"),
