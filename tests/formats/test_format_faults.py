@@ -59,7 +59,8 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     convert_file(pair[1], fresh, to_format=name, lose=["all"])
     convert_file(pair[1], out, to_format=name, lose=["all"], force=True)
     assert files(out) == files(fresh) != old
-    augment_file(pair[0], out, create_augmenter("sis", p=0.0, copies=1), to_format=name, force=True)
+    nothing = create_augmenter("sis", p=0.0, copies=1)
+    augment_file(pair[0], out, nothing, to_format=name, force=True, allow_empty=True)
     assert [s.tokens for s in entaug.read(out)] == [ADA.tokens]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 

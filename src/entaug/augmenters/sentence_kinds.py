@@ -38,7 +38,7 @@ class SentenceKinds:
         corpus: the sentences of the corpus.
 
     Example:
-        >>> gold = [Sentence("the team lost a match in the rain against the other side".split())]
+        >>> gold = [Sentence("So the team lost a match in the rain against the other side".split())] * 3
         >>> kinds = SentenceKinds(gold)
         >>> [kinds.kind(Sentence(text.split())) for text in ("TEAM LOST MATCH", "Leeds 3 Hull 1", "the team lost")]
         ['headline', 'table', 'prose']

@@ -21,7 +21,7 @@ class ChainedTranslator:
 
     Example:
         >>> from entaug.backends.fakes import FakeTranslator
-        >>> chain = ChainedTranslator([FakeTranslator({"house": "Haus"}), FakeTranslator({"Haus": "maison"})])
+        >>> chain = ChainedTranslator([FakeTranslator({"house": "casa"}), FakeTranslator({"casa": "maison"})])
         >>> chain.translate(["a house"])
         ['a maison']
     """

@@ -35,6 +35,7 @@ class CorpusHabits:
         vocabulary: all tokens, without case.
 
     Example:
+        >>> from entaug.mentions import Mention
         >>> habits = CorpusHabits([Sentence("We met Ada on Monday".split(), [Mention("PER", [(2, 3)])])])
         >>> [habits.has_telling_capital("We met Bo on Monday".split(), i) for i in range(5)]
         [False, False, True, False, False]
@@ -279,7 +280,7 @@ def is_beginning(tokens: Sequence[str], i: int) -> bool:
 
     Example:
         >>> [is_beginning(['"', "He", "left", ".", "So", "what"], i) for i in range(6)]
-        [True, True, False, True, True, False]
+        [True, True, False, False, True, False]
     """
     if not any(any(map(str.isalnum, token)) for token in tokens[:i]):
         return True

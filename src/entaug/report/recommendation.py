@@ -27,7 +27,7 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     Example:
         >>> from entaug.report.comparison import Arm
         >>> gain = Difference(gain=0.021, low=0.008, high=0.034, seeds=3, samples=1000)
-        >>> mr = ArmResult(Arm("mr", 1.0), (), None, gain, ())
+        >>> mr = ArmResult(Arm("mr", 1.0), (), None, gain, 0.5, ())
         >>> print(recommend({Setting("ncbi", 100, "linear"): [mr], Setting("wnut", 100, "linear"): []}))
         Use mr on ncbi: +2.1 F1 (0.8 to 3.4) at equal steps; on wnut no method was compared yet.
     """

@@ -66,7 +66,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         ...     Sentence("Ada sings loud".split(), [Mention("PER", [(0, 1)])]),
         ...     Sentence("Bo knows Rome".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])]),
         ... ]
-        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]))
+        >>> method = EnTDA(operation="replace", generator=FakeGenerator(["sleeps"]), guard=False)
         >>> [(" ".join(s.tokens), len(s.mentions)) for s in method.fit(gold).augment(gold[:1])]
         [('PER : Bo sleeps', 1)]
     """

@@ -144,6 +144,9 @@ class Database:
 
     They are read directly: NLTK's reader knows neither the sense counts (they are in a file that the carriers do not
     hold; ``index.sense`` has the same counts) nor a quick way through the whole database.
+
+    Args:
+        files: the folder of the files.
     """
 
     def __init__(self, files: Path) -> None:
