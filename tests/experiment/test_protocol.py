@@ -16,6 +16,7 @@ from entaug.errors import InputError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.reading import read_plan
 from entaug.experiment.records import RunRecord, read_run_records
+from entaug.experiment.runner import _execution_order
 from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.report.comparison import Setting, compare_arms
@@ -236,3 +237,14 @@ def test_faults_are_refused(schedule_of: Any, corpora: str, rest: str, message: 
 def test_faulty_tables_by_size_are_refused(schedule_of: Any, by_size: str) -> None:
     with pytest.raises(InputError, match=r"by_size|epoch"):
         schedule_of(corpus(), training=f"by_size = {by_size}")
+
+
+# ------------------------------------------------------------------------------------------------------ order of runs
+
+
+def test_the_first_seed_is_complete_first_and_corpora_alternate(schedule_of: Any) -> None:
+    method = '[[methods]]\nname = "mr"\namounts = [1]\n'
+    runs = schedule_of(corpus("a") + corpus("b"), top='seeds = [7, 5]\nbaselines = ["gold"]', rest=method).runs
+    order = [(run.seed, run.arm, run.split.corpus.name) for run in _execution_order(runs)]
+    assert order == [(seed, arm, name) for seed in (7, 5) for arm in ("gold", "mr") for name in ("a", "b")]
+    assert sorted(map(id, _execution_order(runs))) == sorted(map(id, runs))
