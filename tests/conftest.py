@@ -40,7 +40,7 @@ def corpora() -> Path:
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The label guard uses no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
-        monkeypatch.setattr("entaug.guard.filter._starter_source", lambda _: None)
+        monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
-from entaug.guard.habits import CorpusHabits, is_beginning
-from entaug.guard.knowledge import NameKnowledge
+from entaug.guard import name_knowledge
+from entaug.guard.habits import is_beginning
 from entaug.params import Cosine, PositiveInt, Probability
 from entaug.stopwords import StopWords, stop_words
 from entaug.words import is_word, may_replace
@@ -93,8 +93,7 @@ class MaskedLMReplacement(Augmenter):
         return kind != "word_vectors" or self.min_similarity is not None
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        guard = self.guard_
-        self._knowledge = guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(list(corpus)))
+        self._knowledge = name_knowledge(self.guard_, corpus)
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         fillings = [_Filling(s, self._positions(s, rng), self.num_replacements, rng) for s, rng, *_ in requests]

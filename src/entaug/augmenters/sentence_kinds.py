@@ -51,10 +51,12 @@ class SentenceKinds:
         outside: Counter[str] = Counter()
         for sentence in corpus:
             capitals.add(sentence)
+            if is_in_capitals(sentence.tokens):
+                continue
             outside.update(
                 token
                 for i, (token, is_outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
-                if is_outside and i and token[0].isalpha() and not is_in_capitals(sentence.tokens)
+                if is_outside and i and token[0].isalpha()
             )
         self._has_case = capitals.whole == "mixed"
         self._counts = outside

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from random import Random
 from typing import ClassVar
 
@@ -12,9 +11,8 @@ from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.backends.dependency_trees import base_relations
 from entaug.backends.protocols import DependencyParser, Lexicon, Parse
-from entaug.backends.resolve import resolve
+from entaug.backends.resolve import resolve_prepared
 from entaug.data import Edit, Mention, Sentence
-from entaug.models.catalogue import MODELS, cache_dir, first_missing_file
 from entaug.params import Probability
 from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
@@ -91,8 +89,8 @@ class SynonymReplacement(Augmenter):
 
     def _load(self) -> None:
         super()._load()
-        if self.dependency_parser == _AUTO and _is_starter_parser_ready() and _knows_english_tags(self.lexicon_):
-            self.dependency_parser_ = resolve("dependency_parser", _STARTER_PARSER)
+        if self.dependency_parser == _AUTO and _knows_english_tags(self.lexicon_):
+            self.dependency_parser_ = resolve_prepared("dependency_parser", _STARTER_PARSER)
         elif not self._uses_backend("dependency_parser"):
             self.dependency_parser_ = None
         self._kinds = SentenceKinds(())  # of a corpus that is not known
@@ -167,11 +165,6 @@ class SynonymReplacement(Augmenter):
                 whole = [Mention(m.label, ((0, len(words)),)) for m in sentence.mentions if m.spans == ((i, i + 1),)]
                 edits.append(Edit(i, i + 1, words, whole))
         return sentence.edit(edits)
-
-
-def _is_starter_parser_ready() -> bool:
-    folder = cache_dir() / _STARTER_PARSER
-    return find_spec("spacy") is not None and first_missing_file(folder, MODELS[_STARTER_PARSER]) is None
 
 
 def _knows_english_tags(lexicon: Lexicon) -> bool:

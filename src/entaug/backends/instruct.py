@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["INCOMPLETE", "Answer", "ChatRequest", "InstructModel", "Message", "Usage"]
+__all__ = ["HOW_TO_NAME", "INCOMPLETE", "Answer", "ChatRequest", "InstructModel", "Message", "Usage"]
 
 INCOMPLETE = "the answer reached the maximum length"
+HOW_TO_NAME = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
+"""The remedy where a generator is no instruct model."""
 
 _MILLION = 1_000_000
 

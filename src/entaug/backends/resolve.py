@@ -21,12 +21,21 @@ from typing import Any
 
 from entaug.backends import name_protocols, protocols
 from entaug.backends.instruct import InstructModel
-from entaug.errors import ParameterError, UnknownNameError
-from entaug.models.catalogue import model_path
+from entaug.errors import MissingExtraError, ParameterError, UnknownNameError
+from entaug.models.catalogue import list_models, model_path
 from entaug.params import Check
 from entaug.registry import Registry, extra_of, import_object
 
-__all__ = ["BACKENDS", "Backend", "BackendKind", "check_name", "is_alias", "resolve", "starter_model"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "BackendKind",
+    "check_name",
+    "is_alias",
+    "resolve",
+    "resolve_prepared",
+    "starter_model",
+]
 
 
 @dataclass(frozen=True)
@@ -300,6 +309,25 @@ def resolve(kind: str, value: Any) -> Any:
         if missing := extra_of(error):
             raise missing from None
         raise
+
+
+def resolve_prepared(kind: str, name: str) -> Any:
+    """Return the backend of a starter model if it is ready to use.
+
+    Args:
+        kind: a key of `BACKENDS`.
+        name: an alias.
+
+    Returns:
+        An instance; None if the model is not prepared, or its library is not installed.
+    """
+    [model] = list_models([starter_model(kind, name) or name])
+    if not model.installed:
+        return None
+    try:
+        return resolve(kind, name)
+    except (MissingExtraError, ModuleNotFoundError):
+        return None
 
 
 def starter_model(kind: str, name: str) -> str | None:

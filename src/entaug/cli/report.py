@@ -13,10 +13,10 @@ from entaug.errors import InputError, ParameterError
 
 __all__ = ["COMMAND"]
 
-SENTENCE_LENGTHS = (10, 20, 30, 50)  # bins that the reader knows from `entaug evaluate`
-
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
+    from entaug.scoring.span_f1 import SENTENCE_LENGTHS
+
     parser.add_argument(
         "inputs",
         nargs="+",

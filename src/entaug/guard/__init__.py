@@ -10,6 +10,6 @@ Example:
 
 from __future__ import annotations
 
-from entaug.guard.filter import LabelGuard
+from entaug.guard.filter import LabelGuard, name_knowledge
 
-__all__ = ["LabelGuard"]
+__all__ = ["LabelGuard", "name_knowledge"]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
-from entaug.backends.resolve import check_name, resolve, starter_model
+from entaug.backends.resolve import check_name, resolve, resolve_prepared
 from entaug.data import Sentence
 from entaug.filters.base import Filter
 from entaug.guard.checks import CHECKS, STYLE_CHECKS
 from entaug.guard.habits import CorpusHabits
 from entaug.guard.judged import Judged
 from entaug.guard.knowledge import NameKnowledge
-from entaug.models.catalogue import list_models
 from entaug.stopwords import stop_words
 
-__all__ = ["LabelGuard"]
+__all__ = ["LabelGuard", "name_knowledge"]
 
 _AUTO = "auto"
 # The sources of "auto", by the name of the parameter.
@@ -79,9 +77,9 @@ class LabelGuard(Filter):
         gold = sorted(gold, key=lambda sentence: sentence.fingerprint())  # the order of a corpus changes nothing
         sample = gold[:: max(1, len(gold) // _SAMPLE)]
         language = _language_of(sample)
-        for kind in _SOURCES:
+        for kind, model in _SOURCES.items():
             if getattr(self, kind) == _AUTO:
-                setattr(self, f"{kind}_", _starter_source(kind) if language == _SOURCE_LANGUAGE else None)
+                setattr(self, f"{kind}_", resolve_prepared(kind, model) if language == _SOURCE_LANGUAGE else None)
         self._stop_words = stop_words(language)
         self._habits = CorpusHabits(gold)
         self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, self._recognize(sample))
@@ -127,20 +125,21 @@ class LabelGuard(Filter):
         return self._habits
 
 
+def name_knowledge(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> NameKnowledge:
+    """Return what is known about names, for methods that choose words.
+
+    Args:
+        guard: the fitted guard; None if it is off, so that only the corpus tells.
+        corpus: the training sentences.
+
+    Returns:
+        The knowledge.
+    """
+    return guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(list(corpus)))
+
+
 def _language_of(gold: Sequence[Sentence]) -> str | None:
     """The language of the sources if the corpus is in it, by its stop words; otherwise None."""
     words = [token.lower() for sentence in gold for token in sentence.tokens if token.isalpha()]
     known = stop_words(_SOURCE_LANGUAGE)
     return _SOURCE_LANGUAGE if words and sum(w in known for w in words) >= _STOP_WORDS * len(words) else None
-
-
-def _starter_source(kind: str) -> Any:
-    """The starter model of a source, if it is prepared and its library is installed."""
-    name = _SOURCES[kind]
-    [model] = list_models([starter_model(kind, name) or name])
-    if not model.installed:
-        return None
-    try:
-        return resolve(kind, name)
-    except ModuleNotFoundError:
-        return None

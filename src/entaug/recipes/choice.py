@@ -92,8 +92,7 @@ class Choice:
         """
         first = self._first_training()
         recipes = self._recipes()
-        has_teacher = any(recipe.has_teacher for recipe in recipes)
-        teacher_cost = self._first_teacher(first["seconds"]) if has_teacher else 0.0
+        teacher_cost = self._first_teacher(first["seconds"]) if self.trainer.has_own_teacher(recipes) else 0.0
         design = self._design(len(recipes), first["seconds"], teacher_cost)
         recipes = recipes[: design.recipes]
         gains, gold_f1, teacher_f1 = self._measure(recipes, design)
@@ -147,10 +146,8 @@ class Choice:
             seconds: the duration of the first training.
 
         Returns:
-            How many times as long it took; 0 where the gold-only taggers are the teacher.
+            How many times as long it took.
         """
-        if self.trainer.teacher_params is None:
-            return 0.0
         note = self.workspace.note("teacher")
         folder = self.workspace.folder / _TEACHER
         if note is None or not folder.is_dir():
@@ -233,7 +230,7 @@ class Choice:
         gains: list[Gain] = []
         if not recipes:
             return gains, None, None
-        own_teacher = self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
+        own_teacher = self.trainer.has_own_teacher(recipes)
         outcomes: list[Outcome] = []
         priors = {recipe.name: recipe.prior_gain for recipe in recipes}
         fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
@@ -262,7 +259,7 @@ class Choice:
             parts, held_out = [list(range(len(dev)))], dev
         folds = np.zeros(len(held_out))
         sizes = {GOLD: TEACHER_SIZE, **{recipe.name: 1 for recipe in recipes}}
-        if self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes):
+        if self.trainer.has_own_teacher(recipes):
             sizes[TEACHER] = 1
         counts = {
             (name, member): np.zeros((len(held_out), 3)) for name, size in sizes.items() for member in range(size)

@@ -47,6 +47,14 @@ class Trainer:
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     batch_size: int = 8
 
+    def has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
+        """Whether a teacher with parameters of its own labels sentences of any of some recipes.
+
+        Args:
+            recipes: the recipes.
+        """
+        return self.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
+
     def config(self, steps: int, repeat: int, member: int, recipe: Recipe | None = None) -> TaggerTrainingConfig:
         """The hyperparameters of a training.
 
@@ -179,7 +187,7 @@ class FoldRunner:
             recipes: the recipes to try.
         """
         keys = [TrainingKey(self.repeat, self.fold, GOLD, member) for member in range(TEACHER_SIZE)]
-        if self._has_own_teacher(recipes):
+        if self.trainer.has_own_teacher(recipes):
             keys.append(TrainingKey(self.repeat, self.fold, TEACHER))
         keys += [TrainingKey(self.repeat, self.fold, recipe.name) for recipe in recipes]
         return [key for key in keys if key not in self.workspace.predictions]
@@ -195,7 +203,7 @@ class FoldRunner:
         if not missing:
             return
         pools = Pools(self.trainer, self.workspace, f"{self.repeat}-{self.fold}", self.repeat, self.steps)
-        train_teachers = self._train_teacher if self._has_own_teacher(recipes) else self._train_gold
+        train_teachers = self._train_teacher if self.trainer.has_own_teacher(recipes) else self._train_gold
         pools.prepare(recipes, self.gold, self.held_out, self.unlabelled, lambda: train_teachers(on_training))
         missing_names = {key.recipe for key in self.missing(recipes)}
         if GOLD in missing_names:
@@ -210,9 +218,6 @@ class FoldRunner:
             student = self.trainer.train(self.gold, config, pools.sentences(recipe), on_training(key))
             self.workspace.add(key, student.predict(strip_labels(self.held_out)))
         pools.drop()
-
-    def _has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
-        return self.trainer.teacher_params is not None and any(recipe.has_teacher for recipe in recipes)
 
     def _train_gold(self, on_training: Callable[[TrainingKey], TrainingProgress]) -> list[TrainableTagger]:
         taggers = []

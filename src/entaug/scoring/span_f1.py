@@ -16,14 +16,16 @@ from typing import Any
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError
 
-__all__ = ["MENTION_KINDS", "MatchCounts", "Scores", "score", "score_table"]
+__all__ = ["MENTION_KINDS", "SENTENCE_LENGTHS", "MatchCounts", "Scores", "score", "score_table"]
 
 MENTION_KINDS = ("flat", "outer", "inner", "discontinuous")
 """Relations of a mention to the others of its sentence; see `score`."""
 
+SENTENCE_LENGTHS = (10, 20, 30, 50)
+"""The last length of each bin of `Scores.by_sentence_length` but the last, in tokens."""
+
 _LONGEST_MENTION = 5  # tokens; longer mentions are counted with those of this length
 _SENTENCE_BINS = ("1-10", "11-20", "21-30", "31-50", "51+")
-_SENTENCE_ENDS = (10, 20, 30, 50)
 _COUNTS = ("correct", "predicted", "gold")
 _PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind")
 _REMEDY = "give both the same sentences in the same order"
@@ -248,7 +250,7 @@ def score(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Scores:
         if not (gold_mentions or predicted_mentions):
             continue
         kinds = {**_kinds(other), **_kinds(gold_sentence)}
-        sentence_bin = sum(len(gold_sentence) > end for end in _SENTENCE_ENDS)
+        sentence_bin = sum(len(gold_sentence) > end for end in SENTENCE_LENGTHS)
         for name, mentions in zip(_COUNTS, groups, strict=True):
             for mention in mentions:
                 length = min(len(mention.positions()), _LONGEST_MENTION)

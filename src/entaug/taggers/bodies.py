@@ -19,6 +19,7 @@ from entaug.backends.transformers.base import (
     model_name,
     pad_rows,
     quiet,
+    row_ranges,
     tokenize_words,
 )
 from entaug.errors import MissingModelError
@@ -102,16 +103,11 @@ class EncoderBody(torch.nn.Module):
         pairs += [(unknown, word) for word in range(len(tokens)) if word not in present]
         pairs.sort(key=lambda pair: pair[1])
         size = self.max_length - len(self._prefix) - len(self._suffix)
-        rows, word_indices, start = [], [], 0
-        while start < len(pairs):
-            end = min(start + size, len(pairs))
-            # A word is not divided unless it is longer than a row.
-            while start < end < len(pairs) and pairs[end][1] == pairs[end - 1][1] != pairs[start][1]:
-                end -= 1
+        rows, word_indices = [], []
+        for start, end in row_ranges([word for _, word in pairs], size):
             part = pairs[start:end]
             rows.append([*self._prefix, *(i for i, _ in part), *self._suffix])
             word_indices.append([*(-1 for _ in self._prefix), *(word for _, word in part), *(-1 for _ in self._suffix)])
-            start = end
         return EncoderInput(rows, word_indices)
 
     def length(self, prepared: EncoderInput) -> int:

@@ -74,10 +74,9 @@ def evaluate_files(
 
 def _trained(name: str, gold: Sequence[Sentence], report: Callable[[str], None]) -> Tagger:
     """Load a tagger that needs no training; the labels of one of another library are mapped to those of gold."""
+    tagger: Tagger = resolve("tagger", name)
     if not is_alias("tagger", name):
-        tagger: Tagger = resolve("tagger", name)
         return tagger
-    tagger = resolve("tagger", name)
     if not hasattr(tagger, "label_map_"):
         raise ParameterError(f"the tagger {name} is not trained", remedy=f"run: entaug train --tagger {name}")
     tagger.fit(gold)

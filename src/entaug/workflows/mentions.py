@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from entaug.augmenters.generative.new_mentions import NewMentions, write_mentions
-from entaug.backends.instruct import InstructModel
+from entaug.backends.instruct import HOW_TO_NAME, InstructModel
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
@@ -126,8 +126,8 @@ def mentions_file(
             raise UnknownNameError("type: the corpus has none that is called", label, known)
     model = resolve("generator", generator)
     if not isinstance(model, InstructModel):
-        remedy = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
-        raise ParameterError(f"{model.name} is a model to fine-tune, not to ask", parameter="generator", remedy=remedy)
+        problem = f"{model.name} is a model to fine-tune, not to ask"
+        raise ParameterError(problem, parameter="generator", remedy=HOW_TO_NAME)
     summary = MentionsSummary(str(input), str(output), model.name, repaired=reading.repaired)
     if model.remote_host:
         summary.notes.append(f"mentions of the corpus are sent to {model.remote_host}")

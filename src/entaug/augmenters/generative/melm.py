@@ -14,8 +14,8 @@ from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
-from entaug.guard.habits import CorpusHabits, is_beginning
-from entaug.guard.knowledge import NameKnowledge
+from entaug.guard import name_knowledge
+from entaug.guard.habits import is_beginning
 from entaug.params import NonNegativeFloat, PositiveInt, PositiveShare, Probability
 from entaug.rng import Streams
 from entaug.stopwords import StopWords, stop_words
@@ -112,8 +112,7 @@ class MaskedEntityLM(TrainableAugmenter):
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         corpus = list(corpus)
-        guard = self.guard_
-        self._knowledge = guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(corpus))
+        self._knowledge = name_knowledge(self.guard_, corpus)
         gold = distinct_sentences(sentence for sentence in corpus if sentence.mentions)
         self.markers_ = label_tokens(mention.label for sentence in gold for mention in sentence.mentions)
         streams = Streams(self.seed, f"{self.name} learning")

@@ -19,7 +19,7 @@ from entaug.augmenters.generative.base import (
 )
 from entaug.augmenters.generative.mention_matching import KnownMentions, group_mentions, match_mentions
 from entaug.augmenters.generative.prompting import PromptedAugmenter, Query
-from entaug.backends.instruct import InstructModel
+from entaug.backends.instruct import HOW_TO_NAME, InstructModel
 from entaug.backends.protocols import Generator
 from entaug.data import Sentence
 from entaug.errors import ParameterError
@@ -79,13 +79,12 @@ class Rewriting(PromptedAugmenter):
         return "rewrite" if self.style is None else "style"
 
     def _load(self) -> None:
-        remedy = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
         if self.generator is None:
-            raise ParameterError(f"{self.name} needs an instruct model", parameter="generator", remedy=remedy)
+            raise ParameterError(f"{self.name} needs an instruct model", parameter="generator", remedy=HOW_TO_NAME)
         super()._load()
         if not self._is_prompted:
             found = f"{self.generator_.name} is a model to fine-tune, and {self.name} needs an instruct model"
-            raise ParameterError(found, parameter="generator", remedy=remedy)
+            raise ParameterError(found, parameter="generator", remedy=HOW_TO_NAME)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = sorted(corpus, key=lambda s: s.fingerprint())  # the result does not depend on the order of the corpus

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import openai
 
-__all__ = ["Failure", "InvalidAnswerError", "classify", "invalid_answer", "retry_delay"]
+__all__ = ["Failure", "InvalidAnswerError", "classify", "retry_delay"]
 
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 30.0
@@ -45,11 +45,6 @@ class Failure:
     remedy: str | None = None
     delay: float | None = None
     refused_parameter: str | None = None
-
-
-def invalid_answer() -> InvalidAnswerError:
-    """Return the error for a completion without a message."""
-    return InvalidAnswerError()
 
 
 def classify(error: Exception, secrets: Iterable[str] = ()) -> Failure | None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import openai
 
 from entaug.backends.chat.answers import AnswerCache, request_key
-from entaug.backends.chat.failures import Failure, classify, invalid_answer, retry_delay
+from entaug.backends.chat.failures import Failure, InvalidAnswerError, classify, retry_delay
 from entaug.backends.chat.settings import RequestSettings, request_settings
 from entaug.backends.compute import compute_settings
 from entaug.backends.instruct import INCOMPLETE, Answer, ChatRequest, Usage
@@ -264,7 +264,7 @@ class ChatServer:
             tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if usage else (0, 0)
             text = _THINKING.sub("", content or "").strip()
         except (AttributeError, TypeError, ValueError):
-            raise invalid_answer() from None
+            raise InvalidAnswerError from None
         with self._lock:
             self._usage.add_tokens(*tokens, settings.prices)
         if reason == "length":

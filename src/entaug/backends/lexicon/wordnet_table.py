@@ -44,7 +44,6 @@ _FITS = {"n": 0.45, "v": 0.45, "a": 0.55, "r": 0.5}
 _FITS_MIXED = 0.55
 # The word fits the synonym in this share of the synonym's uses, or it would bring another meaning along.
 _FITS_BACK = 0.4
-# The share of the uses of a part of speech that the first sense makes up, where the part of speech is known.
 # Each sense counts this much more than it was seen, so that few sightings decide little.
 UNSEEN = 0.25
 # A synonym in the next wider or narrower sense fits by half.

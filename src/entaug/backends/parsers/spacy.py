@@ -13,7 +13,7 @@ from entaug.backends.protocols import Parse
 from entaug.errors import MissingModelError
 from entaug.spacing import infer_spaces
 
-__all__ = ["SpacyParser", "load_pipeline", "pipeline_languages", "pipeline_name"]
+__all__ = ["SpacyParser", "load_pipeline", "pipeline_languages", "pipeline_name", "words_to_doc"]
 
 # Components that contribute nothing to trees and parts of speech. Those that split sentences must be left out: a parser
 # draws no arc across a sentence end, and the sentences here are given.
@@ -57,7 +57,7 @@ class SpacyParser:
         parses: dict[tuple[str, ...], Parse] = {}
         # New words are forgotten after the call; otherwise a long run over many texts would collect them all.
         with self._nlp.memory_zone():
-            docs = self._nlp.pipe((self._doc(words) for words in todo), batch_size=_BATCH)
+            docs = self._nlp.pipe((words_to_doc(self._nlp, words) for words in todo), batch_size=_BATCH)
             for words, doc in zip(todo, docs, strict=True):
                 features = tuple(str(token.morph) for token in doc)
                 parses[words] = Parse(
@@ -68,10 +68,19 @@ class SpacyParser:
                 )
         return [parses[words] for words in requested]
 
-    def _doc(self, words: tuple[str, ...]) -> Any:
-        return Doc(
-            self._nlp.vocab, words=[word or _PLACEHOLDER for word in words], spaces=list(map(bool, infer_spaces(words)))
-        )
+
+def words_to_doc(nlp: Any, words: Sequence[str]) -> Any:
+    """Create the document of a sentence, without a tokeniser.
+
+    Args:
+        nlp: the pipeline.
+        words: the words; empty ones, which spaCy does not take, are replaced.
+
+    Returns:
+        The document.
+    """
+    spaces = list(map(bool, infer_spaces(words)))
+    return Doc(nlp.vocab, words=[word or _PLACEHOLDER for word in words], spaces=spaces)
 
 
 def pipeline_name(nlp: Any) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "model_name",
     "pad_rows",
     "quiet",
+    "row_ranges",
     "shuffled_batches",
     "tokenize_words",
     "torch",
@@ -196,6 +197,29 @@ def tokenize_words(tokenizer: Any, words: Sequence[str]) -> tuple[list[int], lis
     """
     encoded = tokenizer(list(words), is_split_into_words=True, split_special_tokens=True, verbose=False)
     return encoded["input_ids"], [-1 if word is None else word for word in encoded.word_ids()]
+
+
+def row_ranges(word_of: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
+    """Divide the sub-words of a sentence into rows; a word is not divided unless it is longer than a row.
+
+    Args:
+        word_of: for each sub-word the position of its word.
+        size: the maximum length of a row.
+
+    Yields:
+        The first sub-word of each row, and the one after its last.
+
+    Example:
+        >>> list(row_ranges([0, 1, 1, 2, 2, 2, 2, 2], 4))
+        [(0, 3), (3, 7), (7, 8)]
+    """
+    start = 0
+    while start < len(word_of):
+        end = min(start + size, len(word_of))
+        while start < end < len(word_of) and word_of[end] == word_of[end - 1] != word_of[start]:
+            end -= 1
+        yield start, end
+        start = end
 
 
 def pad_rows(rows: Sequence[Sequence[int]], width: int, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from entaug.backends.transformers.base import TorchBackend, load_pretrained, tokenize_words, torch, transformers
+from entaug.backends.transformers.base import (
+    TorchBackend,
+    load_pretrained,
+    row_ranges,
+    tokenize_words,
+    torch,
+    transformers,
+)
 from entaug.data import Sentence
 from entaug.errors import MissingModelError
 from entaug.mentions import Mention
@@ -73,21 +80,13 @@ class _TokenClassifier(TorchBackend):
         pairs = [(i, w) for i, w in zip(ids, word_of, strict=True) if w >= 0]
         size = max(1, self.max_length - len(self.prefix_ids) - len(self.suffix_ids))
         rows = []
-        start = 0
-        while start < len(pairs):
-            end = min(len(pairs), start + size)
-            if end < len(pairs):  # not within a word, unless it fills the row
-                while end > start + 1 and pairs[end][1] == pairs[end - 1][1]:
-                    end -= 1
-                if pairs[end][1] == pairs[end - 1][1]:
-                    end = start + size
+        for start, end in row_ranges([w for _, w in pairs], size):
             part = pairs[start:end]
             before, after = [-1] * len(self.prefix_ids), [-1] * len(self.suffix_ids)
             row = [*self.prefix_ids, *(i for i, _ in part), *self.suffix_ids]
             first = start and pairs[start][1] == pairs[start - 1][1]  # the rest of a word that fills rows of its own
             words_of = [-1 if first and w == part[0][1] else w for _, w in part]
             rows.append((number, row, [*before, *words_of, *after]))
-            start = end
         return rows
 
 
