@@ -44,7 +44,7 @@ browser:
 	else echo "no Chromium, and no right to install it: the tests of the HTML report in a browser will skip"; fi
 
 pictures: $(VENV)/.installed browser
-	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/report/test_html_browser.py -k pictures
+	ENTAUG_PICTURES=1 $(BIN)/pytest -q tests/report -k "browser and picture"
 
 # The demo needs one model, that of the method `lm`.
 demo: $(VENV)/.installed

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,6 +44,19 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     """The label guard uses no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
         monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium of the machine without a window, driven by Playwright."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: make browser installs it where it may")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ from .quality import Quality, measure_quality
 from .recipes.runner import auto
 from .relabelling import Relabeller
 from .report.markdown import markdown_report
+from .scoring.agreement import krippendorff_alpha
 from .scoring.bertscore import pairwise_bertscore
 from .scoring.likelihood import best_by_likelihood, pseudo_log_likelihood
 from .scoring.significance import Difference, paired_bootstrap
@@ -42,6 +43,7 @@ from .workflows.convert import convert_file
 from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
 from .workflows.mentions import mentions_file
+from .workflows.ratings import merge_ratings, write_rating_page
 from .workflows.relabel import relabel_file
 from .workflows.report import write_html_report
 from .workflows.subset import subset_file
@@ -95,9 +97,11 @@ __all__ = [
     "filter_by_confidence",
     "filter_file",
     "from_datasets",
+    "krippendorff_alpha",
     "markdown_report",
     "measure_quality",
     "mentions_file",
+    "merge_ratings",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
@@ -115,4 +119,5 @@ __all__ = [
     "to_datasets",
     "write",
     "write_html_report",
+    "write_rating_page",
 ]

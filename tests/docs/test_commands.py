@@ -165,6 +165,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.conllu").write_text(chain_trees(gold), "utf-8")
     decision = {"fingerprint": new[0].fingerprint().hex(), "decision": "reject", "method": "mr", "id": new[0].id}
     (folder / "review.json").write_bytes(orjson.dumps({"entaug": "review", "version": 1, "decisions": [decision]}))
+    prepare_ratings(folder, gold)
     records = ROOT / "benchmarks" / "results" / "first-study" / "runs.jsonl"
     for runs in ("runs", "examples/plan-runs"):
         (folder / runs).mkdir()
@@ -172,6 +173,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "new-names.jsonl").write_text('{"mention": "Ines Quark", "label": "PER"}\n')
     (folder / "mine.toml").write_text('user = "{sentence}"\n')
     return folder
+
+
+def prepare_ratings(folder: Path, gold: list[entaug.Sentence]) -> None:
+    """A page for raters with its key, what two raters exported from it, and scales of a user."""
+    entaug.write(entaug.augment(gold[:FEW], "mr", copies=3, seed=13), folder / "copies.jsonl")
+    page = entaug.write_rating_page([folder / "mr.jsonl"], folder / "rate.html", gold=folder / "train.conll")
+    for rater, rating in (("ada", 4), ("bo", 5)):
+        head = {"entaug": "ratings", "version": 1, "page": page.page, "rater": rater}
+        lines = [head, {"item": 1, "scale": "fluent", "rating": rating}]
+        (folder / f"ratings-{rater}.jsonl").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    (folder / "mine-scales.toml").write_text('[useful]\nquestion = "Useful?"\nanchors = ["no", "yes"]\n')
 
 
 @pytest.fixture
@@ -215,6 +227,8 @@ def test_commands(
             shutil.rmtree(target)
         else:
             target.unlink(missing_ok=True)
+    if arguments[0] == "rate" and output:
+        Path(output).with_suffix(".key.json").unlink(missing_ok=True)
     if arguments[0] == "experiment" and "--check" not in arguments:
         shutil.rmtree("examples/plan-runs")
         plan = Path("examples/plan.toml")

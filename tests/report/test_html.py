@@ -27,7 +27,9 @@ from entaug.report.html import assembly, plots
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.changes import find_changes
 from entaug.report.html.data import report_data
+from entaug.report.html.template import read_part
 from entaug.report.markdown import report_parts
+from entaug.report.ratings import page as rating_page
 from entaug.workflows.report import classify_inputs, write_html_report
 
 
@@ -405,8 +407,9 @@ def test_every_colour_of_text_can_be_read(theme: int) -> None:
 
 
 def test_the_parts_of_the_page_are_package_data() -> None:
-    assert assembly._text("page.html").startswith("<!doctype html>")
-    for name in ("page.css", "page.html", *assembly._SCRIPTS):
+    for name in ("page.html", "rate.html"):
+        assert read_part(name).startswith("<!doctype html>")
+    for name in ("page.css", "page.html", "rate.css", "rate.html", *assembly._SCRIPTS, *rating_page.SCRIPTS):
         lines = (ROOT / "src/entaug/report/html" / name).read_text().splitlines()
         assert len(lines) <= 600
 

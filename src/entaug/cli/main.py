@@ -46,6 +46,8 @@ COMMANDS: Registry[Command] = Registry(
             "evaluate",
             "experiment",
             "report",
+            "rate",
+            "ratings",
         )
     },
 )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from entaug._version import __version__
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.augmenters import METHODS
 from entaug.experiment.records import RunRecord
@@ -17,14 +13,12 @@ from entaug.quality import GOLD, MEASURES, Quality
 from entaug.registry import import_object
 from entaug.report.html import plots
 from entaug.report.html.data import ScoreColumn, report_data, signature_of
+from entaug.report.html.template import render_page
 from entaug.report.markdown import report_parts
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 __all__ = ["render_html_report"]
 
-_SCRIPTS = ("sentences.js", "feed.js", "review.js", "page.js")
+_SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
 _X_MEASURE, _Y_MEASURE = "perplexity", "new_words"
 
 
@@ -65,7 +59,6 @@ def render_html_report(
         (True, False)
     """
     corpus = corpus or AugmentedCorpus()
-    style, script = _text("page.css"), "\n".join(_text(name) for name in _SCRIPTS)
     figures = [_scatter_plot(qualities), plots.label_plot(corpus), plots.length_plot(corpus)]
     remarks = [
         note if quality.name == GOLD else f"{quality.name}: {note}"
@@ -73,45 +66,21 @@ def render_html_report(
         for note in quality.notes
         if note not in corpus.notes
     ]
-    return (
-        _environment()
-        .from_string(_text("page.html"))
-        .render(
-            title=title,
-            version=__version__,
-            style=style,
-            script=script,
-            policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
-            "base-uri 'none'; form-action 'none'",
-            data=report_data(corpus, _score_columns(qualities, corpus)),
-            counts=_counts(corpus),
-            methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
-            measures=_measure_rows(qualities),
-            names=[quality.name for quality in qualities],
-            plots=[figure for figure in figures if figure is not None],
-            experiments=_experiments(records, by_type=by_type, by_length=by_length) if records else None,
-            notes=list(dict.fromkeys([*notes, *corpus.notes])),
-            remarks=list(dict.fromkeys(remarks)),
-        )
+    return render_page(
+        "page.html",
+        styles=["page.css"],
+        scripts=_SCRIPTS,
+        title=title,
+        data=report_data(corpus, _score_columns(qualities, corpus)),
+        counts=_counts(corpus),
+        methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
+        measures=_measure_rows(qualities),
+        names=[quality.name for quality in qualities],
+        plots=[figure for figure in figures if figure is not None],
+        experiments=_experiments(records, by_type=by_type, by_length=by_length) if records else None,
+        notes=list(dict.fromkeys([*notes, *corpus.notes])),
+        remarks=list(dict.fromkeys(remarks)),
     )
-
-
-def _text(name: str) -> str:
-    return files("entaug.report.html").joinpath(name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _environment() -> Environment:
-    options = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
-    environment: Environment = import_object("jinja2:Environment")(
-        undefined=import_object("jinja2:StrictUndefined"), **options
-    )
-    environment.filters["figure"] = lambda number: f"{number:,}"
-    environment.filters["s"] = lambda number: "" if number == 1 else "s"
-    return environment
 
 
 def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from entaug.data import Sentence
 from entaug.relabelling import DETAILS, changed_mentions
 from entaug.report.html.changes import Changes, find_changes
 
-__all__ = ["ReportData", "ScoreColumn", "report_data", "signature_of"]
+__all__ = ["ReportData", "ScoreColumn", "encode_sentence", "report_data", "safe_json", "signature_of"]
 
 _DISAGREEMENT = "teacher"  # the score by which suspicious labels come first
 _ALWAYS_SHOWN = ("changed", "perplexity", "source_lm_difference", "similarity", _DISAGREEMENT)
@@ -90,7 +90,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
     def gold_number(sentence: Sentence) -> int:
         if id(sentence) not in gold_numbers:
             gold_numbers[id(sentence)] = len(gold)
-            gold.append(_encode(sentence, labels) | ({} if sentence.id is None else {"i": sentence.id}))
+            gold.append(encode_sentence(sentence, labels) | ({} if sentence.id is None else {"i": sentence.id}))
         return gold_numbers[id(sentence)]
 
     for number, (method, pairs) in enumerate(corpus.methods.items()):
@@ -101,7 +101,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
                 "f": pair.augmented.fingerprint().hex(),
                 "n": pair.provenance.method,
                 "i": pair.augmented.id,
-                "m": _encode(pair.augmented, labels),
+                "m": encode_sentence(pair.augmented, labels),
                 "d": change.marks,
                 "s": [[gold_number(side.sentence), side.role, side.marks] for side in change.sides],
                 "v": [_round(value) for value in row],
@@ -116,7 +116,7 @@ def report_data(corpus: AugmentedCorpus, columns: Iterable[ScoreColumn] = ()) ->
                 reasons[pair.rejection] += 1
                 member["r"] = list(reasons).index(pair.rejection)
             encoded.append(member)
-    text = _safe_json(
+    text = safe_json(
         {
             "methods": [{"name": name, "signature": signature_of(pairs)} for name, pairs in corpus.methods.items()],
             "types": list(labels),
@@ -141,8 +141,16 @@ def signature_of(pairs: Sequence[AugmentedPair]) -> str | None:
     return next((pair.provenance.signature for pair in pairs if pair.provenance.signature), None)
 
 
-def _safe_json(data: Any) -> str:
-    """JSON that contains no markup and no line end of scripts."""
+def safe_json(data: Any) -> str:
+    """Return JSON that contains no markup and no line end of scripts.
+
+    Args:
+        data: the data; a value that JSON cannot represent becomes text.
+
+    Example:
+        >>> "<" in safe_json({"text": "</script>"})
+        False
+    """
     try:
         text = orjson.dumps(data).decode()
     except TypeError:  # a lone surrogate, or a value in provenance that JSON cannot represent
@@ -150,7 +158,13 @@ def _safe_json(data: Any) -> str:
     return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def _encode(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:
+def encode_sentence(sentence: Sentence, labels: Mapping[str, int]) -> dict[str, Any]:
+    """Return what a page shows of a sentence, as `report_data` describes it.
+
+    Args:
+        sentence: the sentence.
+        labels: the number of each label.
+    """
     encoded: dict[str, Any] = {"t": sentence.tokens, "m": [[labels[m.label], *m.spans] for m in sentence.mentions]}
     if sentence.spaces is not None:
         encoded["s"] = sentence.spaces

@@ -1,5 +1,3 @@
-"use strict";
-
 /** An element with a class, text and attributes; text is always text, never markup. */
 function element(tag, classes, text, attributes) {
   const created = document.createElement(tag);
