@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_html_browser import OpenedFile
 
 from entaug import Mention, Sentence
 from entaug.augmented import AugmentedCorpus, AugmentedPair
@@ -61,34 +62,30 @@ def test_details_that_were_edited_by_hand_do_no_harm(details: object) -> None:
     assert report_data(AugmentedCorpus([Sentence(["b"])], {"lm": [AugmentedPair(new)]})).size == 1
 
 
-def test_suspicious_labels_come_first_in_the_browser(tmp_path: Path) -> None:
-    browsers = pytest.importorskip("test_html_browser")
+def test_suspicious_labels_come_first_in_the_browser(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(render_html_report(relabelled(), title="Relabelled"), encoding="utf-8")
-    with browsers.sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browsers.CHROMIUM, args=["--no-sandbox"])
-        opened = browsers.OpenedFile(browser, file, viewport={"width": 1280, "height": 3000})
-        page = opened.page
+    opened = OpenedFile(browser, file, viewport={"width": 1280, "height": 3000})
+    page = opened.page
 
-        def shown() -> list[int]:
-            page.wait_for_function(  # rows are drawn when they come near the viewport
-                "() => document.getElementById('count').textContent.startsWith("
-                "`${document.querySelectorAll('article').length} of `)"
-            )
-            return [int(one.get_attribute("data-pair")) for one in page.query_selector_all("article")]
+    def shown() -> list[int]:
+        page.wait_for_function(  # rows are drawn when they come near the viewport
+            "() => document.getElementById('count').textContent.startsWith("
+            "`${document.querySelectorAll('article').length} of `)"
+        )
+        return [int(one.get_attribute("data-pair")) for one in page.query_selector_all("article")]
 
-        assert shown() == [0, 1, 2, 3]
-        opened.choose(order="suspicious labels first")
-        assert shown() == [2, 3, 1, 0]
-        assert "disagreement of the teacher 0.99" in page.inner_text("article >> nth=0")
-        assert "added by the teacher: Bonn LOC (probability 0.96)" in page.inner_text("article >> nth=0")
-        opened.choose(teacher="mention softened")
-        assert shown() == [3, 1]
-        opened.choose(teacher="agrees")
-        assert shown() == [0]
-        opened.choose(teacher="label changed or doubted")
-        assert shown() == [2, 3, 1]
-        page.click("#clear")
-        assert shown() == [0, 1, 2, 3]
-        opened.close(file)
-        browser.close()
+    assert shown() == [0, 1, 2, 3]
+    opened.choose(order="suspicious labels first")
+    assert shown() == [2, 3, 1, 0]
+    assert "disagreement of the teacher 0.99" in page.inner_text("article >> nth=0")
+    assert "added by the teacher: Bonn LOC (probability 0.96)" in page.inner_text("article >> nth=0")
+    opened.choose(teacher="mention softened")
+    assert shown() == [3, 1]
+    opened.choose(teacher="agrees")
+    assert shown() == [0]
+    opened.choose(teacher="label changed or doubted")
+    assert shown() == [2, 3, 1]
+    page.click("#clear")
+    assert shown() == [0, 1, 2, 3]
+    opened.close(file)

@@ -316,7 +316,7 @@ def test_a_damaged_store_is_ignored(browser: Any, folder: Path) -> None:
 
 @pytest.mark.skipif("ENTAUG_PICTURES" not in os.environ, reason="pictures are written by: make pictures")
 def test_picture_for_the_documentation(browser: Any, folder: Path) -> None:
-    rater = Rater(browser, folder / "texts.html", viewport={"width": 1000, "height": 760})
+    rater = Rater(browser, folder / "texts.html", viewport={"width": 1000, "height": 900})
     items = read_key(folder / "texts.key.json").items
     rater.press("j" * next(n for n, item in enumerate(items) if item.method == "mr") + "45")
     rater.page.evaluate("scrollTo(0, 0)")

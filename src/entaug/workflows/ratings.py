@@ -148,7 +148,21 @@ def merge_ratings(
 
     Raises:
         InputError: a file is faulty, or of another page.
+        ParameterError: no file is given, or `samples` is below 1.
         OutputError: an output exists, is an input, or cannot be written.
+
+    Example:
+        >>> import entaug, json, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> gold = [entaug.Sentence("Ada and Bo met in Rome".split(), [entaug.Mention("PER", [(0, 1)])])]
+        >>> _ = entaug.write([*gold, *entaug.augment(gold, "sis")], folder / "new.jsonl")
+        >>> page = entaug.write_rating_page([folder / "new.jsonl"], folder / "rate.html").page
+        >>> head = {"entaug": "ratings", "version": 1, "page": page, "rater": "Bo"}
+        >>> lines = [json.dumps(line) for line in (head, {"item": 1, "scale": "fluent", "rating": 2})]
+        >>> _ = (folder / "bo.jsonl").write_text("\\n".join(lines))
+        >>> summary = entaug.merge_ratings(folder / "rate.key.json", [folder / "bo.jsonl"], folder / "table.txt")
+        >>> summary.methods["sis"]["fluent"].mean
+        2.0
     """
     inputs = list(inputs)
     if not inputs:

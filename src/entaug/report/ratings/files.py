@@ -78,7 +78,11 @@ class Ratings:
     raters: dict[str, dict[tuple[int, str], int]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each rating with what was rated, as it can be written as JSON."""
+        """List all ratings with what was rated.
+
+        Yields:
+            A dictionary for each rating that can be written as JSON.
+        """
         for rater, ratings in self.raters.items():
             for (number, scale), rating in sorted(ratings.items(), key=lambda entry: entry[0]):
                 item = self.key.items[number]
@@ -126,6 +130,9 @@ def read_key(path: str | Path) -> RatingKey:
 
     Args:
         path: the file.
+
+    Returns:
+        The key.
 
     Raises:
         InputError: the file cannot be read or is no key of a page.
