@@ -130,7 +130,7 @@ def merge_ratings(
     as_json: bool = False,
     force: bool = False,
 ) -> RatingSummary:
-    """Merge the ratings that raters exported from a page, and write the means of the methods and the agreement.
+    r"""Merge the ratings that raters exported from a page, and write the means of the methods and the agreement.
 
     Args:
         key: the key of the page.
@@ -159,7 +159,7 @@ def merge_ratings(
         >>> page = entaug.write_rating_page([folder / "new.jsonl"], folder / "rate.html").page
         >>> head = {"entaug": "ratings", "version": 1, "page": page, "rater": "Bo"}
         >>> lines = [json.dumps(line) for line in (head, {"item": 1, "scale": "fluent", "rating": 2})]
-        >>> _ = (folder / "bo.jsonl").write_text("\\n".join(lines))
+        >>> _ = (folder / "bo.jsonl").write_text("\n".join(lines))
         >>> summary = entaug.merge_ratings(folder / "rate.key.json", [folder / "bo.jsonl"], folder / "table.txt")
         >>> summary.methods["sis"]["fluent"].mean
         2.0
