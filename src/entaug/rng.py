@@ -30,7 +30,12 @@ class Streams:
     """
 
     def __init__(self, seed: int, method: str) -> None:
+        self._of = seed, method
         self._prefix = blake2b(f"{seed}\0{method}\0".encode(), digest_size=16)
+
+    def __reduce__(self) -> tuple[type[Streams], tuple[int, str]]:
+        """Hash objects cannot be pickled, which worker processes need."""
+        return Streams, self._of
 
     def stream(self, key: str, copy: int) -> Random:
         """Create the generator for one sentence and one copy.

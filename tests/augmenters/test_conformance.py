@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pickle
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -341,3 +342,12 @@ def test_any_corpus_gives_valid_sentences(name: str, data: st.DataObject) -> Non
         assert s == dataclasses.replace(s), "validation holds"
         assert {m.label for m in s.mentions} <= labels
         assert len(s.tokens) >= 1
+
+
+@ALL
+def test_fitted_methods_can_be_pickled(name: str) -> None:
+    """Worker processes that are spawned get a pickled copy."""
+    gold = corpus(name)
+    method = make(name).fit(gold)
+    again = pickle.loads(pickle.dumps(method))  # noqa: S301 - our own object
+    assert contents(again.augment(gold)) == contents(method.augment(gold))

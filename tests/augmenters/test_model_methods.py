@@ -293,6 +293,18 @@ def test_bt_of_whole_sentences_protects_mentions() -> None:
     assert made == ["joint back pain was found ."]
 
 
+def test_bt_of_whole_sentences_keeps_words_out_of_mentions_that_begin_with_punctuation() -> None:
+    quoted = [Mention("LOC", [(0, 2)])]
+    asked = "XX1 had the ministry of work"
+    assert translated(
+        "`` Poland had the ministry of work .", {asked: "The ministry of work had XX1"}, quoted, whole_sentence=True
+    ) == ["The ministry of work had `` Poland ."]
+    smile = [Mention("X", [(0, 1)]), Mention("PER", [(2, 3)])]
+    asked = "XX1 dear XX2 came home"
+    made = translated(":) dear Ada came home", {asked: "My XX1 dear XX2 came back home"}, smile, whole_sentence=True)
+    assert made == ["My :) dear Ada came back home"]
+
+
 def test_bt_names() -> None:
     with pytest.raises(ParameterError, match="no translator back"):
         Backtranslation(translator="de").load()

@@ -23,6 +23,7 @@ from entaug.cli.main import main
 from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
+from entaug.files.checkpoints import CheckpointedWriter
 from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.workflows.augment import AugmentSummary, augment_file
@@ -349,3 +350,22 @@ def test_formats_that_are_written_at_once_go_on_too(tmp_path: Path, format_name:
         augment_file(gold, tmp_path / "out", create_augmenter("sis"), **options)
     with pytest.raises(OutputError, match="cannot be written to a stream"):
         augment_file(gold, "-", create_augmenter("sis"), **options)
+
+
+def test_a_second_run_on_the_same_output_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.conll"
+    options: dict[str, Any] = {"force": True}
+    with CheckpointedWriter(path, "a", **options) as writer:
+        writer.write(["one\n"])
+        with pytest.raises(OutputError, match=f"out.conll.*is being written by process {os.getpid()}.*wait until"):
+            CheckpointedWriter(path, "b", **options)
+        with pytest.raises(OutputError, match="is being written by"):
+            CheckpointedWriter(path, "a", **options)
+        with pytest.raises(OutputError, match="is being written by"):
+            CheckpointedWriter(tmp_path / "other.conll", "a", **options, rejected=path)
+        writer.write(["two\n"])
+    assert path.read_text() == "one\ntwo\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["out.conll"]
+    with CheckpointedWriter(path, "b", **options) as writer:
+        writer.write(["three\n"])
+    assert path.read_text() == "three\n"

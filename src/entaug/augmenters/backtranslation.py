@@ -15,7 +15,7 @@ from entaug.backends.chained import ChainedTranslator
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
 from entaug.data import Edit, Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import EditError, InputError, ParameterError
 from entaug.language_check import LoadedModel
 from entaug.params import PositiveInt, Probability
 from entaug.rng import sample_positions
@@ -173,7 +173,10 @@ class Backtranslation(Augmenter):
                 edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
         if not edits:
             return _UNUSABLE if odd else UNCHANGED
-        return sentence.edit(edits)
+        try:
+            return sentence.edit(edits)
+        except EditError:  # whatever a translator answers, it ends this draft only
+            return _UNUSABLE
 
     def _tokens_of(self, original: tuple[str, ...], pivot: str, text: str) -> tuple[str, ...] | None:
         """Return a translation as tokens that can replace the original; None if it cannot."""
@@ -230,6 +233,8 @@ class Backtranslation(Augmenter):
         if pieces is None:
             return _MENTION_LOST
         edits = []
+        if ranges:  # the core leaves out punctuation at the ends, also that of a mention
+            first = min(first, ranges[0][0])
         bounds = [first, *(edge for span in ranges for edge in span), last]
         for number, piece in enumerate(pieces):
             start, end = bounds[2 * number], max(bounds[2 * number], bounds[2 * number + 1])
@@ -240,7 +245,10 @@ class Backtranslation(Augmenter):
                 words = _strip_final_punctuation(words)
             if words != sentence.tokens[start:end]:
                 edits.append(Edit(start, end, words, None, infer_spaces(words)[:-1]))
-        new = sentence.edit(edits)
+        try:
+            new = sentence.edit(edits)
+        except EditError:  # whatever a translator answers, it ends this draft only
+            return _UNUSABLE
         return (
             _UNUSABLE if _ARTEFACTS.search(text) or not self._is_plausible(sentence.tokens, new.tokens, pivot) else new
         )

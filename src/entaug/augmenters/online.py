@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator, Sequence
-from typing import overload
+from multiprocessing.context import get_spawning_popen
+from typing import Any, overload
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.run import Draft, draw
@@ -19,7 +21,7 @@ class OnlineDataset(Sequence[Sentence]):
 
     It is a map-style dataset for a torch ``DataLoader``. Its length is constant: if no new version of a sentence can be
     generated, the sentence itself is used. The sentences depend only on seed, source, epoch and copy, not on workers,
-    shuffling or restarts.
+    shuffling or restarts. Worker processes share the epoch, also those that outlive it (``persistent_workers``).
 
     Args:
         corpus: the training sentences.
@@ -61,7 +63,25 @@ class OnlineDataset(Sequence[Sentence]):
         self._augmenter = augmenter
         self._streams = Streams(augmenter.seed, augmenter.name)
         self._gold = len(corpus) if keep_gold else 0
+        self._epoch: Any = multiprocessing.RawValue("q")
         self.set_epoch(epoch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state; the epoch is shared with worker processes, and a number for anybody else."""
+        if get_spawning_popen() is None:
+            return {**vars(self), "_epoch": self.epoch}
+        return vars(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state."""
+        vars(self).update(state)
+        if isinstance(self._epoch, int):
+            self._epoch = multiprocessing.RawValue("q", self._epoch)
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch."""
+        return int(self._epoch.value)
 
     def set_epoch(self, epoch: int) -> OnlineDataset:
         """Set the epoch; call it before each epoch, as for distributed samplers.
@@ -73,11 +93,11 @@ class OnlineDataset(Sequence[Sentence]):
             The dataset itself.
 
         Raises:
-            ParameterError: the number is negative.
+            ParameterError: the number is negative, or 2^63 or more.
         """
-        if type(epoch) is not int or epoch < 0:
-            raise ParameterError(f"epoch must be an integer of at least 0, not {epoch!r}")
-        self.epoch = epoch
+        if type(epoch) is not int or not 0 <= epoch < 2**63:
+            raise ParameterError(f"epoch must be an integer of at least 0 and below 2^63, not {epoch!r}")
+        self._epoch.value = epoch
         return self
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ import orjson
 
 from entaug.errors import InputError, LossError, OutputError
 from entaug.files.atomic import atomic_file, follow_link, move_file, output_error
+from entaug.files.locks import claim
 from entaug.files.streams import encode_text
 
 __all__ = ["CheckpointedWriter", "DirectWriter", "RunWriter", "partial_paths"]
@@ -171,7 +172,7 @@ class CheckpointedWriter(RunWriter):
         finish: makes the output of the complete partial file; by default the file is moved to its name.
 
     Raises:
-        OutputError: another run left a partial file, or it cannot be written.
+        OutputError: another run left a partial file or is writing one, or it cannot be written.
     """
 
     is_resumable = True
@@ -196,19 +197,28 @@ class CheckpointedWriter(RunWriter):
         self._note = partial_paths(output)[1]
         self._note_content: dict[str, Any] = {}
         self._last_note = time.monotonic()
-        try:
-            offsets = self._resumable_offsets(force=force)
-            if offsets:
-                for file, offset in zip(self._files, offsets, strict=True):
-                    file.resume(offset)
-                self.offset = self._text.offset
-            else:
-                self._remove()
-                self._write_note({"key": key})
+        with contextlib.ExitStack() as claims:
+            try:
+                # Partial files have fixed names, so two runs at once would write into each other's text.
                 for file in self._files:
-                    file.create()
-        except OSError as error:
-            raise output_error(self.path, error) from None
+                    claims.enter_context(claim(follow_link(file.output)))
+                self._open_files(force=force)
+            except OSError as error:
+                raise output_error(self.path, error) from None
+            self._claims = claims.pop_all()
+
+    def _open_files(self, *, force: bool) -> None:
+        """Open the partial files, where an interrupted run stopped or at their beginning."""
+        offsets = self._resumable_offsets(force=force)
+        if offsets:
+            for file, offset in zip(self._files, offsets, strict=True):
+                file.resume(offset)
+            self.offset = self._text.offset
+        else:
+            self._remove()
+            self._write_note({"key": self._key})
+            for file in self._files:
+                file.create()
 
     @property
     def path(self) -> Path:
@@ -278,6 +288,10 @@ class CheckpointedWriter(RunWriter):
             out.write(orjson.dumps(content))
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        with self._claims:
+            self._close(kind)
+
+    def _close(self, kind: type[BaseException] | None) -> None:
         if kind is None:
             try:
                 for file in self._files:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["lock"]
+from entaug.errors import OutputError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+__all__ = ["claim", "lock"]
 
 
 @contextlib.contextmanager
@@ -25,12 +32,56 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
     """
     from filelock import FileLock, Timeout
 
-    file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
+    file_lock = FileLock(_lock_path(target), poll_interval=0.1)
     try:
         file_lock.acquire(timeout=0)
     except Timeout:
         on_wait()
         file_lock.acquire()
+    with _released(file_lock):
+        yield
+
+
+@contextlib.contextmanager
+def claim(target: Path) -> Iterator[None]:
+    """Like `lock`, but fail at once where another process writes the target.
+
+    Args:
+        target: the file or folder to be written; the folder that holds it must exist.
+
+    Yields:
+        Nothing, while this process is the only one.
+
+    Raises:
+        OutputError: another process writes it; the error names the process.
+    """
+    from filelock import FileLock, Timeout
+
+    path = _lock_path(target)
+    holder = ""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        holder = path.read_text(encoding="ascii")
+    file_lock = FileLock(path)
+    try:
+        file_lock.acquire(timeout=0)
+    except Timeout:
+        process = f"process {holder}" if holder.isdecimal() else "another process"
+        raise OutputError(
+            f"is being written by {process}", path=str(target), remedy="wait until it has ended, or name another output"
+        ) from None
+    with _released(file_lock):
+        with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
+            path.write_text(str(os.getpid()), encoding="ascii")
+        yield
+
+
+def _lock_path(target: Path) -> Path:
+    return target.parent / f".{target.name}.lock"
+
+
+@contextlib.contextmanager
+def _released(file_lock: FileLock) -> Iterator[None]:
+    """Remove and release a lock at the end."""
     try:
         yield
     finally:
