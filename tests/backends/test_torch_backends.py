@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import entaug
 import tiny
@@ -309,6 +310,34 @@ def test_pickles_are_refused(tmp_path: Path, folder: Callable[[str], Path]) -> N
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(MissingModelError, match=r"pickled weights only.*convert them to safetensors"):
         resolve("masked_lm", str(tmp_path))
+
+
+def rename_weights(folder: Path, *, keep: str = "") -> None:
+    """Save a model under other names of its weights."""
+    path = folder / "model.safetensors"
+    weights = {name if keep and keep in name else f"other.{name}": tensor for name, tensor in load_file(path).items()}
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"), [("bert", "encoder"), ("bert", "masked_lm"), ("llama", "causal_lm"), ("bart", "generator")]
+)
+def test_weights_that_are_not_there_are_never_random(
+    kind: str, what: str, tmp_path: Path, folder: Callable[[str], Path]
+) -> None:
+    shutil.copytree(folder(kind), tmp_path, dirs_exist_ok=True)
+    resolve(what, str(tmp_path))
+    rename_weights(tmp_path, keep="embed")
+    with pytest.raises(MissingModelError, match=r"is not in its files.*(use a|download)"):
+        resolve(what, str(tmp_path))
+
+
+@pytest.mark.parametrize("what", ["encoder", "masked_lm"])
+def test_a_model_without_its_tokenizer_is_refused(what: str, tmp_path: Path, folder: Callable[[str], Path]) -> None:
+    shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(MissingModelError, match=r"(without a vocabulary|cannot be loaded)"):
+        resolve(what, str(tmp_path))
 
 
 @pytest.mark.parametrize("damage", ["cut", "noise", "config", "tokenizer"])

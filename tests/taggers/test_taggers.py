@@ -415,6 +415,30 @@ def test_a_missing_library_is_told_with_its_install_line(monkeypatch: pytest.Mon
         create_tagger("bilstm-crf")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tagger.safetensors", "has changed since it was saved"),
+        ("encoder/model.safetensors", "has changed since it was saved"),
+        ("encoder/tokenizer.json", "is missing"),
+    ],
+)
+def test_saved_taggers_carry_checksums(name: str, message: str, bert: Path, tmp_path: Path) -> None:
+    tagger = create_tagger("linear", encoder=str(bert))
+    tagger.fit(GOLD, config=TaggerTrainingConfig(steps=1))
+    tagger.save(tmp_path / "tagger")
+    load_tagger(tmp_path / "tagger")
+    file = tmp_path / "tagger" / name
+    if "missing" in message:
+        file.unlink()
+    else:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+    with pytest.raises(InputError, match=f"damaged tagger \\({name} {message}\\).*train the tagger again"):
+        load_tagger(tmp_path / "tagger")
+
+
 def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     create_tagger("linear", encoder=str(bert), device="cpu").fit(GOLD, config=TaggerTrainingConfig(steps=1)).save(whole)

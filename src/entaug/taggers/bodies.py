@@ -14,7 +14,8 @@ from entaug.backends.protocols import WordVectors
 from entaug.backends.resolve import resolve, starter_model
 from entaug.backends.transformers.base import (
     find_model,
-    load_pretrained,
+    load_model,
+    load_tokenizer,
     max_input_length,
     model_name,
     pad_rows,
@@ -67,14 +68,14 @@ class EncoderBody(torch.nn.Module):
         folder = encoder_folder(encoder)
         self.name = model_name(folder)
         self.pooling = pooling
-        self.tokenizer = load_pretrained(transformers.AutoTokenizer, folder)
+        self.tokenizer = load_tokenizer(folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
                 "has no fast tokenizer, which assigns sub-words to words",
                 path=str(folder),
                 remedy="use another encoder",
             )
-        self.model = load_pretrained(transformers.AutoModel, folder, dtype=torch.float32)
+        self.model = load_model(transformers.AutoModel, folder, dtype=torch.float32)
         self.size = int(self.model.config.hidden_size)
         self.max_length = max_input_length(self.model.config, self.tokenizer)
         self._pad_id = int(self.tokenizer.pad_token_id or 0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -321,6 +322,7 @@ class NeuralTagger(Configurable, abc.ABC):
                 "body": self._body.name,
                 "history": asdict(self.history_),
                 "version": _version.__version__,
+                "sums": _sums(new),
             }
             text = json.dumps(config, ensure_ascii=False, indent=1)
             (new / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
@@ -334,6 +336,7 @@ class NeuralTagger(Configurable, abc.ABC):
         try:
             config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
             self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])
+            _check_sums(folder, config.get("sums", {}))
             weights = load_file(folder / _WEIGHTS_FILE)
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
@@ -349,3 +352,20 @@ class NeuralTagger(Configurable, abc.ABC):
             raise damaged_tagger(folder, error) from None
         self._set_evaluation_mode()
         return self
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """The checksum of each file in a folder, by its path."""
+    sums = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != CONFIG_FILE):
+        with path.open("rb") as stream:
+            sums[path.relative_to(folder).as_posix()] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return sums
+
+
+def _check_sums(folder: Path, expected: Mapping[str, str]) -> None:
+    """Raise a ValueError unless the files of a folder are those that were saved."""
+    actual = _sums(folder)
+    for name, checksum in expected.items():
+        if actual.get(name) != checksum:
+            raise ValueError(f"{name} {'has changed since it was saved' if name in actual else 'is missing'}")

@@ -7,6 +7,7 @@ backends need all of it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,9 @@ __all__ = [
     "choose_device",
     "find_model",
     "is_out_of_memory",
+    "load_model",
     "load_pretrained",
+    "load_tokenizer",
     "max_input_length",
     "model_name",
     "pad_rows",
@@ -129,6 +132,65 @@ def load_pretrained(cls: Any, folder: Path, **options: Any) -> Any:
         raise MissingModelError(
             f"cannot be loaded ({reason})", path=str(folder), remedy="download it anew, or run: entaug models verify"
         ) from None
+
+
+# Weights for other uses than ours, tables of a fixed pattern and a bias of zeros, which are not always stored.
+_UNUSED_WEIGHTS = re.compile(r"\bpooler\.|position_ids|positions\.weight$|logits_bias$")
+
+
+def load_model(cls: Any, folder: Path, *, fault: str = "", remedy: str = "", **options: Any) -> Any:
+    """Load a model of transformers, whose weights must all be in the folder.
+
+    By itself transformers gives random values to weights that it does not find.
+
+    Args:
+        cls: an ``AutoModel...`` class.
+        folder: the folder, see `find_model`.
+        fault: what the error says of a model that lacks weights.
+        remedy: what to do then.
+        options: options of ``from_pretrained``.
+
+    Returns:
+        The model.
+
+    Raises:
+        MissingModelError: a file or a weight is missing, or a file is damaged.
+    """
+    if "gguf_file" in options:  # transformers itself requires all weights of such files
+        return load_pretrained(cls, folder, **options)
+    model, info = load_pretrained(cls, folder, **options, output_loading_info=True)
+    missing = sorted(key for key in info["missing_keys"] if not _UNUSED_WEIGHTS.search(key))
+    if missing:
+        raise MissingModelError(
+            f"{fault or 'lacks weights'} ({', '.join(missing[:3])} is not in its files)",
+            path=str(folder),
+            remedy=remedy or "use a model that was trained for this purpose, or download it anew",
+        )
+    return model
+
+
+def load_tokenizer(folder: Path, **options: Any) -> Any:
+    """Load the tokenizer of a model.
+
+    Args:
+        folder: the folder of the model.
+        options: options of ``from_pretrained``.
+
+    Returns:
+        The tokenizer.
+
+    Raises:
+        MissingModelError: there is none, or it has no vocabulary.
+    """
+    tokenizer = load_pretrained(transformers.AutoTokenizer, folder, **options)
+    # Without its files transformers makes a tokenizer that knows special tokens only.
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise MissingModelError(
+            "has a tokenizer without a vocabulary (no tokenizer.json)",
+            path=str(folder),
+            remedy="download the model anew, or save its tokenizer there",
+        )
+    return tokenizer
 
 
 @contextmanager
@@ -432,10 +494,10 @@ class TorchBackend:
         return {"gguf_file": files[0].name} if files and not any(self.folder.glob("*.safetensors")) else {}
 
     def _load_tokenizer(self) -> Any:
-        return load_pretrained(transformers.AutoTokenizer, self.folder, **self._gguf_options)
+        return load_tokenizer(self.folder, **self._gguf_options)
 
     def _load_model(self) -> Any:
-        return load_pretrained(self.auto, self.folder, dtype=self.dtype, **self._gguf_options)
+        return load_model(self.auto, self.folder, dtype=self.dtype, **self._gguf_options)
 
     @property
     def max_length(self) -> int:

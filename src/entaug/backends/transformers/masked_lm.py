@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.protocols import MaskedExample, MaskedText
-from entaug.backends.transformers.base import Batcher, load_pretrained, torch, transformers
+from entaug.backends.transformers.base import Batcher, load_model, torch, transformers
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import MissingModelError
@@ -43,14 +43,9 @@ class TransformersMaskedLM(FineTunable[MaskedExample]):
     auto = transformers.AutoModelForMaskedLM
 
     def _load_model(self) -> Any:
-        model, info = load_pretrained(self.auto, self.folder, dtype=self.dtype, output_loading_info=True)
-        missing = sorted(key for key in info["missing_keys"] if "position_ids" not in key)
-        if missing:
-            raise MissingModelError(
-                f"has no trained language-model head ({', '.join(missing[:3])} is not in its weights)",
-                path=str(self.folder),
-                remedy="use a masked language model, for example mpnet-mlm",
-            )
+        remedy = "use a masked language model, for example mpnet-mlm"
+        fault = "has no trained language-model head"
+        model = load_model(self.auto, self.folder, dtype=self.dtype, fault=fault, remedy=remedy)
         if self.tokenizer.mask_token_id is None:
             raise MissingModelError(
                 "its tokenizer has no mask token", path=str(self.folder), remedy="use a masked language model"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from entaug.backends.config import TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import TorchBackend, load_pretrained, quiet, torch, transformers
+from entaug.backends.transformers.base import TorchBackend, load_model, quiet, torch, transformers
 from entaug.backends.transformers.training import (
     IGNORED,
     FineTuningResult,
@@ -197,7 +197,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
 
     def _trainable_model(self, dtype: Any) -> Any:
         """The pretrained model with the new tokens, and with adapters if these are trained."""
-        model = load_pretrained(self.auto, self.folder, dtype=dtype, **self._gguf_options)
+        model = load_model(self.auto, self.folder, dtype=dtype, **self._gguf_options)
         vocabulary_size = len(self.tokenizer)
         initial_ids = {token: self.encode([f" {words}"])[0] for token, words in self.new_tokens.items()}
         added = [t for t in self.new_tokens if not (t == MASK and self.tokenizer.mask_token_id is not None)]

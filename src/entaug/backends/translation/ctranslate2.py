@@ -147,10 +147,10 @@ def _load_tokenizer(folder: Path, pair: tuple[str, str] | None) -> _Tokenizer:
 
 def _transformers_tokenizer(folder: Path, pair: tuple[str, str] | None) -> _Tokenizer:
     # Imported here, as models with SentencePiece alone need neither transformers nor torch.
-    from entaug.backends.transformers.base import load_pretrained, transformers
+    from entaug.backends.transformers.base import load_tokenizer
 
     try:
-        tokenizer = load_pretrained(transformers.AutoTokenizer, folder)
+        tokenizer = load_tokenizer(folder)
     except ImportError as error:
         raise missing_tokenizer_error(error) from None
     target = set_languages(str(folder), tokenizer, pair)

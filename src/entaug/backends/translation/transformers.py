@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from entaug.backends.compute import compute_settings
-from entaug.backends.transformers.base import Batcher, TorchBackend, load_pretrained, quiet, torch, transformers
+from entaug.backends.transformers.base import (
+    Batcher,
+    TorchBackend,
+    load_model,
+    load_pretrained,
+    quiet,
+    torch,
+    transformers,
+)
 from entaug.backends.transformers.decoding import GumbelTopK
 from entaug.backends.translation.languages import missing_tokenizer_error, set_languages
 from entaug.backends.translation.splitting import TextPart, translate_in_parts
@@ -99,16 +107,8 @@ class TransformersTranslator(TorchBackend):
                 path=str(self.folder),
                 remedy="use a sequence-to-sequence model, for example Helsinki-NLP/opus-mt-en-de",
             )
-        model, info = load_pretrained(self.auto, self.folder, dtype=self.dtype, output_loading_info=True)
-        # Positions of a fixed pattern and a bias of zeros are not always stored.
-        missing = sorted(key for key in info["missing_keys"] if not key.endswith(("positions.weight", "logits_bias")))
-        if missing:
-            raise MissingModelError(
-                f"has no trained decoder ({', '.join(missing[:3])} is not in its weights)",
-                path=str(self.folder),
-                remedy="use a translation model",
-            )
-        return model
+        fault, remedy = "has no trained decoder", "use a translation model"
+        return load_model(self.auto, self.folder, dtype=self.dtype, fault=fault, remedy=remedy)
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[str]:
         """See `entaug.backends.protocols.Translator.translate`."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from entaug.backends.transformers.base import (
     TorchBackend,
-    load_pretrained,
+    load_model,
+    load_tokenizer,
     row_ranges,
     tokenize_words,
     torch,
@@ -34,7 +35,7 @@ class _TokenClassifier(TorchBackend):
     def _load_tokenizer(self) -> Any:
         tokenizer = super()._load_tokenizer()
         if getattr(tokenizer, "add_prefix_space", None) is False:  # byte-level vocabularies need it for single words
-            tokenizer = load_pretrained(transformers.AutoTokenizer, self.folder, add_prefix_space=True)
+            tokenizer = load_tokenizer(self.folder, add_prefix_space=True)
         if not tokenizer.is_fast:
             raise MissingModelError(
                 "has no fast tokenizer, which says where words begin", path=str(self.folder), remedy="use another model"
@@ -42,16 +43,12 @@ class _TokenClassifier(TorchBackend):
         return tokenizer
 
     def _load_model(self) -> Any:
-        model, info = load_pretrained(self.auto, self.folder, dtype=self.dtype, output_loading_info=True)
-        missing = sorted(key for key in info["missing_keys"] if "position_ids" not in key)
+        fault, remedy = "is no trained token classifier", "name a model for NER"
+        model = load_model(self.auto, self.folder, dtype=self.dtype, fault=fault, remedy=remedy)
         tags = list(model.config.id2label.values())
-        if missing or all(tag.startswith("LABEL_") for tag in tags):
-            what = (
-                f"{missing[0]} is not in its weights" if missing else f"its tags have no names: {', '.join(tags[:3])}"
-            )
-            raise MissingModelError(
-                f"is no trained token classifier ({what})", path=str(self.folder), remedy="name a model for NER"
-            )
+        if all(tag.startswith("LABEL_") for tag in tags):
+            message = f"{fault} (its tags have no names: {', '.join(tags[:3])})"
+            raise MissingModelError(message, path=str(self.folder), remedy=remedy)
         return model
 
     def tag_scores(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
