@@ -351,3 +351,17 @@ def test_fitted_methods_can_be_pickled(name: str) -> None:
     method = make(name).fit(gold)
     again = pickle.loads(pickle.dumps(method))  # noqa: S301 - our own object
     assert contents(again.augment(gold)) == contents(method.augment(gold))
+
+
+@pytest.mark.parametrize("name", ["sis", "mr", "lwtr", "crop", "cr"])
+def test_only_duplicates_depend_on_the_number_of_copies_and_the_order(name: str) -> None:
+    """As docs/reproducibility.md says."""
+    gold = corpus(name)
+    once = contents(make(name, copies=1).fit(gold).augment(gold))
+    threefold = list(make(name, copies=3).fit(gold).augment(gold))
+    firsts = contents(s for s in threefold if s.provenance and s.provenance.copy == 1)
+    different = [content for content in once if content not in firsts]
+    assert len(different) <= len(once) / 10
+    assert set(different) <= set(contents(threefold))  # each stands there, as a copy of another number or source
+    backwards = contents(make(name, copies=1).fit(gold).augment(gold[::-1]))
+    assert len(set(once) ^ set(backwards)) <= len(once) / 10
