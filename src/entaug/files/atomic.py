@@ -6,11 +6,15 @@ import contextlib
 import errno
 import gzip
 import os
+import platform
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO, cast
 
 from entaug.errors import OutputError
@@ -27,6 +31,8 @@ __all__ = [
     "output_error",
 ]
 
+_REPLACED = "replaced"
+_MAX_NAME = 200  # bytes of a name that temporary names repeat; file systems allow 255
 _REMEDIES = {
     errno.ENOSPC: "free some space or write elsewhere",
     errno.ENAMETOOLONG: "choose a shorter name",
@@ -58,6 +64,57 @@ def follow_link(path: Path) -> Path:
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
+# Outputs whose leftovers this process has looked for.
+_searched: set[Path] = set()
+
+
+def _temporary_path(target: Path) -> Path:
+    """A new name beside a target for what is not complete yet.
+
+    The name cannot be guessed, and tells the machine and the process: what a killed process left there is removed by
+    the next one that writes the same target on the same machine.
+    """
+    name = target.name
+    if len(os.fsencode(name)) > _MAX_NAME:
+        name = blake2b(os.fsencode(name), digest_size=8).hexdigest()
+    machine = blake2b(platform.node().encode(), digest_size=4).hexdigest()
+    if target not in _searched:
+        _searched.add(target)
+        _remove_leftovers(target, re.compile(rf"\.{re.escape(name)}\.{machine}-(\d+)-[0-9a-f]{{8}}\.tmp"))
+    return target.with_name(f".{name}.{machine}-{os.getpid()}-{token_hex(4)}.tmp")
+
+
+def _remove_leftovers(target: Path, pattern: re.Pattern[str]) -> None:
+    """Remove what killed processes left beside a target; a folder that was moved away last comes back."""
+    with contextlib.suppress(OSError):
+        with os.scandir(target.parent) as entries:
+            names = [entry.name for entry in entries]
+        for name in names:
+            match = pattern.fullmatch(name)
+            if match is None or not _is_dead(int(match[1])):
+                continue
+            path = target.with_name(name)
+            if path.is_symlink() or not path.is_dir():
+                path.unlink()
+                continue
+            if (path / _REPLACED).exists() and not target.exists():
+                (path / _REPLACED).rename(target)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_dead(process: int) -> bool:
+    """Whether a process of this machine has ended; unknown where asking would end it."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # of another user, or no number of a process
+        return False
+    return False
+
+
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that appears under its name when the block ends without an error.
@@ -80,9 +137,9 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
                 yield out
             return
         target = follow_link(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        temporary = _temporary_path(target)
         try:
-            with temporary.open("wb") as raw, _compressed(path, raw) as out:
+            with temporary.open("xb") as raw, _compressed(path, raw) as out:
                 yield out
             temporary.replace(target)
         finally:
@@ -167,10 +224,10 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
     """
     try:
         target = follow_link(path)
-        with tempfile.TemporaryDirectory(
-            prefix=f".{target.name}.", dir=target.parent, ignore_cleanup_errors=True
-        ) as beside:
-            new, old = Path(beside, target.name), Path(beside, "replaced")
+        beside = _temporary_path(target)
+        beside.mkdir(mode=0o700)
+        try:
+            new, old = beside / target.name, beside / _REPLACED
             yield new
             if not new.is_dir():
                 if new.exists():
@@ -188,6 +245,8 @@ def atomic_path(path: Path, before_replacing: Callable[[Path], object] | None = 
                 if old.exists():
                     old.rename(target)
                 raise
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
         raise output_error(path, error) from None
 
