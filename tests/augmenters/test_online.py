@@ -30,8 +30,9 @@ def tokens(loader: DataLoader[Any]) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_workers_that_outlive_an_epoch_notice_the_next(start: str) -> None:
     here, data = dataset(), dataset()
+    rows: Any = data  # a map-style dataset without the base class of torch
     loader: DataLoader[Any] = DataLoader(
-        data, batch_size=4, num_workers=1, persistent_workers=True, collate_fn=first, multiprocessing_context=start
+        rows, batch_size=4, num_workers=1, persistent_workers=True, collate_fn=first, multiprocessing_context=start
     )
     for epoch in (0, 1, 5, 0):
         data.set_epoch(epoch)
