@@ -18,7 +18,7 @@ SRC = ROOT / "src" / "entaug"
 # or for all modules of a package; where several names fit, the longest one counts.
 LAYERS = (
     ("_version", "errors"),
-    ("rng", "constraints", "params", "registry", "progress"),
+    ("rng", "constraints", "params", "presets", "registry", "progress"),
     (
         "provenance",
         "mentions",
@@ -43,6 +43,7 @@ LAYERS = (
         "formats",
         "backends.protocols",
         "backends.name_protocols",
+        "backends.extended_protocols",
         "backends.instruct",
         "backends.chained",
         "backends.dependency_trees",
@@ -81,6 +82,7 @@ APART = {
 _PLAIN = (
     "protocols",
     "name_protocols",
+    "extended_protocols",
     "chained",
     "instruct",
     "resolve",

@@ -13,7 +13,7 @@ from entaug.augmented import AugmentedPair, pair_with_sources, read_augmented
 from entaug.augmenters import METHODS
 from entaug.augmenters.contracts import MethodInfo
 from entaug.cli.methods import describe_labels, describe_needs
-from entaug.params import argument_descriptions
+from entaug.params import argument_descriptions, parameters
 from page_text import MEASURED, ROOT, options_table, rows_of, table
 from sentence_html import pairs_to_html
 
@@ -141,8 +141,12 @@ def _method_page(name: str) -> str:
     ]
     if cls.presets:
         fields = sorted({field for preset in cls.presets.values() for field in preset})
-        rows = [[f"`{field}`", *(f"`{preset.get(field)!r}`" for preset in cls.presets.values())] for field in fields]
-        parts += ["### Presets\n", "The values of parameters that are not given.\n"]
+        defaults = {parameter.name: parameter.default for parameter in parameters(cls)}
+        rows = [
+            [f"`{field}`", *(f"`{preset.get(field, defaults[field])!r}`" for preset in cls.presets.values())]
+            for field in fields
+        ]
+        parts += ["### Presets\n", "The values of parameters that are not given; [where papers say so](/presets.md).\n"]
         parts.append(table(("", *(f"`{preset}`" for preset in cls.presets)), rows))
     return "\n".join([*parts, *_measured_part(name)])
 

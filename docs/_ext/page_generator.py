@@ -16,6 +16,7 @@ from entaug.files.atomic import atomic_file
 from entaug.filters import Filter
 from method_pages import choosing_tables, first_example, method_pages
 from page_text import repository_links_to_pages
+from preset_pages import preset_tables
 from reference_pages import api_pages, format_pages, measured_pages, models_table, recipes_table, registry_pages
 
 __all__ = ["GENERATED", "setup"]
@@ -33,6 +34,7 @@ _PARTS: tuple[Callable[[], dict[str, str]], ...] = (
     lambda: {
         "_made/first.md": first_example(),
         "_made/models.md": models_table(),
+        "_made/presets.md": preset_tables(),
         "_made/recipes.md": recipes_table(),
         "_made/contents.md": contents(),
     },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from entaug.backends.resolve import BACKENDS, resolve
 from entaug.data import Sentence
+from entaug.errors import EntaugError, MissingExtraError, MissingModelError
 from entaug.language_check import LoadedModel, check_languages
 from entaug.params import Configurable, Parameter, parameters
 
@@ -16,8 +18,26 @@ __all__ = ["Component"]
 _TRAINED = frozenset({"tagger", "token_lm"})
 
 
+class _KnowsGivenParameters:
+    """Base of classes whose objects know which parameters were given."""
+
+    _given: frozenset[str]
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Create an object.
+
+        Args:
+            args: nothing.
+            given: the parameters.
+        """
+        del args
+        new = super().__new__(cls)
+        new._given = frozenset(given)
+        return new
+
+
 @dataclass(kw_only=True, eq=False)
-class Component(Configurable):
+class Component(Configurable, _KnowsGivenParameters):
     """Base of dataclasses with checked parameters, some of which may be backends.
 
     A field that has the name of a kind of backend (`entaug.backends.resolve.BACKENDS`) holds a backend or the name of
@@ -28,14 +48,20 @@ class Component(Configurable):
     name: ClassVar[str]
     """The name in the registry."""
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {}
-    """Of a class with a field ``preset``: for each preset the values of the fields that are not given (None)."""
+    """Of a class with a field ``preset``: for each preset the values of the fields that are not given.
+
+    None counts as not given where it is the default. A preset of a paper is an `entaug.presets.Preset`.
+    """
 
     def __post_init__(self) -> None:
         self._loaded_params: list[Any] | None = None
         self._is_fitted = False
+        self._set_by_preset: set[str] = set()
+        defaults = {parameter.name: parameter.default for parameter in self._parameters()}
         for name, value in self.presets.get(str(getattr(self, "preset", "")), {}).items():
-            if getattr(self, name) is None:
+            if name not in self._given or (getattr(self, name) is None and defaults[name] is None):
                 setattr(self, name, value)
+                self._set_by_preset.add(name)
         super().__post_init__()
 
     def _parameters(self) -> tuple[Parameter, ...]:
@@ -60,13 +86,53 @@ class Component(Configurable):
 
     def _option(self, kind: str) -> str:
         """How the user names another backend, for messages."""
-        return f"--{kind.replace('_', '-')}"
+        return "--filter" if kind == "filters" else f"--{kind.replace('_', '-')}"
 
     def _load(self) -> None:
         """Resolve the backends."""
-        for parameter in self._parameters():
-            if (kind := parameter.name) in BACKENDS and self._uses_backend(kind):
-                setattr(self, f"{kind}_", resolve(kind, getattr(self, kind)))
+        kinds = [parameter.name for parameter in self._parameters() if parameter.name in BACKENDS]
+        loaders = {kind: partial(resolve, kind, getattr(self, kind)) for kind in kinds if self._uses_backend(kind)}
+        for kind, backend in self._load_models(loaders).items():
+            setattr(self, f"{kind}_", backend)
+
+    def _load_models(self, loaders: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        """Load models; the error for missing ones of a preset names all of them, and the options to replace them.
+
+        Args:
+            loaders: the function that loads a model, by the name of the parameter.
+
+        Returns:
+            The models.
+        """
+        models, missing = {}, {}
+        for name, load in loaders.items():
+            try:
+                models[name] = load()
+                getattr(models[name], "check_requirements", lambda: None)()  # a tagger needs its encoder only later
+            except (MissingExtraError, MissingModelError) as error:
+                if name not in self._models_of_preset:
+                    raise
+                missing[name] = error
+        if missing:
+            raise self._missing_models_error(missing)
+        return models
+
+    @property
+    def _models_of_preset(self) -> set[str]:
+        """The parameters whose models were set by a preset that is not the default."""
+        [default] = [p.default for p in self._parameters() if p.name == "preset"] or [None]
+        return self._set_by_preset if getattr(self, "preset", None) != default else set()
+
+    def _missing_models_error(self, missing: Mapping[str, EntaugError]) -> EntaugError:
+        preset: Any = getattr(self, "preset", None)
+        names = [f"{name.replace('_', ' ')} {getattr(self, name)}" for name in missing]
+        [first, *_] = missing.values()
+        reason = ": ".join(filter(None, (first.path, first.message)))
+        options = " ".join(f"{self._option(name)} NAME" for name in missing)
+        return MissingModelError(
+            f"the preset {preset!r} of {self.name} needs what is not on this machine: {', '.join(names)} ({reason})",
+            remedy=f"install it, or replace the models alone and keep all other settings: --preset {preset} {options}",
+        )
 
     # ------------------------------------------------------------------------------------------------------- for users
 

@@ -17,7 +17,8 @@ def stop_words(language: str | None) -> frozenset[str]:
     """The stop words of a language, lower-cased.
 
     Args:
-        language: an ISO 639-1 code such as ``"en"``, a path to a file with one word a line, or None for no words.
+        language: an ISO 639-1 code such as ``"en"``, several joined by ``+`` (``"en+de"``), a path to a file with one
+            word a line, or None for no words.
 
     Raises:
         ParameterError: there is no list for it.
@@ -25,6 +26,8 @@ def stop_words(language: str | None) -> frozenset[str]:
     Example:
         >>> "the" in stop_words("en"), len(stop_words(None))
         (True, 0)
+        >>> stop_words("en+de") == stop_words("en") | stop_words("de")
+        True
     """
     if language is None:
         return frozenset()
@@ -32,6 +35,8 @@ def stop_words(language: str | None) -> frozenset[str]:
 
     if stopwordsiso.has_lang(language):
         return frozenset(word.lower() for word in stopwordsiso.stopwords(language))
+    if all(map(stopwordsiso.has_lang, parts := language.split("+"))):
+        return frozenset().union(*map(stop_words, parts))
     try:
         lines = Path(language).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError):  # not text, or not even the name of a file
@@ -60,5 +65,5 @@ def _is_available(language: str) -> bool:
     return True
 
 
-StopWords = Annotated[str, Check(_is_available, "the code of a language or a file")]
+StopWords = Annotated[str, Check(_is_available, "the code of a language, several joined by +, or a file")]
 """A parameter of `stop_words`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from entaug.augmenters.synonyms import SynonymReplacement
+from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.fakes import FakeLexicon
 from entaug.backends.lexicon import wordnet, wordnet_files
 from entaug.backends.lexicon.wordnet_table import Database, compile_table
@@ -416,3 +417,27 @@ def test_sr_leaves_headlines_and_tables_alone() -> None:
     assert [one.tokens[1] for one in new] == ["movie"]
     others = SynonymReplacement(p=1.0, lexicon=lexicon, skip_headlines=False).fit(gold).augment(gold)
     assert len(list(others)) == 2
+
+
+def test_synonyms_of_any_sense_are_all_that_wordnet_lists(source: Path, cache: Path) -> None:
+    prepare_models(["wordnet-any"], source=source, report=None)
+    lexicon = resolve("lexicon", "wordnet-any")
+    assert isinstance(lexicon, SenseLexicon)
+    assert lexicon.name.startswith("wordnet-any-3.1+")
+    # By hand, from the database above: both senses of "film", in the spelling of lemmas.
+    assert lexicon.synonyms("film") == (("coating",), ("flick",), ("motion", "picture"), ("movie",))
+    # Of an inflected form those of its lemmas, not inflected; verb and noun alike.
+    assert lexicon.synonyms("Reviews") == (("critique",), ("reexamine",))
+    assert lexicon.synonyms("can") == (("tin",),)
+    assert lexicon.synonyms("slang") == ()
+    method = SynonymReplacement(preset="paper", p=1.0).fit([])
+    [new] = method.augment([Sentence("Films shown in Rome".split())])
+    assert new.tokens[0] in {"coating", "flick", "motion", "movie"}
+    assert new.tokens[-1] in {"city", "Rome"} or new.tokens[-2:] == ("eternal", "city")
+
+
+def test_the_preset_of_sr_names_the_table_that_is_missing(cache: Path) -> None:
+    with pytest.raises(MissingModelError) as caught:
+        SynonymReplacement(preset="paper").load()
+    assert "the preset 'paper' of sr needs what is not on this machine: lexicon wordnet-any" in str(caught.value)
+    assert str(caught.value).endswith("--preset paper --lexicon NAME")

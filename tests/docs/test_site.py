@@ -150,7 +150,8 @@ def test_recorded_examples_are_of_the_example_corpus(name: str) -> None:
         given = set(re.findall(r"\|(\w+)=", pair.augmented.fields["entaug"]["signature"]))
         # A signature names the teacher only where there is one, and prompts only of instruct models.
         given |= {"guard", "num_examples", "prompt", "teacher"}
-        missing = {p.name for p in parameters(METHODS[name]) if not p.metadata.get("local")} - given
+        required = [p for p in parameters(METHODS[name]) if not {"local", "only_if_set"} & p.metadata.keys()]
+        missing = {p.name for p in required} - given
         assert not missing, f"{name} has had no {missing} when it was recorded; run: python docs/record.py {name}"
 
 

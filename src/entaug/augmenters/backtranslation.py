@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.contracts import UNCHANGED
+from entaug.augmenters.paper_presets import BT_PAPER
 from entaug.backends.chained import ChainedTranslator
 from entaug.backends.protocols import RoundTrip
 from entaug.backends.resolve import resolve
@@ -18,6 +19,7 @@ from entaug.data import Edit, Sentence
 from entaug.errors import EditError, InputError, ParameterError
 from entaug.language_check import LoadedModel
 from entaug.params import PositiveInt, Probability
+from entaug.presets import ONLY_IF_SET
 from entaug.rng import sample_positions
 from entaug.spacing import infer_spaces, is_word_character
 from entaug.words import words_in
@@ -54,6 +56,8 @@ class Backtranslation(Augmenter):
             `min_tokens` then have no effect, and translations that lose or reorder placeholders are rejected.
         check_translations: reject translations with other figures or brackets, with words of the other language, or of
             an implausible length; the paper takes all translations.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods bt --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug import Mention
@@ -71,6 +75,9 @@ class Backtranslation(Augmenter):
     do_sample: bool = False
     whole_sentence: bool = False
     check_translations: bool = True
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": BT_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="bt",
@@ -87,7 +94,7 @@ class Backtranslation(Augmenter):
     )
 
     def _load(self) -> None:
-        self.translator_ = _RoundTrips(self.translator)
+        [self.translator_] = self._load_models({"translator": lambda: _RoundTrips(self.translator)}).values()
         self._answers: dict[_Query, tuple[str, str]] = {}
 
     def _models(self) -> list[LoadedModel]:

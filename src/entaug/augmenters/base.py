@@ -152,6 +152,9 @@ class Augmenter(Component, abc.ABC):
         if params["teacher"] is None:  # a parameter that most runs do not have
             del params["teacher"]
         del params["guard"]  # among the filters
+        for parameter in self._parameters():
+            if parameter.metadata.get("only_if_set") and getattr(self, parameter.name) == parameter.default:
+                params.pop(parameter.name, None)
         values = "|".join(f"{name}={value}" for name, value in params.items())
         return f"{self.name}|{values}|entaug={__version__}"
 
@@ -175,7 +178,9 @@ class Augmenter(Component, abc.ABC):
         """See `entaug.component.Component.load`: also creates teacher and filters, which are not fitted yet."""
         if (self.filters, self.guard) != self._filters_given:
             guard = [LabelGuard()] if self.uses_guard else []
-            self.filters_ = [filter_.load() for filter_ in (*guard, *create_filters(self.filters))]
+            given = create_filters(self.filters)
+            self._load_models({"filters": lambda: [filter_.load() for filter_ in given]})
+            self.filters_ = [*(filter_.load() for filter_ in guard), *given]
             self._filters_given, self._is_fitted = (self.filters, self.guard), False
         if self.teacher != self._teacher_given:
             self.teacher_ = create_relabeller(self.teacher)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from entaug.alignment import detokenize_with_gaps
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.paper_presets import LM_PAPER
 from entaug.backends.protocols import MaskedLM, WordVectors, match_case
 from entaug.data import Edit, Sentence
 from entaug.guard import name_knowledge
 from entaug.guard.habits import is_beginning
 from entaug.params import Cosine, PositiveInt, Probability
+from entaug.presets import ONLY_IF_SET
 from entaug.stopwords import StopWords, stop_words
 from entaug.words import is_word, may_replace
 
@@ -50,6 +52,8 @@ class MaskedLMReplacement(Augmenter):
         word_vectors: `WordVectors` for `min_similarity`, or their name.
         stop_words: words that are not replaced: a language code, or a path to a word list.
         replace_punctuation: whether punctuation and numbers may also be replaced by words, as in the authors' code.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods lm --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug import Mention
@@ -70,8 +74,11 @@ class MaskedLMReplacement(Augmenter):
     word_vectors: WordVectors | str = "glove"
     stop_words: StopWords | None = None
     replace_punctuation: bool = False
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     masked_lm_: MaskedLM = field(init=False, repr=False)
     word_vectors_: WordVectors = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": LM_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="lm",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -15,11 +15,13 @@ from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejectio
 from entaug.augmenters.capitals import fit_place
 from entaug.augmenters.list_donors import ListDonors, mention_keys
 from entaug.augmenters.mention_donors import MentionDonor, TrainingDonors, content_key, replaceable_mentions
+from entaug.augmenters.paper_presets import MR_PAPER
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError
 from entaug.filters.base import HeldOut
 from entaug.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.params import Probability
+from entaug.presets import ONLY_IF_SET
 from entaug.provenance import Provenance
 from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
@@ -117,6 +119,8 @@ class MentionReplacement(Augmenter):
             `entaug.mention_lists.MentionList`.
         list_share: the probability of drawing from the lists instead of the training mentions, for labels with both.
         held_out: dev and test sentences; entries that are mentions of these are left out.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods mr --preset paper``)
+            unless it is given.
 
     Attributes:
         coverage_: how many training mentions each list covers (`entaug.augmenters.list_donors.ListCoverage`).
@@ -142,6 +146,9 @@ class MentionReplacement(Augmenter):
     )
     list_share: Probability = 0.5
     held_out: HeldOut | None = field(default=None, metadata={"given": "--held-out FILE"})
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": MR_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="mr",

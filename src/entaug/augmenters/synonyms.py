@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.paper_presets import SR_PAPER
 from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.backends.dependency_trees import base_relations
+from entaug.backends.extended_protocols import SenseLexicon
 from entaug.backends.protocols import DependencyParser, Lexicon, Parse
 from entaug.backends.resolve import resolve_prepared
 from entaug.data import Edit, Mention, Sentence
+from entaug.errors import ParameterError
 from entaug.params import Probability
+from entaug.presets import ONLY_IF_SET
 from entaug.rng import sample_positions
 from entaug.stopwords import StopWords, stop_words
 
@@ -28,6 +32,7 @@ _COMPLEMENTS = frozenset(
     {"xcomp", "ccomp", "acomp", "oprd", "prt", "dative", "iobj", "expl", "oc", "svp", "pcomp", "attr"}
 )
 _VERBS = frozenset({"VERB", "AUX"})
+_Synonyms = tuple[tuple[str, ...], ...]
 _FEW, _ENOUGH_WORDS, _MANY_WORDS = 0.02, 500, 20_000
 
 
@@ -53,6 +58,11 @@ class SynonymReplacement(Augmenter):
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file, for parts of speech;
             none to do without. ``"auto"`` is the starter parser, where it is prepared and the lexicon is English and
             knows parts of speech.
+        senses: which synonyms: ``"usual"``, as above; or ``"any"``, with the lexicon ``wordnet-any``: those of any
+            sense and part of speech, not inflected, also for words that look like names and where an article does not
+            fit, as in the reference code.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods sr --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug.backends.fakes import FakeLexicon
@@ -68,8 +78,12 @@ class SynonymReplacement(Augmenter):
     inside_mentions: bool = True
     skip_headlines: bool = True
     dependency_parser: DependencyParser | str | None = "auto"
+    senses: Literal["usual", "any"] = field(default="usual", metadata=ONLY_IF_SET)
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     lexicon_: Lexicon = field(init=False, repr=False)
     dependency_parser_: DependencyParser | None = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": SR_PAPER}
 
     _words = _known = 0
 
@@ -93,6 +107,12 @@ class SynonymReplacement(Augmenter):
             self.dependency_parser_ = resolve_prepared("dependency_parser", _STARTER_PARSER)
         elif not self._uses_backend("dependency_parser"):
             self.dependency_parser_ = None
+        if self.senses == "any" and not isinstance(self.lexicon_, SenseLexicon):
+            raise ParameterError(
+                f"the lexicon {self.lexicon_.name} does not list synonyms of any sense",
+                parameter="senses",
+                remedy="use senses=usual, or the lexicon wordnet-any",
+            )
         self._kinds = SentenceKinds(())  # of a corpus that is not known
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -135,6 +155,8 @@ class SynonymReplacement(Augmenter):
     def _rewrite(self, sentence: Sentence, rng: Random, parse: Parse | None = None) -> Sentence | Rejection:
         if self.skip_headlines and self._kinds.kind(sentence) != "prose":
             return NOT_PROSE
+        if self.senses == "any":
+            return self._replace(sentence, rng, self._choices_of_any_sense(sentence))
         lookup, stop = self.lexicon_.synonyms, stop_words(self.stop_words)
         tokens = sentence.tokens
         positions = range(len(tokens)) if parse is None else _replaceable_words(parse)
@@ -152,6 +174,20 @@ class SynonymReplacement(Augmenter):
                 choices = [(i, synonyms) for i, synonyms in choices if free[i]]
         if self.lexicon_.language == "en":
             choices = [(i, fit) for i, synonyms in choices if (fit := _fitting_synonyms(tokens, i, synonyms))]
+        return self._replace(sentence, rng, choices)
+
+    def _choices_of_any_sense(self, sentence: Sentence) -> list[tuple[int, _Synonyms]]:
+        assert isinstance(self.lexicon_, SenseLexicon)
+        stop, free = stop_words(self.stop_words), sentence.outside_mask()
+        return [
+            (i, synonyms)
+            for i, token in enumerate(sentence.tokens)
+            if (free[i] or self.inside_mentions) and token.lower() not in stop
+            if (synonyms := self.lexicon_.synonyms_of_any_sense(token))
+        ]
+
+    def _replace(self, sentence: Sentence, rng: Random, choices: list[tuple[int, _Synonyms]]) -> Sentence | Rejection:
+        """Replace some of the words that have synonyms."""
         if not choices:
             return _NO_SYNONYM
         edits = []

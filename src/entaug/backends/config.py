@@ -96,11 +96,14 @@ class TrainingConfig(BaseTrainingConfig):
         validation_fraction: share of the examples that is held out for early stopping.
         patience: number of epochs without a smaller validation loss after which training stops; the weights of the best
             epoch are kept.
+        adapters: whether low-rank adapters are trained instead of the whole model; None for what the model was loaded
+            for.
     """
 
     learning_rate: PositiveFloat | None = None
     validation_fraction: Annotated[float, Interval(ge=0, lt=1)] = 0.1
     patience: PositiveInt = 2
+    adapters: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,8 @@ class BackendKind:
             nearly that of an alias.
         has_arguments: whether aliases take an argument behind a colon, as in ``"stanza:de"``.
         only_with_arguments: the aliases that always have one, as in ``"spacy:en_core_web_sm"``, where others have none.
+        configured: the aliases that may have parameters behind a colon, as in ``"linear:encoder=mpnet;epochs=20"``.
+        configure: ``"module:function"`` of such an alias and its parameters.
     """
 
     protocol: type | tuple[type, ...]
@@ -64,6 +66,8 @@ class BackendKind:
     is_on_hub: bool = False
     has_arguments: bool = False
     only_with_arguments: frozenset[str] = frozenset()
+    configured: frozenset[str] = frozenset()
+    configure: str = ""
 
     def split(self, name: str) -> tuple[str, str]:
         """Split a name into alias and argument.
@@ -75,7 +79,8 @@ class BackendKind:
             The alias and the argument, which is empty where there is none.
         """
         alias, _, argument = name.partition(":")
-        return (alias, argument) if self.has_arguments or alias in self.only_with_arguments else (name, "")
+        may_have_one = self.has_arguments or alias in self.only_with_arguments or alias in self.configured
+        return (alias, argument) if may_have_one else (name, "")
 
 
 def _kind(
@@ -136,6 +141,8 @@ BACKENDS: dict[str, BackendKind] = dict(
             {
                 "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
                 "linear": "entaug.taggers.architectures:LinearTagger",
+                "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
+                "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
                 "w2ner": "entaug.taggers.architectures:W2NERTagger",
                 "spacy": _PRETRAINED + "spacy:SpacyTagger",
                 "hf": _PRETRAINED + "huggingface:HuggingFaceTagger",
@@ -143,6 +150,8 @@ BACKENDS: dict[str, BackendKind] = dict(
             },
             loader="entaug.taggers.base:load_tagger",
             only_with_arguments=frozenset({"spacy", "hf", "gliner"}),
+            configured=frozenset({"bilstm-crf", "ensemble", "linear", "static-bilstm-crf", "w2ner"}),
+            configure="entaug.taggers.configured:configure_tagger",
         ),
         _kind(
             "encoder",
@@ -189,7 +198,13 @@ BACKENDS: dict[str, BackendKind] = dict(
         _kind("word_cases", name_protocols.WordCases, {"smollm2": _CASES}, {"smollm2": "smollm2"}, loader=_CASES),
         _kind("word_vectors", protocols.WordVectors, {"glove": _VECTORS}, {"glove": "glove"}, loader=_VECTORS),
         _kind(
-            "lexicon", protocols.Lexicon, {"wordnet": "entaug.backends.lexicon.wordnet:WordNet"}, {"wordnet": "wordnet"}
+            "lexicon",
+            protocols.Lexicon,
+            {
+                "wordnet": "entaug.backends.lexicon.wordnet:WordNet",
+                "wordnet-any": "entaug.backends.lexicon.wordnet_any:WordNetAnySense",
+            },
+            {"wordnet": "wordnet", "wordnet-any": "wordnet-any"},
         ),
     )
 )
@@ -203,12 +218,12 @@ class Backend(Check):
         kind: a key of `BACKENDS`.
 
     Example:
-        The field of a dataclass ``lexicon: Annotated[Lexicon | str, Backend("lexicon")] = "wordnet"``:
+        The field of a dataclass ``token_lm: Annotated[TokenLM | str, Backend("token_lm")] = "lstm"``:
 
-        >>> Backend("lexicon").accepts("wordnte")
+        >>> Backend("token_lm").accepts("lstn")
         Traceback (most recent call last):
         ...
-        entaug.errors.UnknownNameError: unknown lexicon 'wordnte'; did you mean 'wordnet'? (there are: wordnet)
+        entaug.errors.UnknownNameError: unknown token lm 'lstn'; did you mean 'lstm'? (there are: lstm)
     """
 
     def __init__(self, kind: str) -> None:
@@ -301,6 +316,8 @@ def resolve(kind: str, value: Any) -> Any:
     try:
         if alias not in backend_kind.registry:
             return import_object(backend_kind.loader or "")(name)
+        if argument and alias in backend_kind.configured:
+            return import_object(backend_kind.configure)(alias, argument)
         backend = backend_kind.registry[alias]
         if (model := starter_model(kind, name)) is not None:
             return backend(model_path(model))

@@ -79,7 +79,9 @@ def _run(args: argparse.Namespace) -> int:
     cls = args.method_class
     lists = [one.source for one in mention_lists(getattr(args, "mentions", None))]
     check_apart([args.output, args.rejected], [*args.held_out, *args.unlabelled, *lists])
-    values: dict[str, Any] = {**options.given_parameters(args, cls), "filters": options.named_filters(args) or None}
+    values: dict[str, Any] = options.given_parameters(args, cls)
+    filters = options.named_filters(args)
+    values["filters"] = filters if args.filters else None  # "none" replaces those of a preset
     values.pop("unlabelled", None)  # the names of files
     if args.unlabelled:
         values["unlabelled"] = unlabelled.read(args, args.input)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from entaug.cli import options, output
 from entaug.cli.command import Command
+from entaug.errors import ParameterError, UnknownNameError
 from entaug.params import parameters
+from entaug.presets import Preset, PresetRow, preset_rows, section
 
 if TYPE_CHECKING:
     from entaug.augmenters.base import Augmenter, MethodInfo
@@ -19,6 +21,9 @@ __all__ = ["COMMAND", "describe_labels", "describe_needs"]
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("name", nargs="?", help="a method")
+    parser.add_argument(
+        "--preset", metavar="PRESET", help="print the settings of a preset of the method, with their sources"
+    )
     options.add_json_option(parser, "print JSON")
 
 
@@ -26,7 +31,14 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.augmenters import METHODS
 
     classes = [METHODS[name] for name in ([args.name] if args.name else METHODS)]
-    if args.json:
+    if args.preset is not None:
+        if args.name is None:
+            raise ParameterError("--preset needs a method", remedy="for example entaug methods aclm --preset paper")
+        rows = _settings(classes[0], args.preset)
+        output.print_json([row._asdict() for row in rows]) if args.json else _print_settings(
+            classes[0], args.preset, rows
+        )
+    elif args.json:
         output.print_json(
             [
                 {
@@ -47,6 +59,26 @@ def _run(args: argparse.Namespace) -> int:
     return output.ExitCode.OK
 
 
+def _settings(cls: type[Augmenter], name: str) -> list[PresetRow]:
+    if name not in cls.presets:
+        raise UnknownNameError(f"preset of {cls.info.name}", name, cls.presets)
+    return preset_rows(cls, name)
+
+
+def _print_settings(cls: type[Augmenter], name: str, rows: Sequence[PresetRow]) -> None:
+    preset = cls.presets[name]
+    paper = f" ({preset.paper})" if isinstance(preset, Preset) else ""
+    print(f"{cls.info.name} --preset {name}{paper}")
+    for row in rows:
+        where = "; ".join(filter(None, (row.source, row.comment)))
+        default = "" if row.value == row.default else f" [default: {row.default!r}]"
+        print(f"  {row.parameter} = {row.value!r}{default}{f': {where}' if where else ''}")
+    for difference in preset.differences if isinstance(preset, Preset) else ():
+        print(f"different on purpose: {difference.topic} ({section(difference.source)}): {difference.comment}")
+    if given := " ".join(f"{row.option} NAME" for row in rows if row.is_model):
+        print(f"to replace models alone: entaug augment FILE -m {cls.info.name} --preset {name} {given}")
+
+
 def _print_method(cls: type[Augmenter]) -> None:
     info = cls.info
     keeps = [
@@ -58,6 +90,8 @@ def _print_method(cls: type[Augmenter]) -> None:
     print(_properties(info))
     print(f"preserves: {', '.join(keeps) or 'only the labels'}")
     print(f"labels: {describe_labels(info)}")
+    if cls.presets:
+        print(f"presets: {', '.join(cls.presets)} (entaug methods {info.name} --preset {[*cls.presets][-1]})")
     print(f"paper: {info.paper}\n\n{(cls.__doc__ or '').partition('Args:')[0].strip()}\n\nparameters:")
     for parameter in parameters(cls):
         print(f"  {parameter.name} = {parameter.default!r}: {options.parameter_help(parameter, with_default=False)}")

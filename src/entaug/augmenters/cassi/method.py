@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from entaug.augmenters.cassi.subtrees import (
     with_numbers,
 )
 from entaug.augmenters.contracts import DUPLICATE
+from entaug.augmenters.paper_presets import CASSI_PAPER
 from entaug.augmenters.replacement import MentionReplacement
 from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.augmenters.syntax.span_exchange import CaseAdjuster, batches_by_candidates
@@ -73,7 +74,7 @@ class CASSI(Augmenter):
             Only for the masked scorer.
         preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English;
             for other languages set `dependency_parser`); ``"authors"``, the paper with the additions of the published
-            code. The preset sets every parameter below that is not given.
+            code. The preset sets every parameter that is not given (``entaug methods cassi --preset paper``).
         min_tokens: the minimum number of tokens of sentences and candidates; 1 (starter, paper), 6 (authors).
         shortlist_size: the number of nearest sentences by sentence vector that are compared by BERTScore; 0 for all.
             The default is all in a corpus of up to 5,000 sentences, and 100 in larger ones.
@@ -146,7 +147,7 @@ class CASSI(Augmenter):
         cost="a few hundred inputs of a masked language model per sentence, or a few dozen of a causal one",
     )
 
-    presets: ClassVar[dict[str, dict[str, object]]] = {
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "starter": {
             "min_tokens": 1,
             "include_punctuation": True,
@@ -159,18 +160,7 @@ class CASSI(Augmenter):
             "masked_lm": "mpnet-mlm",
             "dependency_parser": "en_core_web_sm",
         },
-        "paper": {
-            "min_tokens": 1,
-            "include_punctuation": True,
-            "split_mentions": True,
-            "same_phrase_type": False,
-            "normalize_boundaries": False,
-            "same_number": False,
-            "skip_headlines": False,
-            "encoder": "FacebookAI/xlm-roberta-base",
-            "masked_lm": "FacebookAI/xlm-roberta-base",
-            "dependency_parser": "en_core_web_trf",
-        },
+        "paper": CASSI_PAPER,
         "authors": {
             "min_tokens": 6,
             "include_punctuation": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal
@@ -37,10 +37,12 @@ from entaug.augmenters.generative.templates import (
     mask_keywords,
     select_keywords,
 )
+from entaug.augmenters.paper_presets import ACLM_PAPER
 from entaug.backends.protocols import Encoder, Generator, Tagger
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveInt, Probability
+from entaug.presets import ONLY_IF_SET
 from entaug.rng import Streams
 from entaug.stopwords import StopWords, stop_words
 
@@ -83,12 +85,18 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         decoding: ``"sample"``, which returns the most likely of `num_beams` samples, or ``"beam_search"``.
         num_beams: the number of samples or beams (starter: 1, because samples are expensive; paper: 3).
         top_k: for sampling, the number of most likely tokens to sample from.
-        stop_words: stop words, which cannot be keywords: a language code, or a path to a word list; none for no stop
-            words.
-        tagger: a `Tagger` with attentions, or its name; used with ``keywords="attention"``.
+        stop_words: stop words, which cannot be keywords: language codes joined by ``+``, or a path to a word list; none
+            for no stop words.
+        mentions: which mentions a text must have: ``"exact"``, those of its template and no others; or ``"labelled"``,
+            one or more with consistent label tokens, as in the paper, whose examples change some and add others. An
+            instruct model writes no label tokens, so its texts always have those of the template.
+        unlisted_mentions: ``"drop"`` or ``"keep"`` texts that contain a known mention of the corpus without a label.
+        tagger: a `Tagger` with attentions, or its name, with parameters of it and of its training if there are any
+            (``linear:encoder=mpnet;epochs=20``); used with ``keywords="attention"``.
         encoder: an `Encoder` or its name, for mixner.
-        preset: ``"starter"``: SmolLM2, at most 10 epochs, batch size 8; ``"paper"``: mBART-50-large, 10 epochs, batch
-            size 32 (the tagger of the paper uses XLM-R-large; pass such a tagger as an instance).
+        preset: ``"starter"``: SmolLM2, at most 10 epochs, batch size 8; ``"paper"``: all settings of the paper, among
+            them mBART-50-large and a tagger on XLM-R-large (``entaug methods aclm --preset paper``), unless they are
+            given.
 
     Example:
         >>> from entaug import Mention
@@ -111,22 +119,17 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     top_k: PositiveInt = 10
     max_new_tokens: PositiveInt = 256
     stop_words: StopWords | None = "en"
+    mentions: Literal["exact", "labelled"] = field(default="exact", metadata=ONLY_IF_SET)
+    unlisted_mentions: Literal["drop", "keep"] = field(default="drop", metadata=ONLY_IF_SET)
     tagger: Tagger | str = "linear"
     encoder: Encoder | str = "minilm"
     preset: Literal["starter", "paper"] = "starter"
     tagger_: Tagger = field(init=False, repr=False)
     encoder_: Encoder = field(init=False, repr=False)
 
-    presets: ClassVar[dict[str, dict[str, object]]] = {
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "num_beams": 1, "constrained": True},
-        "paper": {
-            "generator": "facebook/mbart-large-50",
-            "epochs": 10,
-            "batch_size": 32,
-            "learning_rate": 1e-5,
-            "num_beams": 3,
-            "constrained": False,
-        },
+        "paper": ACLM_PAPER,
     }
 
     info: ClassVar[MethodInfo] = MethodInfo(
@@ -163,13 +166,14 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         known = KnownMentions(gold)
         self._known = known
         fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
-        self.texts_ = GeneratedTexts(gold, fragments, known)
+        self.texts_ = GeneratedTexts(gold, fragments, known if self.unlisted_mentions == "drop" else None)
         self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
         # Where label tokens are not allowed, the generator may write the words from which their embeddings were
         # initialised.
         words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
         label_words = sorted({word for text in label_texts.values() for word in text.split()} - words)
-        self._unwanted = [*sorted(self._markers), *label_words, *known.texts()]
+        unlisted = known.texts() if self.unlisted_mentions == "drop" else []
+        self._unwanted = [*sorted(self._markers), *label_words, *unlisted]
         self.trained_: Generator | None = None
         if not usable or self._is_prompted:
             return
@@ -187,7 +191,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
         key = [(s.fingerprint(), t.keywords) for s, t in zip(usable, self.templates_.values(), strict=True)]
         markers = {MASK: "blank", **label_texts}
-        self.trained_ = self._train(self.generator_, pairs, (key, self.mask_ratio), markers)
+        languages = self._languages(usable)
+        self.trained_ = self._train(self.generator_, pairs, (key, self.mask_ratio), markers, **languages)
 
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
         if self.keywords == "none" or not usable:  # a corpus without mentions is reported by the base class
@@ -227,10 +232,11 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
+        notes = super().notes()
         if self.tagger_recall_ is None or self.tagger_recall_ >= _MIN_RECALL:
-            return []
+            return notes
         found = f"the tagger recalls only {self.tagger_recall_:.0%} of its training mentions"
-        return [f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
+        return [*notes, f'{found}, so keywords are hardly better than random; try another tagger, or keywords="random"']
 
     def _join(self, parts: Sequence[str]) -> str:
         return join_parts(parts, self._markers)
@@ -278,8 +284,9 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             [[self._join(parts)] for template in templates for parts in wrap_mentions(template.sentence)]
             for templates in template_lists
         ]
+        languages = self._languages(requests[i].sentence for i in indices)
         generated = self.trained_.generate(
-            inputs, decoding, seeds, required if self.constrained else None, self._unwanted
+            inputs, decoding, seeds, required if self.constrained else None, self._unwanted, **languages
         )
         for i, templates, text, texts in zip(indices, template_lists, inputs, generated, strict=True):
             results[i] = self._parse(requests[i].sentence, templates, text, texts[0]) if texts else UNFINISHED
@@ -336,7 +343,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     def _tokens_and_mentions(
         self, templates: Sequence[Template], text: str
     ) -> tuple[tuple[str, ...], tuple[Mention, ...]] | Rejection:
-        """Return tokens and mentions of a text; the mentions must be those of its templates."""
+        """Return tokens and mentions of a text; with ``mentions="exact"`` they must be those of its templates."""
         wanted: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
         printed: set[str] = set()  # tokens of mentions as in running text
         for template in templates:
@@ -353,9 +360,12 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
             return UNFINISHED
         expected = Counter({key: len(occurrences) for key, occurrences in wanted.items()})
         actual = Counter((m.label, " ".join(tokens[m.start : m.end])) for m in mentions)
-        if actual != expected:
+        if self.mentions == "labelled" and not mentions:
+            return _MENTION_LOST
+        if self.mentions == "exact" and actual != expected:
             return _MENTION_LOST if expected - actual else _MENTION_ADDED
         # The corpus may have another form of brackets or quotes than running text, as in treebanks.
         for m in mentions:
-            tokens[m.start : m.end] = wanted[m.label, " ".join(tokens[m.start : m.end])].pop(0)
+            if same := wanted.get((m.label, " ".join(tokens[m.start : m.end]))):
+                tokens[m.start : m.end] = same.pop(0)
         return tuple(tokens), mentions

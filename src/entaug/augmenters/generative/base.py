@@ -14,11 +14,13 @@ from entaug.augmenters.generative.mention_matching import UNLISTED, KnownMention
 from entaug.augmenters.generative.prompting import PromptedAugmenter
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.backends.config import DecodingConfig
+from entaug.backends.extended_protocols import MultilingualGenerator
 from entaug.backends.instruct import InstructModel
 from entaug.backends.protocols import Generator
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import PositiveFloat, PositiveInt, PositiveShare
+from entaug.presets import ONLY_IF_SET
 from entaug.provenance import Provenance
 from entaug.spacing import WIDE, infer_spaces
 
@@ -55,6 +57,8 @@ class GenerativeAugmenter(TrainableAugmenter):
             mention (starter: yes). Small generators often omit phrases or repeat training sentences; the papers drop
             such texts.
         max_similarity: the similarity to the source, as a share of common words, from which on texts are rejected.
+        language: the language of sentences without a field ``language``, for a generator that is told the language of
+            each text (mBART); none for that of its tokenizer.
     """
 
     generator: Generator | InstructModel | str | None = None
@@ -62,7 +66,10 @@ class GenerativeAugmenter(TrainableAugmenter):
     temperature: PositiveFloat = 0.8
     constrained: bool | None = None
     max_similarity: PositiveShare = 0.95
+    language: str | None = field(default=None, metadata=ONLY_IF_SET)
     generator_: Any = field(init=False, repr=False)
+
+    _is_language_missing = False
 
     def _load(self) -> None:
         super()._load()
@@ -82,6 +89,28 @@ class GenerativeAugmenter(TrainableAugmenter):
             max_new_tokens=self.max_new_tokens,
             **options,
         )
+
+    def _language(self, sentence: Sentence) -> str | None:
+        """Return the language of a sentence, if it is known."""
+        language = sentence.meta.get("language") or self.language
+        return None if language is None else str(language)
+
+    def _languages(self, sentences: Iterable[Sentence]) -> dict[str, Any]:
+        """Return the argument ``languages`` for the calls of a generator that takes it."""
+        generator = self.generator_
+        if not (isinstance(generator, MultilingualGenerator) and generator.languages_.codes):
+            return {}
+        languages = list(map(self._language, sentences))
+        self._is_language_missing = self._is_language_missing or None in languages
+        return {"languages": languages}
+
+    def notes(self) -> list[str]:
+        """See `Augmenter.notes`."""
+        notes = super().notes()
+        if self._is_language_missing:
+            found = f"{self.generator_.name} is told that the sentences are in {self.generator_.languages_.default}"
+            notes.append(f"{found}; if they are not, set language")
+        return notes
 
     def advice(self, statistics: RunStatistics) -> list[str]:
         """See `Augmenter.advice`."""

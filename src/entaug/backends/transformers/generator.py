@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -20,6 +19,8 @@ from entaug.backends.transformers.decoding import (
     Phrase,
     PhraseConstraint,
 )
+from entaug.backends.transformers.generator_languages import GeneratorLanguages
+from entaug.backends.transformers.rows import mean_log_probs, padded_left
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
@@ -33,7 +34,7 @@ _OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 _WIDTH_STEP = 32  # widths of inputs are multiples of it
 
 
-class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
+class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
     """Base of both kinds of `entaug.backends.protocols.Generator`.
 
     Args:
@@ -42,6 +43,9 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         precision: see `entaug.backends.transformers.base.choose_device`.
         budget: maximum number of tokens of a batch in decoding; None for a default by device.
         adapters: see `entaug.backends.transformers.trainable.FineTunable`.
+
+    Attributes:
+        languages_: the languages whose texts are marked by special tokens.
 
     Raises:
         MissingModelError: there is no such model.
@@ -61,11 +65,12 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         super().__init__(name, device=device, precision=precision, budget=budget, adapters=adapters)
         if self.adapters:
             import peft  # noqa: F401  (fails here if it is missing, not after the data is prepared)
+        self.languages_ = GeneratorLanguages(self)
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
     @abc.abstractmethod
-    def _prompt(self, source: str) -> list[int]:
+    def _prompt(self, source: str, language: str | None = None) -> list[int]:
         """The token ids of an input."""
 
     @abc.abstractmethod
@@ -76,9 +81,9 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
     def _num_before_text(self, ids: Any) -> int:
         """The number of tokens before the generated text in an output row."""
 
-    def _decoder_options(self, num_rows: int) -> dict[str, Any]:
+    def _decoder_options(self, languages: Sequence[str | None]) -> dict[str, Any]:
         """Further arguments of the model's ``generate``."""
-        del num_rows
+        del languages
         return {}
 
     # -------------------------------------------------------------------------------------------------------- training
@@ -91,13 +96,18 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         new_tokens: Mapping[str, str] | None = None,
         checkpoint_dir: Path | None = None,
         progress: TrainingProgress | None = None,
+        languages: Sequence[str | None] | None = None,
     ) -> Self:
-        """See `entaug.backends.protocols.Generator.fit`.
+        """See `entaug.backends.extended_protocols.MultilingualGenerator.fit`.
 
         Raises:
             EntaugError: there is not enough memory for a single pair.
         """
-        examples = pairs if callable(pairs) else lambda _: pairs
+
+        def examples(epoch: int) -> list[tuple[str, str, str | None]]:
+            now = pairs(epoch) if callable(pairs) else pairs
+            return [(*pair, language) for pair, language in zip(now, languages or [None] * len(now), strict=True)]
+
         return self._fit(examples, config, new_tokens, checkpoint_dir, progress)
 
     def _finish(self, model: Any) -> Any:
@@ -120,8 +130,10 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         seeds: Sequence[int] | None = None,
         required: Sequence[Sequence[Sequence[str]]] | None = None,
         forbidden: Sequence[str] = (),
+        *,
+        languages: Sequence[str | None] | None = None,
     ) -> list[list[str]]:
-        """See `entaug.backends.protocols.Generator.generate`.
+        """See `entaug.backends.extended_protocols.MultilingualGenerator.generate`.
 
         Raises:
             EntaugError: there is not enough memory for a single input.
@@ -131,7 +143,8 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         max_new_tokens = config.max_new_tokens
         if self.max_target_length is not None:  # a text twice as long as any training text does not end sensibly
             max_new_tokens = min(max_new_tokens, 2 * self.max_target_length + 8)
-        prompts = [self._prompt(text) for text in inputs]
+        languages = languages or [None] * len(inputs)
+        prompts = [self._prompt(*pair) for pair in zip(inputs, languages, strict=True)]
         outputs: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._leaves_room(prompt, max_new_tokens)]
         phrases_of = [[self._phrases(parts) for parts in phrases] for phrases in required or ()]
@@ -143,7 +156,7 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
             chosen = [work[i] for i in batch]
             ids, mask = self.pad([prompts[i] for i in chosen], width)
             if self._pads_left:
-                ids, mask = _moved_right(ids, mask)
+                ids, mask = padded_left(ids, mask)
             batch_seeds = None if seeds is None else [seeds[i] for i in chosen]
             constraint = None
             if required is not None:
@@ -156,7 +169,8 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
                     self._is_opening,
                     forbidden_phrases,
                 )
-            texts = self._decode(ids, mask, config, max_new_tokens, batch_seeds, constraint)
+            of_batch = [languages[i] for i in chosen]
+            texts = self._decode(ids, mask, config, max_new_tokens, batch_seeds, constraint, of_batch)
             for i, own_texts in zip(chosen, texts, strict=True):
                 outputs[i] = own_texts
 
@@ -175,6 +189,7 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
         max_new_tokens: int,
         seeds: Sequence[int] | None,
         constraint: PhraseConstraint | None,
+        languages: Sequence[str | None],
     ) -> list[list[str]]:
         num_inputs, num_beams = len(ids), config.num_beams
         is_sampled, is_diverse = config.strategy == "sample", config.strategy == "diverse_beam_search"
@@ -189,6 +204,7 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
             processors.append(DiversityPenalty(num_beams, config.diversity_penalty))
         elif is_sampled:
             ids, mask = ids.repeat_interleave(num_beams, 0), mask.repeat_interleave(num_beams, 0)
+            languages = [language for language in languages for _ in range(num_beams)]
             draw_seeds = [[seed, draw] for seed in seeds or () for draw in range(num_beams)]
             sampler = GumbelTopK(draw_seeds, config.top_k, config.temperature)
             processors.append(sampler)
@@ -197,7 +213,7 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
             out = self.model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                **self._decoder_options(len(ids)),
+                **self._decoder_options(languages),
                 max_new_tokens=max_new_tokens,
                 do_sample=False,
                 temperature=None,
@@ -211,7 +227,7 @@ class TransformersGenerator(FineTunable[tuple[str, str]], abc.ABC):
             )
         rows = [self._until_end(row) for row in out[:, self._num_before_text(ids) :].tolist()]
         per_input = len(rows) // num_inputs
-        scores = [0.0] * len(rows) if sampler is None else _mean_log_probs(sampler.log_probs, rows)
+        scores = [0.0] * len(rows) if sampler is None else mean_log_probs(sampler.log_probs, rows)
         texts = []
         for i in range(num_inputs):
             own = range(i * per_input, (i + 1) * per_input)
@@ -312,11 +328,12 @@ class CausalGenerator(TransformersGenerator):
     task = "CAUSAL_LM"
     _pads_left = True
 
-    def _prompt(self, source: str) -> list[int]:
+    def _prompt(self, source: str, language: str | None = None) -> list[int]:
+        del language
         return [*self.prefix_ids, *self._ids(source), *self.encode(["\n"])[0]]
 
-    def _row(self, example: tuple[str, str]) -> Row:
-        source, target = example
+    def _row(self, example: tuple[str, str, str | None]) -> Row:
+        source, target, _ = example
         prompt, labels = self._prompt(source), [*self._ids(target), self._end_id]
         return [*prompt, *labels], [*[IGNORED] * len(prompt), *labels]
 
@@ -336,12 +353,13 @@ class Seq2SeqGenerator(TransformersGenerator):
     auto = transformers.AutoModelForSeq2SeqLM
     task = "SEQ_2_SEQ_LM"
 
-    def _prompt(self, source: str) -> list[int]:
-        return [*self.prefix_ids, *self._ids(source), *self.suffix_ids]
+    def _prompt(self, source: str, language: str | None = None) -> list[int]:
+        prefix, suffix = self.languages_.around(language)
+        return [*prefix, *self._ids(source), *suffix]
 
-    def _row(self, example: tuple[str, str]) -> Row:
-        source, target = example
-        return self._prompt(source), self._prompt(target)
+    def _row(self, example: tuple[str, str, str | None]) -> Row:
+        source, target, language = example
+        return self._prompt(source, language), self._prompt(target, language)
 
     def _fits(self, row: Row) -> bool:
         return max(map(len, row)) <= self.max_length
@@ -349,16 +367,17 @@ class Seq2SeqGenerator(TransformersGenerator):
     def _leaves_room(self, prompt: list[int], max_new_tokens: int) -> bool:
         return max(len(prompt), max_new_tokens) <= self.max_length
 
-    def _decoder_options(self, num_rows: int) -> dict[str, Any]:
+    def _decoder_options(self, languages: Sequence[str | None]) -> dict[str, Any]:
         # Training texts begin with what the tokenizer puts before a text (for mBART a language).
         start_id = self.model.generation_config.decoder_start_token_id
         start_id = getattr(self.model.config, "decoder_start_token_id", None) if start_id is None else start_id
-        row = [self._end_id if start_id is None else start_id, *self.prefix_ids]
-        return {"decoder_input_ids": torch.tensor([row] * num_rows, device=self.device)}
+        start_id = self._end_id if start_id is None else start_id
+        rows = [self.languages_.beginning(language, start_id) for language in languages]
+        return {"decoder_input_ids": torch.tensor(rows, device=self.device)}
 
     def _num_before_text(self, ids: Any) -> int:
         del ids
-        return 1 + len(self.prefix_ids)
+        return len(self.languages_.beginning(None, 0))
 
 
 def load_generator(name: str) -> TransformersGenerator:
@@ -377,18 +396,3 @@ def load_generator(name: str) -> TransformersGenerator:
     config = load_pretrained(transformers.AutoConfig, folder) if (folder / "config.json").exists() else None
     kind = Seq2SeqGenerator if getattr(config, "is_encoder_decoder", False) else CausalGenerator
     return kind(folder)
-
-
-def _moved_right(ids: Any, mask: Any) -> tuple[Any, Any]:
-    """Rows padded at their ends, padded at their beginnings."""
-    for i, length in enumerate(mask.sum(1).tolist()):
-        shift = mask.shape[1] - int(length)
-        ids[i], mask[i] = ids[i].roll(shift), mask[i].roll(shift)
-    return ids, mask
-
-
-def _mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
-    """For each row the mean log-probability of its tokens up to its end."""
-    table = torch.stack(list(steps), dim=1).tolist()
-    lengths = [len(row) + has_ended for row, has_ended in rows]
-    return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]

@@ -159,6 +159,8 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
     ) -> Self:
         """A fine-tuned copy of the model."""
         trained = copy.copy(self)
+        if config.adapters is not None:
+            trained.adapters = config.adapters
         trained._train(examples, config, dict(new_tokens or {}), checkpoint_dir, progress)  # noqa: SLF001
         return trained
 

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from entaug.errors import MissingExtraError, ParameterError
 from entaug.languages import LANGUAGE_NAMES
 
-__all__ = ["TargetLanguage", "missing_tokenizer_error", "set_languages"]
+__all__ = [
+    "TargetLanguage",
+    "find_code",
+    "is_first_token",
+    "language_tokens",
+    "missing_tokenizer_error",
+    "set_languages",
+]
 
 _NLLB_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _MARIAN_CODE = re.compile(r">>(.+)<<")
@@ -51,20 +58,19 @@ def set_languages(
         ParameterError: a multilingual model needs a language pair or does not know a language of it, or a model of one
             pair is given another.
     """
-    codes = _language_tokens(tokenizer)
+    codes = language_tokens(tokenizer)
     if codes:
-        source, target = (_find_code(code, codes) for code in _required_pair(name, pair, codes))
+        source, target = (find_code(code, codes) for code in _required_pair(name, pair, codes))
         tokenizer.src_lang = source
-        # MBart-25 starts with the language; all later models start with another token, which the language follows.
-        is_start = type(tokenizer).__name__ == "MBartTokenizer"
-        return TargetLanguage(token=codes[target], is_start=is_start, language_tokens=frozenset(codes.values()))
+        language_set = frozenset(codes.values())
+        return TargetLanguage(token=codes[target], is_start=is_first_token(tokenizer), language_tokens=language_set)
     if model_type in ("t5", "mt5", "umt5", "longt5") or type(tokenizer).__name__ == "T5Tokenizer":
         return TargetLanguage(prefix=_instruction(name, pair, task_params or {}))
     marian = getattr(tokenizer, "supported_language_codes", None) or []
     targets = {match[1]: code for code in marian if (match := _MARIAN_CODE.fullmatch(code))}
     if len(targets) > 1 or (targets and pair):
         _, target = _required_pair(name, pair, targets)
-        return TargetLanguage(prefix=f"{targets[_find_code(target, targets)]} ")
+        return TargetLanguage(prefix=f"{targets[find_code(target, targets)]} ")
     if pair:
         raise ParameterError(
             f"the model {name!r} translates one pair of languages only", remedy=f"leave out @{pair[0]}:{pair[1]}"
@@ -72,8 +78,27 @@ def set_languages(
     return TargetLanguage()
 
 
-def _language_tokens(tokenizer: Any) -> dict[str, str]:
-    """The token of each language of a multilingual model: mBART, M2M100, NLLB."""
+def is_first_token(tokenizer: Any) -> bool:
+    """Whether the decoder of a multilingual model starts with the token of the language.
+
+    Args:
+        tokenizer: a tokenizer of transformers.
+
+    Returns:
+        True for mBART-25; all later models start with another token, which the language follows.
+    """
+    return type(tokenizer).__name__.removesuffix("Fast") == "MBartTokenizer"
+
+
+def language_tokens(tokenizer: Any) -> dict[str, str]:
+    """The token of each language of a multilingual model: mBART, M2M100, NLLB.
+
+    Args:
+        tokenizer: a tokenizer of transformers.
+
+    Returns:
+        The tokens by the model's own code of the language; empty for other models.
+    """
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if codes and hasattr(tokenizer, "get_lang_token"):
         return {code: tokenizer.get_lang_token(code) for code in codes}
@@ -95,8 +120,16 @@ def _required_pair(name: str, pair: tuple[str, str] | None, codes: Iterable[str]
     )
 
 
-def _find_code(given: str, known: Iterable[str]) -> str:
-    """The model's own code of a language: ``en`` is ``en_XX`` in mBART."""
+def find_code(given: str, known: Iterable[str]) -> str:
+    """The model's own code of a language: ``en`` is ``en_XX`` in mBART.
+
+    Args:
+        given: the code of a language.
+        known: the model's codes.
+
+    Raises:
+        ParameterError: the model does not know the language.
+    """
     codes = sorted(known)
     plain = given.replace("-", "_").lower()
     if given in codes:
@@ -120,7 +153,7 @@ def _instruction(name: str, pair: tuple[str, str] | None, task_params: dict[str,
     source, target = _required_pair(name, pair, ("en", "de"))
     if not prefixes:
         names = LANGUAGE_NAMES
-        return f"translate {names[_find_code(source, names)]} to {names[_find_code(target, names)]}: "
+        return f"translate {names[find_code(source, names)]} to {names[find_code(target, names)]}: "
     if f"{source}:{target}" not in prefixes:
         raise ParameterError(
             f"the model {name!r} was not trained for {source}:{target}",
