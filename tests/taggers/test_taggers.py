@@ -322,7 +322,8 @@ def test_words_of_which_the_tokenizer_makes_nothing(odd: str, encoder: Path) -> 
 
 def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) -> None:
     body = StaticBody(str(vectors), "abcdefgh")
-    fixed, characters = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
+    fixed, characters, words = body.prepare(["Ana", "zzz-unknown", "KENT", "b2" * 40])
+    assert words == [-1] * 4
     assert fixed.shape == (4, 20)
     assert fixed[:, 16:].tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
     assert characters[0] == [1, 1, 2]  # A and n are not in the alphabet
@@ -330,6 +331,45 @@ def test_static_words_are_told_by_vector_casing_and_characters(vectors: Path) ->
     both = body([body.prepare(["Ana"]), body.prepare(["of", "Kent"])])
     assert both.shape == (2, 2, body.size)
     assert not both[0, 1].any()
+
+
+@pytest.mark.parametrize("name", ["linear", "bilstm-crf", "w2ner"])
+def test_a_frozen_encoder_keeps_its_weights(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
+    pretrained = EncoderBody(str(bert)).model.state_dict()
+    before = {key: tensor for key, tensor in pretrained.items() if "pooler" not in key}  # which is random and unused
+    few = TaggerTrainingConfig(steps=4, batch_size=8, learning_rate=1e-2)
+    frozen = made(name, bert, vectors, frozen=True).fit(GOLD, config=few)
+    free = made(name, bert, vectors).fit(GOLD, config=few)
+    after, trained = frozen._body.model.state_dict(), free._body.model.state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)
+    assert not all(torch.equal(before[key], trained[key]) for key in before)
+    assert not frozen._body.train().model.training
+    head = {key: tensor.clone() for key, tensor in frozen._head.state_dict().items()}
+    again = made(name, bert, vectors, frozen=True).fit(GOLD, config=replace(few, steps=1))
+    assert any(not torch.equal(head[key], tensor) for key, tensor in again._head.state_dict().items())
+    frozen.save(tmp_path / "tagger")
+    loaded = load_tagger(tmp_path / "tagger")
+    assert loaded.frozen  # type: ignore[attr-defined]
+    assert loaded.predict(DEV) == frozen.predict(DEV)
+
+
+def test_word_vectors_are_trained_only_where_it_is_wanted(bert: Path, vectors: Path, tmp_path: Path) -> None:
+    few = TaggerTrainingConfig(steps=6, batch_size=8, learning_rate=1e-2)
+    frozen = made("static-bilstm-crf", bert, vectors).fit(GOLD, config=few)
+    assert frozen._body.words is None
+    free = made("static-bilstm-crf", bert, vectors, frozen=False).fit(GOLD, config=few)
+    words = free._body.vocabulary
+    given = free._body.vectors.vectors(words)
+    moved = np.abs(free._body.words.weight.detach().numpy() - given).max(axis=1)
+    assert (moved > 1e-4).all(), "every training word has been seen"
+    # A word that was not seen keeps the vector of the file; seen ones have the trained one.
+    known, new = GOLD[0].tokens[0], "zzz-unknown"
+    with torch.no_grad():
+        [out] = free._body([free._body.prepare([known, new])])
+    assert np.allclose(out[0, :16], free._body.words.weight[words.index(known.lower())].detach())
+    assert np.allclose(out[1, :16], free._body.vectors.vectors([new])[0])
+    free.save(tmp_path / "tagger")
+    assert load_tagger(tmp_path / "tagger").predict(DEV) == free.predict(DEV)
 
 
 # --------------------------------------------------------------------------------------------------------------- heads

@@ -24,7 +24,8 @@ class Consistency(Filter):
     The published code of ACLM has this filter; its paper does not mention it.
 
     Args:
-        tagger: a `Tagger` or the name of one, which is trained; or a folder with a saved one, used as it is.
+        tagger: a `Tagger` or the name of one, which is trained, with parameters of it and of its training if there are
+            any (``linear:encoder=mpnet;epochs=20``); or a folder with a saved one, used as it is.
         min_confidence: the minimum confidence of the tagger in a sentence's mentions (see `Tagger.confidences`); none
             to require that it predicts exactly these mentions.
 

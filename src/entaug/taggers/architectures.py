@@ -36,11 +36,13 @@ class _EncoderTagger(NeuralTagger):
 
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
+        frozen: whether the encoder is not trained, so that its word vectors are features for the new weights.
     """
 
     pooling: ClassVar[str] = "first"
 
     encoder: ModelName = "minilm"
+    frozen: bool = False
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -50,11 +52,11 @@ class _EncoderTagger(NeuralTagger):
     def build_body(self, sentences: Sequence[Sentence]) -> EncoderBody:
         """See `entaug.taggers.neural.NeuralTagger.build_body`."""
         del sentences
-        return EncoderBody(self.encoder, self.pooling)
+        return EncoderBody(self.encoder, self.pooling, frozen=self.frozen)
 
     def restore_body(self, folder: Path, config: dict[str, Any]) -> EncoderBody:
         """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
-        body = EncoderBody(str(folder / "encoder"), self.pooling)
+        body = EncoderBody(str(folder / "encoder"), self.pooling, frozen=self.frozen)
         body.name = config["body"]
         return body
 
@@ -128,11 +130,13 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
 
     Args:
         vectors: an alias of the starter set, or a folder or file of word vectors.
+        frozen: whether the word vectors are not trained; otherwise those of the training words are.
     """
 
     name = "static-bilstm-crf"
 
     vectors: ModelName = "glove"
+    frozen: bool = True
 
     def check_requirements(self) -> None:
         """See `entaug.taggers.base.TrainableTagger.check_requirements`."""
@@ -142,7 +146,8 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
     def build_body(self, sentences: Sequence[Sentence]) -> StaticBody:
         """See `entaug.taggers.neural.NeuralTagger.build_body`."""
         characters = {character for sentence in sentences for token in sentence.tokens for character in token}
-        return StaticBody(self.vectors, sorted(characters))
+        words = set() if self.frozen else {token.lower() for sentence in sentences for token in sentence.tokens}
+        return StaticBody(self.vectors, sorted(characters), vocabulary=sorted(words))
 
     def restore_body(self, folder: Path, config: dict[str, Any]) -> StaticBody:
         """See `entaug.taggers.neural.NeuralTagger.restore_body`.
@@ -150,7 +155,7 @@ class StaticBiLSTMCRFTagger(_CRFTagger):
         Raises:
             InputError: the word vectors differ from those of the training.
         """
-        body = StaticBody(self.vectors, config["alphabet"])
+        body = StaticBody(self.vectors, config["alphabet"], vocabulary=config.get("vocabulary") or ())
         if body.name != config["body"]:
             raise InputError(
                 f"was trained with the word vectors {config['body']}, but {self.vectors} is {body.name}",

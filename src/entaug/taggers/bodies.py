@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -45,8 +45,18 @@ class EncoderInput(NamedTuple):
     word_indices: list[list[int]]
 
 
-StaticInput = tuple[torch.Tensor, list[list[int]]]
-"""Fixed features of words (words, features), and the ids of the characters of each word."""
+class StaticInput(NamedTuple):
+    """Words of a sentence.
+
+    Args:
+        fixed: fixed features of the words (words, features): their vectors and flags.
+        characters: the ids of the characters of each word.
+        words: the index of the trained vector of each word, -1 for a word that has none.
+    """
+
+    fixed: torch.Tensor
+    characters: list[list[int]]
+    words: list[int]
 
 
 class EncoderBody(torch.nn.Module):
@@ -58,16 +68,18 @@ class EncoderBody(torch.nn.Module):
     Args:
         encoder: an alias of the starter set, a folder, or a name on the hub.
         pooling: how the vectors of sub-words become that of a word: ``"first"`` or ``"max"``.
+        frozen: whether the encoder is not trained; it is then always in evaluation mode, without dropout.
 
     Raises:
         MissingModelError: the encoder is missing, or has no fast tokenizer.
     """
 
-    def __init__(self, encoder: str, pooling: str = "first") -> None:
+    def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
         super().__init__()
         folder = encoder_folder(encoder)
         self.name = model_name(folder)
         self.pooling = pooling
+        self.frozen = frozen
         self.tokenizer = load_tokenizer(folder)
         if not self.tokenizer.is_fast:
             raise MissingModelError(
@@ -87,6 +99,19 @@ class EncoderBody(torch.nn.Module):
         self.packs = can_pack(self.model.config)
         if self.packs:
             use_packed_attention(self.model)
+        if frozen:
+            self.model.requires_grad_(requires_grad=False)
+
+    def train(self, mode: bool = True) -> Self:
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode.
+
+        Args:
+            mode: whether to train.
+        """
+        super().train(mode)
+        if self.frozen:
+            self.model.eval()
+        return self
 
     def prepare(self, tokens: Sequence[str]) -> EncoderInput:
         """Split a sentence into sub-words, and into rows if it is longer than the model allows.
@@ -184,7 +209,7 @@ class EncoderBody(torch.nn.Module):
         rows = table.weight.detach()[kept.to(table.weight.device)].clone()
         # With given weights the module draws no random numbers, so later draws equal those with the full table.
         small = torch.nn.Embedding(
-            len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=False
+            len(kept), table.embedding_dim, padding_idx=table.padding_idx, _weight=rows, _freeze=self.frozen
         )
         self._row_of = torch.full((table.num_embeddings,), -1)
         self._row_of[kept] = torch.arange(len(kept))
@@ -239,19 +264,26 @@ def _word_pieces(batch: Sequence[EncoderInput], num_words: int, width: int | Non
 
 
 class StaticBody(torch.nn.Module):
-    """Static word vectors, which are not trained, with a convolution over characters (Ma and Hovy 2016).
+    """Static word vectors, trained or not, with a convolution over characters (Ma and Hovy 2016).
 
     A word also has features for whether it has a vector, and for its casing, which most vectors ignore.
 
     Args:
         vectors: word vectors, or a name for `entaug.backends.resolve.resolve`.
         alphabet: the known characters.
+        vocabulary: the words whose vectors are trained, in lower case; those of other words stay as they are.
         width: size of a character vector.
         filters: number of features of the characters of a word.
     """
 
     def __init__(
-        self, vectors: WordVectors | str, alphabet: Sequence[str], *, width: int = 30, filters: int = 50
+        self,
+        vectors: WordVectors | str,
+        alphabet: Sequence[str],
+        *,
+        vocabulary: Sequence[str] = (),
+        width: int = 30,
+        filters: int = 50,
     ) -> None:
         super().__init__()
         self.vectors: WordVectors = resolve("word_vectors", vectors)
@@ -261,6 +293,12 @@ class StaticBody(torch.nn.Module):
         self.characters = torch.nn.Embedding(len(self.alphabet) + 2, width, padding_idx=0)
         self.convolution = torch.nn.Conv1d(width, filters, 3, padding=1)
         self.size = self.vectors.size + filters + 4
+        self.vocabulary = list(vocabulary)
+        self._word_ids = {word: i for i, word in enumerate(self.vocabulary)}
+        self.words: torch.nn.Embedding | None = None
+        if self.vocabulary:
+            rows = torch.from_numpy(np.array(self.vectors.vectors(self.vocabulary), np.float32))
+            self.words = torch.nn.Embedding(rows.shape[0], rows.shape[1], _weight=rows)
 
     def prepare(self, tokens: Sequence[str]) -> StaticInput:
         """Look up the fixed features and the characters of words.
@@ -279,7 +317,8 @@ class StaticBody(torch.nn.Module):
         fixed = torch.from_numpy(np.concatenate([vectors, np.array(flags, np.float32)], axis=1))
         half = _MAX_CHARACTERS // 2
         short = [token if len(token) <= _MAX_CHARACTERS else token[:half] + token[-half:] for token in tokens]
-        return fixed, [[self._character_ids.get(character, 1) for character in token] for token in short]
+        characters = [[self._character_ids.get(character, 1) for character in token] for token in short]
+        return StaticInput(fixed, characters, [self._word_ids.get(token.lower(), -1) for token in tokens])
 
     def length(self, prepared: StaticInput) -> int:
         """The number of words of a sentence.
@@ -287,7 +326,7 @@ class StaticBody(torch.nn.Module):
         Args:
             prepared: result of `prepare`.
         """
-        return len(prepared[1])
+        return len(prepared.characters)
 
     def forward(self, batch: Sequence[StaticInput]) -> torch.Tensor:
         """Compute word vectors.
@@ -299,7 +338,7 @@ class StaticBody(torch.nn.Module):
             Word vectors (sentences, words, size), 0 for padding.
         """
         device = self.characters.weight.device
-        words = [word for _, sentence in batch for word in sentence]
+        words = [word for sentence in batch for word in sentence.characters]
         # One width for all words, so that the features of a word do not depend on the rest of the batch.
         ids = torch.zeros((len(words), _MAX_CHARACTERS), dtype=torch.long)
         for i, word in enumerate(words):
@@ -307,13 +346,19 @@ class StaticBody(torch.nn.Module):
         ids = ids.to(device)
         features = self.convolution(self.characters(ids).transpose(1, 2))
         features = features.masked_fill((ids == 0)[:, None], float("-inf")).amax(2)
-        fixed = torch.cat([f for f, _ in batch]).to(device)
+        fixed = torch.cat([sentence.fixed for sentence in batch]).to(device)
+        if self.words is not None:
+            rows = torch.tensor([i for sentence in batch for i in sentence.words], device=device)
+            trained = self.words(rows.clamp(min=0))
+            size = trained.shape[1]
+            chosen = torch.where((rows >= 0)[:, None], trained.float(), fixed[:, :size])
+            fixed = torch.cat([chosen, fixed[:, size:]], dim=1)
         vectors = torch.cat([fixed, features.float()], dim=1)
-        sentences = torch.split(vectors, [len(sentence) for _, sentence in batch])
+        sentences = torch.split(vectors, [len(sentence.characters) for sentence in batch])
         return torch.nn.utils.rnn.pad_sequence(list(sentences), batch_first=True)
 
     def shrink(self, prepared: Iterable[StaticInput]) -> None:
-        """Do nothing: the word vectors are not trained.
+        """Do nothing: the table has the words of the training sentences only.
 
         Args:
             prepared: ignored.
@@ -323,14 +368,14 @@ class StaticBody(torch.nn.Module):
         """Do nothing."""
 
     default_learning_rate = _LEARNING_RATE
-    """Has no effect without pretrained parameters."""
+    """That of word vectors that are trained."""
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
-        """The pretrained parameters: none."""
-        return ()
+        """The pretrained parameters: the word vectors, if they are trained."""
+        return () if self.words is None else self.words.parameters()
 
     def save(self, folder: Path) -> None:
-        """Do nothing: the configuration names the word vectors.
+        """Do nothing: the configuration names the word vectors, and trained ones are among the weights.
 
         Args:
             folder: ignored.

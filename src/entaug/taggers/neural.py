@@ -319,6 +319,7 @@ class NeuralTagger(Configurable, abc.ABC):
                 "params": self.get_params(),
                 "labels": self.labels_,
                 "alphabet": getattr(self._body, "alphabet", None),
+                "vocabulary": getattr(self._body, "vocabulary", None),
                 "body": self._body.name,
                 "history": asdict(self.history_),
                 "version": _version.__version__,
