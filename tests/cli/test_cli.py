@@ -7,7 +7,10 @@ import dataclasses
 import errno
 import gzip
 import io
+import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -317,11 +320,11 @@ def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.Ca
         (["augment", "none.conll", "-m", "mr"], 2, "none.conll: no such file"),
         (["augment", TRAIN, "-m", "mrr"], 2, "unknown method 'mrr'; did you mean 'mr'?"),
         (["augment", TRAIN, "-m", "mr", "--p", "1.5"], 2, "p must be a number from 0 to 1, not '1.5'"),
-        (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer of at least 1, not '-1'"),
+        (["augment", TRAIN, "-m", "mr", "--copies", "-1"], 2, "copies must be an integer from 1 to 10000, not '-1'"),
         (
             ["augment", TRAIN, "-m", "mr", "--copies", "x"],
             2,
-            "argument --copies: copies must be an integer of at least 1, not 'x'; see",
+            "argument --copies: copies must be an integer from 1 to 10000, not 'x'; see",
         ),
         (["augment", TRAIN], 2, "the following arguments are required: -m/--method"),
         (["augment", TRAIN, "-m", "mr", "-o", "no/such/folder/x"], 3, "make the folder first"),
@@ -487,3 +490,60 @@ def test_convert_between_formats_and_schemes(tmp_path: Path, capsys: pytest.Capt
     assert (tmp_path / "c.conll").read_bytes() == Path(TRAIN).read_bytes()
     assert main(["convert", NESTED, str(tmp_path / "d.conll"), "--overlap", "outermost"]) == 0
     assert main(["check", str(tmp_path / "d.conll")]) == 0
+
+
+# ----------------------------------------------------------------------------------------------- streams and file names
+
+NOT_UTF8 = "b\udcff.conll"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("check", "--json"),
+        ("augment", "-m", "mr", "--json", "-o", "out.conll"),
+        ("report", "-o", "out.html", "--no-models"),
+        ("quality", "--no-models", "--json"),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_names_of_files_need_not_be_utf8(
+    argv: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        shutil.copy(EXAMPLE / "train.conll", tmp_path / NOT_UTF8)
+    except OSError:
+        pytest.skip("the file system takes UTF-8 names only")
+    monkeypatch.chdir(tmp_path)
+    assert main([argv[0], NOT_UTF8, *argv[1:]]) == 0
+    out = capsys.readouterr().out
+    if "--json" in argv:
+        assert json.loads(out)
+
+
+CLOSED = pytest.mark.skipif(os.name != "posix", reason="closes standard streams by the shell")
+
+
+@CLOSED
+@pytest.mark.parametrize(
+    ("argv", "closed", "code", "message"),
+    [
+        (f"check {EXAMPLE}/train.conll", "<&- >&-", 0, "no errors"),
+        ("augment - -m mr -o out.conll", "<&-", 2, "no sentence"),
+        (f"augment {EXAMPLE}/train.conll -m mr -o -", ">&-", 3, "standard output: cannot be written"),
+        (f"check {EXAMPLE}/train.conll", "2>&-", 0, ""),
+    ],
+)
+def test_closed_streams_are_no_traceback(argv: str, closed: str, code: int, message: str, tmp_path: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m entaug {argv} {closed}"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)  # noqa: S602
+    assert result.returncode == code, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_standard_output_in_ascii(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = run("methods", "cassi", env=environment)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.isascii()

@@ -11,7 +11,9 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
+
+from annotated_types import Interval
 
 from entaug._version import __version__
 from entaug.augmenters.contracts import (
@@ -76,7 +78,7 @@ class Augmenter(Component, abc.ABC):
         (True, 2)
     """
 
-    copies: PositiveInt = 1
+    copies: Annotated[int, Interval(ge=1, le=10_000)] = 1
     seed: int = 0
     max_attempts: PositiveInt = 10
     filters: str | Filter | Sequence[str | Filter] | None = None

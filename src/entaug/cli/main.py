@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -83,6 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
     with contextlib.suppress(ValueError):  # only the main thread may set handlers
         for name in ("SIGTERM", "SIGHUP"):
             if hasattr(signal, name):
@@ -113,6 +115,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
         return _fail(OutputError(f"{what} ({error.strerror})"))
     return code
+
+
+def _prepare_streams() -> None:
+    """Give the process the standard streams that it was started without, and write any character to the others."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # Writing to standard output then fails with an OSError; and no file of ours gets its number.
+            flags = os.O_WRONLY if name == "stderr" else os.O_RDONLY
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

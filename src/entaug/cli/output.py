@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from entaug.files.json_text import json_text
+
 if TYPE_CHECKING:
     from entaug.progress import Progress
 
@@ -64,9 +66,7 @@ def as_json(value: Any) -> str:
     Args:
         value: plain values and dataclasses of these.
     """
-    import orjson
-
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return json_text(value, indent=True) + "\n"
 
 
 def quantity(count: int, noun: str) -> str:

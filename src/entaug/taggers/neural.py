@@ -339,7 +339,7 @@ class NeuralTagger(Configurable, abc.ABC):
             self.labels_, self.history_ = list(config["labels"]), TrainingHistory(**config["history"])
             _check_sums(folder, config.get("sums", {}))
             weights = load_file(folder / _WEIGHTS_FILE)
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
         device, self._dtype = choose_device(self.device, self.precision)
         self._body = self.restore_body(folder, config).to(device)

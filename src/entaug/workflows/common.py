@@ -159,7 +159,7 @@ def write_text(text: str, output: str | Path, *, force: bool = False) -> None:
     """
     check_output(output, STDIN, force=force)
     with open_output(Path(output)) as out:
-        out.write(text.encode())
+        out.write(text.encode(errors="backslashreplace"))  # names of files need not be UTF-8
 
 
 # ----------------------------------------------------------------------------------------------- checks before any work

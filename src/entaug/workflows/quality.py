@@ -7,9 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import orjson
-
 from entaug.augmented import read_augmented
+from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
 from entaug.progress import Progress, no_progress
 from entaug.quality import Quality, measure_corpus
@@ -60,7 +59,7 @@ def measure_files(
     corpus = read_augmented(inputs, gold, **options)
     qualities = measure_corpus(corpus, measures=measures, progress=progress, **models)
     if as_json or str(output).endswith(".json"):
-        text = orjson.dumps([quality.to_dict() for quality in qualities], option=orjson.OPT_INDENT_2).decode() + "\n"
+        text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
     elif str(output).endswith(".md"):
         text = quality_markdown(qualities)
     else:

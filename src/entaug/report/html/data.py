@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-import orjson
-
 from entaug.augmented import AugmentedCorpus, AugmentedPair
 from entaug.data import Sentence
+from entaug.files.json_text import json_text
 from entaug.relabelling import DETAILS, changed_mentions
 from entaug.report.html.changes import Changes, find_changes
 
@@ -152,7 +151,7 @@ def safe_json(data: Any) -> str:
         False
     """
     try:
-        text = orjson.dumps(data).decode()
+        text = json_text(data)
     except TypeError:  # a lone surrogate, or a value in provenance that JSON cannot represent
         text = json.dumps(data, separators=(",", ":"), default=str)
     return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})

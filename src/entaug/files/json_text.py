@@ -1,0 +1,41 @@
+"""JSON text of any value, also of names of files that are not UTF-8."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+__all__ = ["json_text"]
+
+
+def json_text(value: Any, *, indent: bool = False) -> str:
+    r"""Return the JSON text of a value.
+
+    Args:
+        value: plain values and dataclasses of these.
+        indent: whether to indent by two spaces.
+
+    Returns:
+        The text, without a line end. Lone surrogates, which stand for bytes of file names that are not UTF-8, are
+        escaped.
+
+    Example:
+        >>> json_text({"input": "b\udcff.conll"})
+        '{"input":"b\\udcff.conll"}'
+    """
+    import orjson
+
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
+    except TypeError as error:
+        if "surrogates" not in str(error):
+            raise
+        separators = None if indent else (",", ":")
+        return json.dumps(value, default=_plain, indent=2 if indent else None, separators=separators)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in fields(value) if not f.name.startswith("_")}  # as orjson does
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
