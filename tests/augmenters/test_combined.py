@@ -48,7 +48,7 @@ def test_text_form(text: str, expected: list[tuple[str, int, int]]) -> None:
         (lambda: parse_methods("copies=2"), ParameterError, "does not begin with the name of a method"),
         (lambda: parse_methods("mr+sys"), UnknownNameError, "did you mean 'sis'"),
         (lambda: parse_methods("mr:copys=2"), UnknownNameError, "did you mean 'copies'"),
-        (lambda: parse_methods("mr:copies=none"), ParameterError, "copies must be an integer of at least 1"),
+        (lambda: parse_methods("mr:copies=none"), ParameterError, "copies must be an integer from 1 to 10000"),
         (lambda: parse_methods("mr+sis", inside_mentions=True), UnknownNameError, "parameter of mr: 'inside_mentions'"),
         (lambda: parse_methods("mr+mr"), ParameterError, "mr occurs twice with the same seed"),
         (lambda: list(parse_methods("sis+mr").augment(GOLD)), ParameterError, "mr is not fitted"),
