@@ -33,6 +33,7 @@ LAYERS = (
         "confidence",
         "words",
         "languages",
+        "label_names",
     ),
     ("files",),
     ("mention_lists",),

@@ -18,12 +18,13 @@ from entaug.backends.fakes import FakeLexicon
 from entaug.backends.resolve import check_name, resolve
 from entaug.backends.transformers.vocabulary import card_languages, unread_share
 from entaug.cli.main import main
-from entaug.data import Sentence
+from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingModelError, UnknownNameError
-from entaug.language_check import LoadedModel, language_mismatch, served_languages
+from entaug.language_check import LoadedModel, language_mismatch, note_on_encoder, served_languages
 from entaug.languages import LANGUAGE_NAMES, LanguageProfile
 from entaug.models.catalogue import MODELS
 from entaug.stopwords import listed_languages
+from entaug.taggers.base import create_tagger
 from tiny import save
 
 ENGLISH = "The king of Norway said that he would not go to the meeting because it was too far away from home ."
@@ -231,3 +232,24 @@ def test_names_of_the_hub_without_a_slash(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingModelError, match=r"no such folder, and it is not in .*offline: the hub was not asked"):
         resolve("masked_lm", "some-model-nobody-has")
+
+
+def test_a_starter_encoder_of_another_language_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    german = [Sentence("der Hund und die Katze sind nicht in dem Haus".split(), [Mention("X", [(1, 2)])])] * 8
+    english = [Sentence("the dog and the cat are not in the house".split(), [Mention("X", [(1, 2)])])] * 8
+    for tagger, model in (
+        (create_tagger("linear"), "the encoder minilm"),
+        (create_tagger("ensemble", size=2), "the encoder minilm"),
+        (create_tagger("static-bilstm-crf"), "the word vectors glove"),
+    ):
+        assert note_on_encoder(tagger, english) == []
+        [note] = note_on_encoder(tagger, german)
+        assert note.startswith(f"{model} serves English, and the text looks German")
+        with use_compute_settings(any_language=True):
+            assert note_on_encoder(tagger, german) == []
+    assert note_on_encoder(create_tagger("linear", encoder="no/such-model"), german) == []
+    entaug.write(german, tmp_path / "de.conll")
+    plan = "output = 'out'\nseeds = [1]\n[[corpora]]\nname = 'de'\ntrain = 'de.conll'\ntest = 'de.conll'\nsizes = [4]\n"
+    (tmp_path / "plan.toml").write_text(f"{plan}[[taggers]]\nname = 'linear'\n")
+    assert main(["experiment", str(tmp_path / "plan.toml"), "--check"]) == 0
+    assert "note: de: the encoder minilm serves English" in capsys.readouterr().err

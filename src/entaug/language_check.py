@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from entaug.alignment import detokenize
@@ -13,8 +14,9 @@ from entaug.errors import InputError
 from entaug.languages import LanguageProfile, language_name
 from entaug.models.catalogue import MODELS
 
-__all__ = ["LoadedModel", "check_languages", "language_mismatch", "served_languages"]
+__all__ = ["LoadedModel", "check_languages", "language_mismatch", "note_on_encoder", "served_languages"]
 
+_PROFILED = 2000  # sentences by which a note on an encoder is decided
 _SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
 _MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any
 _ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
@@ -126,3 +128,38 @@ def check_languages(
     if options:
         remedy = f"name another with {' and '.join(options)}, or {_ANY_LANGUAGE}"
         raise InputError(str(mismatches[options[0]]), path=source, remedy=remedy)
+
+
+def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
+    """Return a note if the starter encoder of a tagger, or its word vectors, are of another language than a corpus.
+
+    Such a tagger learns something, so this is no error.
+
+    Args:
+        tagger: the tagger; of an ensemble a member is looked at, its ``typical_member``.
+        sentences: the corpus.
+
+    Returns:
+        One line, or none. None, too, if `entaug.backends.compute` is set to allow any language.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3
+        >>> [note] = note_on_encoder(SimpleNamespace(encoder="minilm"), german)
+        >>> note.partition(",")[0], note.partition("; ")[2]
+        ('the encoder minilm serves English', 'a multilingual one named with --encoder would learn more')
+    """
+    if compute_settings().any_language:
+        return []
+    options = {"encoder": "encoder", "word_vectors": "vectors"}  # kinds of backends, as parameters of taggers
+    tagger = getattr(tagger, "typical_member", tagger)
+    given = {kind: getattr(tagger, name, None) for kind, name in options.items()}
+    named = {kind: name for kind, name in given.items() if isinstance(name, str) and starter_model(kind, name)}
+    if not named:
+        return []
+    sample = list(islice(sentences, _PROFILED))
+    profile = LanguageProfile(sample)
+    for kind, name in named.items():
+        if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile, ()):
+            return [f"{mismatch}; a multilingual one named with --{options[kind]} would learn more"]
+    return []

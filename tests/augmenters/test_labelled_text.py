@@ -340,7 +340,7 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
         "Ida sieht Bonn".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], meta={"language": "de"}
     )
     generator = FakeGenerator()
-    method = MulDA(generator=generator).fit([ANA, ida])
+    method = MulDA(generator=generator, constrained=False).fit([ANA, ida])
     assert isinstance(method.trained_, FakeGenerator)
     assert sorted(method.trained_.learned) == [
         ("de", "<B-PER> Ida sieht <B-LOC> Bonn"),
@@ -362,8 +362,42 @@ def test_mulda_learns_all_languages_together_and_writes_that_of_the_source() -> 
     assert made[0].mentions == (Mention("PER", [(0, 2)]),)
 
 
+def test_mulda_draws_mentions_and_takes_no_others() -> None:
+    bonn = Sentence(
+        "Ida sieht Bonn .".split(), [Mention("PER", [(0, 1)]), Mention("LOC", [(2, 3)])], meta={"language": "de"}
+    )
+    odd = Sentence("-LRB- Bo -RRB- sat".split(), [Mention("PER", [(0, 3)])])
+    method = MulDA(generator=FakeGenerator(), guard=False, max_attempts=1).fit([ANA, BO, odd, bonn])
+    calls: list[Any] = []
+    answers = ["<B-PER> Ida sang.", "<B-PER> ( <I-PER> Bo <I-PER> ) went off.", "<B-PER> Eva sang in <B-LOC> Bonn."]
+
+    class Noting(FakeGenerator):
+        def generate(self, *given: Any) -> Any:
+            texts, config, seeds, required, forbidden = given
+            assert not config.marker_rules
+            assert len(texts) == len(seeds) == len(required)
+            calls.extend(zip(texts, required, strict=True))
+            assert {"<B-PER>", "<I-PER>", "inside", "begin", "Ida"} <= set(forbidden)
+            return [[answer] for answer in answers[: len(texts)]]
+
+    method.trained_ = Noting()
+    sources = [bonn, odd, ANA, Sentence("Ute".split(), [Mention("PER", [(0, 1)])], meta={"language": "xx"})]
+    made = list(method.augment(sources))
+    assert [" ".join(s.tokens) for s in made] == ["Ida sang .", "-LRB- Bo -RRB- went off ."]
+    assert made[1].mentions == (Mention("PER", [(0, 3)]),)
+    assert method.statistics_.missing == {
+        "a mention that the training sentences do not have": 1,
+        "nothing that the method can change": 1,
+    }
+    for language, required in calls:  # the mentions are of the language, and not drawn twice
+        texts = [text for [text] in required]
+        own = {"<B-PER> Ida", "<B-LOC> Bonn"}
+        assert set(texts) == own if language == "de" else own.isdisjoint(texts)
+        assert len(set(texts)) == len(texts) > 0
+
+
 def test_mulda_refusals() -> None:
-    for options in ({"constrained": True}, {"unlisted_mentions": "label"}, {"temperature": -1}, {"max_new_tokens": 0}):
+    for options in ({"unlisted_mentions": "label"}, {"temperature": -1}, {"max_new_tokens": 0}):
         with pytest.raises(ParameterError):
             MulDA(generator=FakeGenerator(), **options)
 

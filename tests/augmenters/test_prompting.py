@@ -315,6 +315,13 @@ def test_the_same_bytes_whatever_the_concurrency_and_nothing_is_lost(
     for reason in ("(429)", "(500)", "broke off", "is not an answer"):
         assert any("repeated" in note and reason in note for note in one["notes"]), reason
     assert "note: language model: 0 requests" in err
+    [usage] = one["usage"].values()
+    assert usage["requests"] > usage["from_cache"] == 0
+    assert usage["input_tokens"] > 0
+    assert usage["output_tokens"] > 0
+    assert sum(usage["repeated"].values()) > 0
+    [other] = many["usage"].values()
+    assert (usage["input_tokens"], usage["failed"]) == (other["input_tokens"], other["failed"])
     assert "sk-very-secret" not in err
     for file in workspace.rglob("*"):
         assert not file.is_file() or b"sk-very-secret" not in file.read_bytes(), file

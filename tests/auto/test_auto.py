@@ -14,6 +14,8 @@ import pytest
 import entaug
 import tiny
 from conftest import EXAMPLE
+from entaug.augmenters import create_augmenter
+from entaug.backends.fakes import FakeMaskedLM
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
@@ -192,6 +194,25 @@ def test_no_held_out_sentence_is_trained_on(files: Path) -> None:
         # What a method makes of held-out sentences would show their third word, which no other sentence has.
         held_out = {s.tokens[2] for s in corpus(0, 60) if "".join(s.tokens) not in gold}
         assert not held_out & {token for sentence in new for token in sentence.tokens}
+
+
+def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from entaug.recipes import choice
+
+    class EnglishLM(FakeMaskedLM):
+        languages = ("en",)
+
+    def create(method: str, **params: Any) -> Any:
+        return create_augmenter(method, **({"masked_lm": EnglishLM()} if method == "lm" else {}), **params)
+
+    monkeypatch.setattr(choice, "create_augmenter", create)
+    german = "der Hund und die Katze sind nicht in dem Haus".split()
+    gold = [Sentence([*s.tokens, *german], s.mentions) for s in corpus(0, 60)]
+    entaug.write(gold, files / "train.conll")
+    summary = run(files, recipes=["mr", "lm"])
+    assert {gain.recipe for gain in summary.gains} == {"mr"}
+    assert any("serves English, and the text looks German" in note for note in summary.notes)
+    assert any("the recipe lm is not tried" in note for note in summary.notes)
 
 
 def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,10 @@ from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.filters import create_filters
-from entaug.relabelling import create_relabeller
+from entaug.label_names import label_in_words
+from entaug.relabelling import Relabeller, create_relabeller
+from entaug.relabelling.opinions import MentionOpinion
+from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
 from entaug.taggers.pretrained.label_maps import parse_label_map, propose_label_map, split_name
 
@@ -184,6 +187,32 @@ def test_components_take_them() -> None:
     assert partial.judge([GOLD[0], wrong], [None, None]) == [None, None], "nothing is known of LOC"
 
 
+def test_labels_without_a_counterpart_stay_as_they_are() -> None:
+    gold = [*GOLD, sentence("Ada/PER likes the Odyssey/BOOK and the sea")]
+    text = sentence("Ada/LOC saw Rome and the Odyssey/BOOK of Bo/BOOK")
+    saw_rome = sentence("Ada/LOC saw Rome/LOC and the Odyssey/BOOK of Bo/BOOK")
+    for values, expected in (
+        ({"add_threshold": 0.5}, saw_rome),
+        ({"labels": "mean", "add_threshold": 0.5}, saw_rome),
+        ({"labels": "teacher"}, sentence("Ada/PER saw Rome/LOC and the Odyssey/BOOK of Bo/BOOK")),
+    ):
+        teacher = Relabeller(tagger=Lookup("a"), doubt_threshold=0.2, **values).fit(gold)
+        [result] = teacher.relabel([text])
+        assert result.sentence.mentions == expected.mentions, values
+        soft = TagProbabilities.from_sentence(result.sentence)
+        assert soft is not None
+        for position in (5, 7):  # the words of the books have no other label, with any probability
+            assert soft.values[position, soft.tags.index("B-BOOK")] == 1
+    assert "no label stands for BOOK" in teacher.model_notes()[1]
+    hard = MentionOpinion([Mention("PER", [(0, 1)])], is_flat=True, unjudged=[Mention("BOOK", [(0, 2)])])
+    assert hard.mentions == (Mention("BOOK", [(0, 2)]),)
+    tagger = Lookup("a").fit(gold)
+    assert tagger.confidences([gold[-1]])[0] > 0.8
+    assert tagger.confidences([sentence("Ada likes the Odyssey/BOOK and the sea")])[0] < 0.8
+    with pytest.raises(ParameterError, match="no label of the tagger stands for one of the corpus"):
+        Relabeller(tagger=Lookup("a")).fit([sentence("the Odyssey/BOOK is here and they like it")])
+
+
 # -------------------------------------------------------------------------------------------------------------- models
 
 
@@ -307,8 +336,6 @@ def test_gliner(tmp_path: Path) -> None:
     assert again._predict(GOLD[1:2]) == tagger._predict(GOLD)[1:2]
     tagger._predict = lambda some: [[ScoredMention(Mention("person", m.spans), 0.9) for m in s.mentions] for s in some]
     assert tagger.fit(GOLD).known_labels == ["LOC", "PER"]
-    from entaug.taggers.pretrained.gliner import prompt_for
-
-    assert [prompt_for(label) for label in ("PER", "creative-work", "_")] == ["person", "creative work", "_"]
+    assert [label_in_words(label) for label in ("PER", "creative-work", "_")] == ["person", "creative work", "_"]
     with pytest.raises(MissingModelError, match="is no GLiNER model"):
         resolve("tagger", f"gliner:{tiny.save(tmp_path / 'bert', 'bert')}")

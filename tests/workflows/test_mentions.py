@@ -100,6 +100,14 @@ def test_the_list_of_the_command_is_one_for_mr(train: Path, capsys: pytest.Captu
         assert main([*command, "--label", "PER", "--held-out", "dev.conll"]) == 0
         assert "line not accepted: 1 (a mention of a held-out sentence)" in capsys.readouterr().err
         assert main([*command, "--label", "PER"]) == 3, "an output that exists is kept"
+        priced = ["--label", "PER", "--force", "--json", "--input-price", "1000", "--output-price", "2000"]
+        assert main([*command, *priced, "--seed", "2"]) == 0
+        out = capsys.readouterr().out
+        usage = json.loads(out)["usage"]
+        tokens = usage["input_tokens"] * 1000 + usage["output_tokens"] * 2000
+        assert usage["cost"] == pytest.approx(tokens / 1e6)
+        assert tokens > 0
+        assert main([*command, "--label", "PER", "--force", "--held-out", "dev.conll"]) == 0
         assert main([*command, "--label", "PRE", "--force"]) == 2
         assert "did you mean 'PER'?" in capsys.readouterr().err
     records = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]

@@ -35,7 +35,11 @@ def _run(args: argparse.Namespace) -> int:
     from entaug.workflows.evaluate import evaluate_files
 
     scores = evaluate_files(
-        args.gold, args.predicted, tagger=args.tagger, **options.read_options(args), report=output.print_message
+        args.gold,
+        args.predicted,
+        tagger=args.tagger,
+        **options.read_options(args),
+        report=lambda note: output.print_message(f"note: {note}"),
     )
     if args.json:
         output.print_json(scores.to_dict())

@@ -35,20 +35,30 @@ def _run(args: argparse.Namespace) -> int:
         raise ParameterError(f"--jobs must be at least 1, not {args.jobs}")
     plan = read_plan(args.plan)
     if args.check:
-        state = run_experiment(plan, check_only=True)
+        state = run_experiment(plan, check_only=True, report=_print_note)
         _print_leaks(state)
         runs, steps = output.quantity(state.total, "run"), output.quantity(state.steps_left, "step")
         output.print_message(f"{args.plan}: valid; {runs} with {steps} in total")
         return output.ExitCode.OK
     with _live_table() as watch:
         message = f"waiting: another process is running {plan.output}"
-        state = run_experiment(plan, jobs=args.jobs, progress=watch, on_wait=lambda: output.print_message(message))
+        state = run_experiment(
+            plan,
+            jobs=args.jobs,
+            progress=watch,
+            on_wait=lambda: output.print_message(message),
+            report=_print_note,
+        )
     _print_leaks(state)
     output.print_message(
         f"{output.quantity(state.done, 'run')} done, {state.previously_done:,} of them before: {plan.output}"
     )
     output.print_message(f"see: entaug report {plan.output}")
     return output.ExitCode.OK
+
+
+def _print_note(note: str) -> None:
+    output.print_message(f"note: {note}")
 
 
 def _print_leaks(state: ExperimentProgress) -> None:

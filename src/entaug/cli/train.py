@@ -91,6 +91,7 @@ def _run(args: argparse.Namespace) -> int:
             config=config,
             **options.read_options(args),
             progress=progress,
+            report=lambda note: output.print_message(f"note: {note}"),
         )
     if args.json:
         output.print_json(summary.to_dict())

@@ -20,7 +20,7 @@ from typing import Any
 
 from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, OutputError
-from entaug.experiment.data import prepare_splits
+from entaug.experiment.data import DataSplit, prepare_splits
 from entaug.experiment.plan import Plan
 from entaug.experiment.reading import key_of_error, read_plan
 from entaug.experiment.records import RECORDS_FILE, RecordStore, RunRecord
@@ -28,6 +28,8 @@ from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
+from entaug.formats import read
+from entaug.language_check import note_on_encoder
 
 __all__ = ["ExperimentProgress", "SettingProgress", "run_experiment"]
 
@@ -80,6 +82,7 @@ def run_experiment(
     progress: ProgressCallback = lambda _: None,
     check_only: bool = False,
     on_wait: Callable[[], None] = lambda: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> ExperimentProgress:
     """Execute the runs of a plan that have no record yet.
 
@@ -92,6 +95,7 @@ def run_experiment(
         progress: called after each run.
         check_only: check the plan and count the runs, but execute none.
         on_wait: called once if another process runs this experiment; then it is waited for.
+        report: called with notes on taggers, before any run.
 
     Returns:
         The final progress.
@@ -103,13 +107,28 @@ def run_experiment(
     """
     if not isinstance(plan, Plan):
         plan = read_plan(plan)
-    schedule = Schedule(plan, prepare_splits(plan))
+    splits = prepare_splits(plan)
+    schedule = Schedule(plan, splits)
+    for note in _notes_on_encoders(plan, splits):
+        report(note)
     if check_only:
         return _progress(schedule, {}, set(), 0.0)
     _check_requirements(plan)
     plan.output.mkdir(parents=True, exist_ok=True)
     with lock(plan.output / RECORDS_FILE, on_wait):
         return _execute(plan, schedule, jobs or _default_jobs(plan.threads), progress)
+
+
+def _notes_on_encoders(plan: Plan, splits: Sequence[DataSplit]) -> list[str]:
+    """Notes on starter encoders of another language than a corpus, each once."""
+    first = {split.corpus.name: split for split in splits}
+    notes: dict[str, None] = {}
+    for name, split in first.items():
+        gold = list(read(split.train))
+        labels = split.corpus.taggers
+        for tagger in (tagger for tagger in plan.taggers if labels is None or tagger.label in labels):
+            notes |= dict.fromkeys(f"{name}: {note}" for note in note_on_encoder(tagger.create(), gold))
+    return list(notes)
 
 
 def _check_requirements(plan: Plan) -> None:

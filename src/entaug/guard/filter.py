@@ -13,6 +13,8 @@ from entaug.guard.checks import CHECKS, STYLE_CHECKS
 from entaug.guard.habits import CorpusHabits
 from entaug.guard.judged import Judged
 from entaug.guard.knowledge import NameKnowledge
+from entaug.language_check import LoadedModel, served_languages
+from entaug.languages import LanguageProfile
 from entaug.stopwords import stop_words
 
 __all__ = ["LabelGuard", "name_knowledge"]
@@ -20,8 +22,6 @@ __all__ = ["LabelGuard", "name_knowledge"]
 _AUTO = "auto"
 # The sources of "auto", by the name of the parameter.
 _SOURCES = {"word_cases": "smollm2", "entity_recognizer": "en_core_web_sm"}
-_SOURCE_LANGUAGE = "en"
-_STOP_WORDS = 0.2  # share of stop words in a text of their language
 _MAX_STYLE = 0.1  # share of training sentences with a fault from which on it is a matter of style
 _SAMPLE = 2000  # training sentences by which sources are judged
 
@@ -76,13 +76,15 @@ class LabelGuard(Filter):
     def _fit(self, gold: Sequence[Sentence]) -> None:
         gold = sorted(gold, key=lambda sentence: sentence.fingerprint())  # the order of a corpus changes nothing
         sample = gold[:: max(1, len(gold) // _SAMPLE)]
-        language = _language_of(sample)
+        language = LanguageProfile(sample).language
         for kind, model in _SOURCES.items():
             if getattr(self, kind) == _AUTO:
-                setattr(self, f"{kind}_", resolve_prepared(kind, model) if language == _SOURCE_LANGUAGE else None)
+                is_served = language in (served_languages(LoadedModel(kind, model, None, "")) or ())
+                setattr(self, f"{kind}_", resolve_prepared(kind, model) if is_served else None)
         self._stop_words = stop_words(language)
         self._habits = CorpusHabits(gold)
-        self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, self._recognize(sample))
+        recognitions = self._recognize(sample)
+        self._knowledge = NameKnowledge(sample, self._habits, self.word_cases_, recognitions, self.entity_recognizer_)
         judged = [self._judged(sentence) for sentence in sample]
         self._checks = {
             reason: check
@@ -136,10 +138,3 @@ def name_knowledge(guard: LabelGuard | None, corpus: Iterable[Sentence]) -> Name
         The knowledge.
     """
     return guard.knowledge if guard else NameKnowledge(habits=CorpusHabits(list(corpus)))
-
-
-def _language_of(gold: Sequence[Sentence]) -> str | None:
-    """The language of the sources if the corpus is in it, by its stop words; otherwise None."""
-    words = [token.lower() for sentence in gold for token in sentence.tokens if token.isalpha()]
-    known = stop_words(_SOURCE_LANGUAGE)
-    return _SOURCE_LANGUAGE if words and sum(w in known for w in words) >= _STOP_WORDS * len(words) else None

@@ -236,12 +236,15 @@ class CorpusHabits:
     def has_telling_capital(self, tokens: Sequence[str], i: int) -> bool:
         """Whether a token has a capital that is due neither to its position nor to the corpus' use of the word.
 
+        Only the first letter has a capital due to its position: "PETA" tells something anywhere.
+
         Args:
             tokens: the tokens of a sentence that is not written in capitals throughout.
             i: the position of the token.
 
         Returns:
-            Whether it is a word with a capital within a sentence that the corpus does not have outside mentions.
+            Whether it is a word with a capital within a sentence, or after its first letter, that the corpus does not
+            have outside mentions.
         """
         token = tokens[i]
         return (
@@ -249,7 +252,7 @@ class CorpusHabits:
             and len(token) > 1
             and not token.startswith(NOT_WORDS)
             and not self.is_ordinary(token)
-            and not is_beginning(tokens, i)
+            and (has_capital(token[1:]) or not is_beginning(tokens, i))
         )
 
 

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from entaug.backends.name_protocols import Recognition
 from entaug.data import Mention, Sentence
-from entaug.guard.habits import CorpusHabits, is_beginning, is_shouted
+from entaug.guard.habits import CorpusHabits, has_capital, is_beginning, is_shouted
 from entaug.guard.knowledge import NameKnowledge
+from entaug.words import is_word
 
 __all__ = ["Faults", "Judged", "is_bracket", "is_unbalanced"]
 
@@ -79,9 +80,21 @@ class Judged:
         """
         return (
             not self.is_shouted
-            and self.habits.has_telling_capital(self.tokens, i)
+            and (self.habits.has_telling_capital(self.tokens, i) or self._is_rare_proper_noun(i))
             and self.knowledge.capital_tells(self.tokens[i])
             and not self.is_excused(i)
+        )
+
+    def _is_rare_proper_noun(self, i: int) -> bool:
+        """Whether a recogniser takes a token with a capital for a proper noun, and no list has it as a word."""
+        token = self.tokens[i]
+        return (
+            self.recognition is not None
+            and self.recognition.pos[i] == "PROPN"
+            and has_capital(token)
+            and is_word(token)
+            and not self.is_ordinary(i)
+            and self.knowledge.usual_case(token) is None
         )
 
     def is_excused(self, i: int) -> bool:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from entaug.backends.name_protocols import Recognition, WordCases
+from entaug.backends.name_protocols import EntityRecognizer, Recognition, WordCases
 from entaug.backends.protocols import match_case
 from entaug.data import Sentence
 from entaug.guard.habits import CorpusHabits, has_capital
+from entaug.label_names import label_in_words
 from entaug.words import is_word
 
 __all__ = ["NameKnowledge"]
 
 _SHARE = 0.5  # of the entities of a kind that are mentions, so that others of this kind must be, too
 _RARE = 0.25
-_ENOUGH, _MANY = 3, 8
+_ENOUGH, _MANY, _LIKELIER = 3, 4, 2
 # An unseen word with a capital is taken for a name if this share of the corpus' words of its kind is in mentions. Over
 # all kinds the share is about 0.7 in English news, 0.4 in tweets, and 0.1 in biomedical text.
 _CAPITALS_TELL = 0.25
@@ -34,6 +35,7 @@ class NameKnowledge:
         habits: what they tell by themselves.
         word_cases: the usual case of words; None for no such source.
         recognitions: entities and parts of speech of the training sentences; None without a recogniser.
+        recognizer: the recogniser, to ask about mentions without their sentence; None for none.
     """
 
     def __init__(
@@ -42,7 +44,11 @@ class NameKnowledge:
         habits: CorpusHabits | None = None,
         word_cases: WordCases | None = None,
         recognitions: Sequence[Recognition] | None = None,
+        recognizer: EntityRecognizer | None = None,
     ) -> None:
+        self._recognizer = recognizer
+        self._alone: dict[tuple[str, ...], str] = {}
+        self._labels_alone: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._habits = habits or CorpusHabits(gold)
         self._word_cases = word_cases
         self._capitals: defaultdict[str, Counter[bool]] = defaultdict(Counter)
@@ -50,6 +56,7 @@ class NameKnowledge:
             self._capitals[self._kind_of_word(word)][is_inside] += 1
             self._capitals[""][is_inside] += 1
         self._labels_of_kind: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._kinds_of_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._kinds: Counter[str] = Counter()
         self._kinds_in_mentions: Counter[str] = Counter()
         mentions: Counter[str] = Counter()
@@ -58,9 +65,10 @@ class NameKnowledge:
         for n, sentence in enumerate(gold):
             recognition = recognitions[n] if recognitions is not None else None
             for mention in sentence.mentions:
-                words = sentence.mention_tokens(mention)
+                words = [word for word in sentence.mention_tokens(mention) if is_word(word)]
                 mentions[mention.label] += 1
-                common[mention.label] += all(self.is_common_word(word) for word in words if is_word(word))
+                common[mention.label] += bool(words) and all(map(self.is_common_word, words))
+                self._labels_alone[self.kind_alone(sentence.mention_tokens(mention))][mention.label] += 1
                 if recognition is not None:
                     self._heads[mention.label][recognition.pos[mention.end - 1]] += 1
             if recognition is not None:
@@ -73,7 +81,9 @@ class NameKnowledge:
         for start, end, kind in recognition.entities:
             self._kinds[kind] += 1
             self._kinds_in_mentions[kind] += not all(outside[start:end])
-            self._labels_of_kind[kind][by_span.get((start, end), "")] += 1
+            label = by_span.get((start, end), "")
+            self._labels_of_kind[kind][label] += 1
+            self._kinds_of_label[label][kind] += 1
 
     # ---------------------------------------------------------------------------------------------------------- words
 
@@ -188,16 +198,24 @@ class NameKnowledge:
             example: the word of the mention.
 
         Returns:
-            False for words that the corpus has in mentions of other types only or outside mentions only, and for common
-            words in place of names.
+            False for words that the corpus has in mentions of other types only, for common words in place of names
+            unless the corpus has them as a mention by themselves, and for words of a kind that is likelier of another
+            type.
         """
-        if labels := self._habits.word_labels(word):
-            return bool(labels[label])
-        if self._habits.capital_habit(label) is not True:
+        habits = self._habits
+        labels = habits.word_labels(word)
+        if labels:
+            if not labels[label]:
+                return False
+        elif self.is_likelier_other([self.cased(word, example)], label):
+            return False
+        if not self._is_common(word) or habits.labels_of([word])[label]:
             return True
-        if self._habits.is_ordinary(word.lower()):
-            return self._habits.is_ordinary(example.lower())
-        return self.is_common_word(example) or not self.is_common_word(word)
+        return self._is_common(example)
+
+    def _is_common(self, word: str) -> bool:
+        """Whether a word is usually written without a capital, or the corpus has it so outside mentions."""
+        return self.is_common_word(word) or self._habits.is_ordinary(word.lower())
 
     # ------------------------------------------------------------------------------------------------------- entities
 
@@ -225,6 +243,43 @@ class NameKnowledge:
         """
         return list(recognition.entities) if recognition is not None else []
 
+    def kind_alone(self, words: Sequence[str]) -> str:
+        """Return the kind of entity that the recogniser sees in a mention without its sentence.
+
+        A sentence often hides that a name is of another kind, as "John" in "official communication with John".
+
+        Args:
+            words: the words of the mention.
+
+        Returns:
+            The kind; empty if there is none, if there are several, or without a recogniser.
+        """
+        if self._recognizer is None:
+            return ""
+        key = tuple(words)
+        if key not in self._alone:
+            [recognition] = self._recognizer.recognize([key])
+            kinds = {kind for *_, kind in recognition.entities}
+            self._alone[key] = kinds.pop() if len(kinds) == 1 else ""
+        return self._alone[key]
+
+    def is_likelier_other(self, words: Sequence[str], label: str) -> bool:
+        """Whether the kind of a mention, without its sentence, is by far likelier to be of another type.
+
+        A type with the same name as the kind is likely beforehand.
+
+        Args:
+            words: the words of the mention.
+            label: its type.
+        """
+        if not (kind := self.kind_alone(words)):
+            return False
+        counts = self._labels_alone[kind] + self._labels_of_kind.get(kind, Counter())
+        counts.update({name: _MANY for name in self._habits.labels if label_in_words(name) == label_in_words(kind)})
+        del counts[""]
+        most = max(counts.values(), default=0)
+        return most >= _MANY and _LIKELIER * counts[label] <= most
+
     def is_unlabelled_kind(self, kind: str) -> bool:
         """Whether the corpus leaves most entities of a kind without a label.
 
@@ -235,13 +290,17 @@ class NameKnowledge:
         return total >= _ENOUGH and self._kinds_in_mentions[kind] < _RARE * total
 
     def contradicts(self, kind: str, label: str) -> bool:
-        """Whether entities of a kind are no mentions of a type: the corpus labels hardly any, or all with another type.
+        """Whether entities of a kind are no mentions of a type.
+
+        So it is where the corpus labels hardly any of the kind, or others with another type, or where the mentions of
+        the type are all of other kinds.
 
         Args:
             kind: the kind of the entity.
             label: the type of the mention.
         """
-        counts = self._labels_of_kind.get(kind, Counter())
+        counts, of_label = self._labels_of_kind.get(kind, Counter()), self._kinds_of_label.get(label, Counter())
         labelled = counts.total() - counts[""]
-        is_other_type = labelled >= _MANY and counts[label] <= _EXCEPTION * labelled
-        return is_other_type or (not counts[label] and self.is_unlabelled_kind(kind))
+        if labelled >= _MANY and counts[label] <= _EXCEPTION * labelled:
+            return True
+        return not counts[label] and (of_label.total() >= _MANY or self.is_unlabelled_kind(kind))

@@ -11,6 +11,8 @@ from entaug.words import is_word
 
 __all__ = ["cut_mentions", "oddly_shaped_mentions", "ordinary_mentions", "unbalanced_mentions"]
 
+_LONGEST_ACRONYM = 5
+
 
 def unbalanced_mentions(judged: Judged) -> Faults:
     """Find mentions with an unpaired bracket that no mention of the corpus has.
@@ -41,16 +43,19 @@ def _is_ordinary(judged: Judged, mention: Mention) -> bool:
     if all(map(judged.is_function_word, words)):
         return True
     content = [word for word in words if not judged.is_function_word(word)]
-    has_name = any(map(knowledge.is_name, content))
-    if habits.capital_habit(mention.label) is True and not has_name:
+    if not any(map(knowledge.is_name, content)):
         # A capital alone makes no name of a word that the corpus has in lower case outside mentions.
-        if all(habits.is_ordinary(word.lower()) and not habits.word_labels(word) for word in content):
+        is_seen = all(habits.is_ordinary(word.lower()) and not habits.word_labels(word) for word in content)
+        if is_seen and habits.capital_habit(mention.label) is True:
             return True
-        [*others, only] = content
-        is_common = not others and not only.isupper() and knowledge.is_common_word(only)
+        is_common = all(knowledge.is_common_word(word) and not _may_be_acronym(word) for word in content)
         if is_common and knowledge.needs_names(mention.label) and not judged.is_in_entity(mention):
             return True
     return all(habits.is_ordinary(word) and not habits.word_labels(word) for word in content)
+
+
+def _may_be_acronym(word: str) -> bool:
+    return word.isupper() and 1 < len(word) <= _LONGEST_ACRONYM
 
 
 def cut_mentions(judged: Judged) -> Faults:
@@ -141,7 +146,9 @@ def _is_otherwise_recognized(judged: Judged, mention: Mention) -> bool:
     if judged.recognition is None:
         return False
     knowledge, last = judged.knowledge, judged.recognition.pos[mention.end - 1]
-    return not knowledge.may_end_with(mention.label, last) or any(
+    if not knowledge.may_end_with(mention.label, last):
+        return True
+    return knowledge.is_likelier_other(judged.words(mention), mention.label) or any(
         (start, end) == (mention.start, mention.end) and knowledge.contradicts(kind, mention.label)
         for start, end, kind in knowledge.all_entities(judged.recognition)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from entaug.guard.habits import NOT_WORDS, has_capital
 from entaug.guard.judged import Faults, Judged, is_bracket, is_unbalanced
@@ -23,6 +23,7 @@ _PHRASES = (
     ("here", "is", "a", "sentence"),
 )
 _MAX_REPEATED = 2  # of a word that is no function word
+_MAX_MARKS = 5  # of the same mark one after another
 _PHRASE = 3  # words of a phrase that is not repeated
 
 
@@ -94,7 +95,7 @@ def markup(judged: Judged) -> Faults:
 
 
 def repetitions(judged: Judged) -> Faults:
-    """Find words and phrases that are repeated as stuck models do.
+    """Find words, phrases and marks that are repeated as stuck models do.
 
     Args:
         judged: the sentence.
@@ -108,6 +109,9 @@ def repetitions(judged: Judged) -> Faults:
     phrases = Counter(tuple(words[i : i + _PHRASE]) for i in range(len(words) - _PHRASE + 1))
     yield from (phrase for phrase, count in phrases.items() if count > 1 and sum(map(is_word, phrase)) > 1)
     yield from ((a, b) for a, b in pairwise(words) if a == b and is_word(a))
+    for mark, run in groupby(words):
+        if not is_word(mark) and sum(1 for _ in run) > _MAX_MARKS:
+            yield (mark,)
 
 
 def unpaired_brackets(judged: Judged) -> Faults:

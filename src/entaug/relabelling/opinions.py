@@ -41,19 +41,25 @@ class TagOpinion:
     Args:
         probabilities: the `TagProbabilities` of the sentence.
         tags: the tags of the gold sentences; those that these do not have count as ``"O"``.
+        unjudged: mentions of labels that the teacher does not have; it is taken to agree with them.
 
     Attributes:
         mentions: the mentions of the likeliest tags.
         values: the probabilities of `tags` (words, tags).
     """
 
-    def __init__(self, probabilities: Any, tags: Sequence[str]) -> None:
+    def __init__(self, probabilities: Any, tags: Sequence[str], unjudged: Sequence[Mention] = ()) -> None:
         from entaug.tag_probabilities import TagProbabilities
 
-        aligned = TagProbabilities(tags, probabilities.aligned(tags))
+        self._column = {tag: i for i, tag in enumerate(tags)}
+        values = probabilities.aligned(tags)
+        for mention in unjudged:
+            for position in mention.positions():
+                values[position] = 0
+                values[position, self._column[f"{'B' if position == mention.start else 'I'}-{mention.label}"]] = 1
+        aligned = TagProbabilities(tags, values)
         self.values: list[list[float]] = aligned.values.tolist()
         self.mentions = aligned.mentions()
-        self._column = {tag: i for i, tag in enumerate(tags)}
 
     def probability(self, mention: Mention) -> float:
         """See `Opinion.probability`: the lowest probability among the tags of the mention, and of its end."""
@@ -74,19 +80,20 @@ class MentionOpinion:
     Args:
         predicted: the mentions.
         is_flat: whether mentions must be flat; of those that overlap, the first is kept.
+        unjudged: see `TagOpinion`.
 
     Attributes:
         mentions: the mentions that were kept.
     """
 
-    def __init__(self, predicted: Sequence[Mention], *, is_flat: bool) -> None:
-        kept: list[Mention] = []
-        taken: set[int] = set()
+    def __init__(self, predicted: Sequence[Mention], *, is_flat: bool, unjudged: Sequence[Mention] = ()) -> None:
+        kept = list(unjudged)
+        taken = {position for mention in unjudged for position in mention.positions()}
         for mention in predicted:
             if not is_flat or (mention.is_contiguous and taken.isdisjoint(mention.positions())):
                 kept.append(mention)
                 taken.update(mention.positions())
-        self.mentions = tuple(kept)
+        self.mentions = tuple(sorted(kept, key=lambda mention: mention.spans)) if unjudged else tuple(kept)
 
     def probability(self, mention: Mention) -> float:
         """See `Opinion.probability`: 1 for a mention that was predicted, else 0."""

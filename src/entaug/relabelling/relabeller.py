@@ -53,6 +53,8 @@ class Relabeller(Component):
     mentions are compared: a mention has the probability 1 if the teacher predicts it, else 0. A mention that it does
     not predict cannot be softened then; it is *disputed*, which is reported and changes nothing.
 
+    A teacher of another library may have no counterpart of some labels. Mentions with these labels stay as they are.
+
     The result depends on the sentence and the gold sentences alone.
 
     Args:
@@ -121,6 +123,7 @@ class Relabeller(Component):
     def _load(self) -> None:
         super()._load()
         self._is_fitted, self._gold = False, ""
+        self._unjudged: set[str] = set()
         tagger: Any = self.tagger_
         self._digest = _digest(tagger) if _is_trained(self.tagger, tagger) else ""
 
@@ -164,7 +167,10 @@ class Relabeller(Component):
         except ParameterError:  # as `TrainableTagger.tag_probabilities` says
             known = set(getattr(self._trained, "labels_", labels))
             self._has_probabilities = False
-        if unknown := sorted(set(labels) - known):
+        unknown = sorted(set(labels) - known)
+        if hasattr(self._trained, "known_labels"):  # of another library: it has other labels, and says which
+            self._unjudged = set(unknown)
+        elif unknown:
             raise InputError(
                 f"the teacher does not know the label {unknown[0]} of the training sentences",
                 remedy="train it on these sentences, or on ones with the same labels",
@@ -223,9 +229,11 @@ class Relabeller(Component):
                 "and the training sentences have none",
                 remedy="name the file that was augmented with --gold",
             )
+        unjudged = [mention for mention in sentence.mentions if mention.label in self._unjudged]
         if self._has_probabilities:
-            return TagOpinion(self._trained.tag_probabilities([sentence])[0], self._tags)
-        return MentionOpinion(self._trained.predict([sentence])[0].mentions, is_flat=self._is_flat)
+            return TagOpinion(self._trained.tag_probabilities([sentence])[0], self._tags, unjudged)
+        predicted = self._trained.predict([sentence])[0].mentions
+        return MentionOpinion(predicted, is_flat=self._is_flat, unjudged=unjudged)
 
     def _join(self, sentence: Sentence, teacher: Opinion) -> Relabelled:
         own = sentence.mentions

@@ -84,6 +84,12 @@ class EnsembleTagger(Configurable):
         """The labels of the mentions."""
         return sorted({label for member in self.members_ for label in member.labels_})
 
+    @property
+    def typical_member(self) -> TrainableTagger:
+        """One of the taggers, or an untrained one like them."""
+        member: TrainableTagger = self.members_[0] if self.members_ else self._new_member()
+        return member
+
     def _new_member(self) -> TrainableTagger:
         return create_tagger(self.member, **self.params)
 

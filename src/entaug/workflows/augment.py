@@ -22,6 +22,7 @@ from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
 from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
 from entaug.augmenters.run import Run
+from entaug.backends.instruct import Usage
 from entaug.data import PLACEHOLDER, Sentence
 from entaug.errors import InputError
 from entaug.files.atomic import atomic_file
@@ -38,8 +39,10 @@ from entaug.workflows.common import (
     check_rejected_output,
     locate_losses,
     notes_on_models,
+    notes_on_other_tags,
     open_corpora,
     read_sentences,
+    usage_of_models,
 )
 from entaug.workflows.relabel import check_soft_labels, notes_on_soft_labels
 from entaug.workflows.statistics import CorpusStatistics
@@ -67,6 +70,7 @@ class AugmentSummary:
         lost: content that the output cannot store, with the number of gold sentences.
         repaired: counts of repairs by kind.
         notes: notes for the user.
+        usage: counts of the requests to instruct models, their tokens and their cost, by the name of the model.
         examples: the first augmented sentences, each with its source.
         resumed_at: the number of source sentences that an interrupted run had finished.
         seconds: the duration in seconds.
@@ -84,6 +88,7 @@ class AugmentSummary:
     lost: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    usage: dict[str, Usage] = field(default_factory=dict)
     examples: list[Accepted] = field(default_factory=list)
     resumed_at: int = 0
     seconds: float = 0.0
@@ -247,7 +252,7 @@ class _Job:
         augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
         augmenter.fit(_NamedCorpus(self._counted(sentences), str(self.source.path)))
         summary.repaired = reading.repaired
-        summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *_notes_on_other_tags(self.source)]
+        summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *notes_on_other_tags(self.source)]
         summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
         if (
             copy_gold and not self.writer.is_resumable
@@ -316,6 +321,7 @@ class _Job:
         self.progress("augmenting", done, total)
         summary.notes += _notes_on_review(review, summary)
         summary.notes += self.augmenter.advice(run.statistics)
+        summary.usage = usage_of_models(self.augmenter)
         summary.notes += notes_on_soft_labels(run.statistics.relabelled, self.to)
         if filled:
             columns = ", ".join(sorted(filled))
@@ -372,15 +378,6 @@ class _NamedCorpus(Iterable[Sentence]):
 
     def __iter__(self) -> Iterator[Sentence]:
         return self._sentences
-
-
-def _notes_on_other_tags(source: OpenedFile) -> list[str]:
-    """Return a note for each column, besides the tag column, that looks like tags."""
-    return [
-        f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
-        "tags in augmented sentences (to select another tag column: --tag-column)"
-        for column in getattr(source.dialect, "other_tag_columns", ())
-    ]
 
 
 def _notes_on_review(review: Review, summary: AugmentSummary) -> list[str]:

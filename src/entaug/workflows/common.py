@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from entaug.backends.instruct import InstructModel, Usage
 from entaug.data import Sentence
 from entaug.errors import LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
@@ -27,10 +28,12 @@ __all__ = [
     "check_rejected_output",
     "locate_losses",
     "notes_on_models",
+    "notes_on_other_tags",
     "open_corpora",
     "open_target",
     "read_sentences",
     "reject_losses",
+    "usage_of_models",
     "write_text",
 ]
 
@@ -267,6 +270,36 @@ def notes_on_models(augmenter: Any) -> list[str]:
     methods = getattr(augmenter, "augmenters", [augmenter])
     components = [part for method in methods for part in (method, *method.filters_, method.teacher_)]
     return list(dict.fromkeys(note for part in components if part is not None for note in part.model_notes()))
+
+
+def notes_on_other_tags(source: OpenedFile) -> list[str]:
+    """Return notes on columns of a file that look like tags, but are not the tag column.
+
+    Args:
+        source: the file.
+
+    Returns:
+        Lines of text.
+    """
+    return [
+        f"column {column} looks like tags too, but only the tag column is kept valid; the column may have invalid "
+        "tags in augmented sentences (to select another tag column: --tag-column)"
+        for column in getattr(source.dialect, "other_tag_columns", ())
+    ]
+
+
+def usage_of_models(augmenter: Any) -> dict[str, Usage]:
+    """Return the counts of the requests to the instruct models of a method.
+
+    Args:
+        augmenter: the method, or several; fitted.
+
+    Returns:
+        The counts of each model, by its name.
+    """
+    methods = getattr(augmenter, "augmenters", [augmenter])
+    models = [getattr(method, "generator_", None) for method in methods]
+    return {model.name: model.usage for model in models if isinstance(model, InstructModel)}
 
 
 # --------------------------------------------------------------------------------------------------------------- losses

@@ -10,6 +10,7 @@ from entaug.backends.resolve import is_alias, resolve
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.formats import read
+from entaug.language_check import note_on_encoder
 from entaug.scoring.span_f1 import Scores, score
 from entaug.taggers.base import load_tagger
 from entaug.workflows.common import Options
@@ -61,7 +62,10 @@ def evaluate_files(
     options = read_options or {}
     gold_corpus = read(gold, from_format, repair=repair, **options)
     if predicted is not None and Path(predicted).is_dir():
-        return score(gold_corpus, load_tagger(predicted).predict(gold_corpus))
+        saved = load_tagger(predicted)
+        for note in note_on_encoder(saved, gold_corpus):
+            report(note)
+        return score(gold_corpus, saved.predict(gold_corpus))
     if predicted is None:
         return score(gold_corpus, _trained(str(tagger), gold_corpus, report).predict(gold_corpus))
     predictions = read(predicted, from_format, repair=repair, **options)
@@ -76,6 +80,8 @@ def _trained(name: str, gold: Sequence[Sentence], report: Callable[[str], None])
     """Load a tagger that needs no training; the labels of one of another library are mapped to those of gold."""
     tagger: Tagger = resolve("tagger", name)
     if not is_alias("tagger", name):
+        for note in note_on_encoder(tagger, gold):
+            report(note)
         return tagger
     if not hasattr(tagger, "label_map_"):
         raise ParameterError(f"the tagger {name} is not trained", remedy=f"run: entaug train --tagger {name}")

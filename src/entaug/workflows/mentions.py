@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from entaug.augmenters.generative.new_mentions import NewMentions, write_mentions
-from entaug.backends.instruct import HOW_TO_NAME, InstructModel
+from entaug.backends.instruct import HOW_TO_NAME, InstructModel, Usage
 from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import EntaugError, ParameterError, UnknownNameError
@@ -40,6 +40,7 @@ class MentionsSummary:
         failed: counts of requests without a usable answer, by reason.
         repaired: counts of repairs of the training file by kind.
         notes: notes for the user.
+        usage: counts of the requests to the model, its tokens and their cost.
         seconds: the duration in seconds.
     """
 
@@ -52,6 +53,7 @@ class MentionsSummary:
     failed: Counter[str] = field(default_factory=Counter)
     repaired: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
@@ -143,6 +145,7 @@ def mentions_file(
         summary.failed.update(new.failed)
         if len(new.texts) < number:
             summary.missing[new.label] = number - len(new.texts)
+    summary.usage = model.usage
     summary.notes += [f"language model: {line}" for line in model.usage.describe()]
     if not any(summary.written.values()):
         reasons = (summary.rejected + summary.failed).most_common(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.formats import read, read_each
+from entaug.language_check import note_on_encoder
 from entaug.scoring.span_f1 import Scores, score
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, TrainingHistory
@@ -80,6 +81,7 @@ def train_file(
     from_format: str | None = None,
     read_options: Options = None,
     progress: TrainingProgress | None = None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> TrainSummary:
     """Train a tagger on a file and save it.
 
@@ -96,6 +98,7 @@ def train_file(
         from_format: the format of all files; None to detect it.
         read_options: options of the formats.
         progress: called after each step.
+        report: called with notes on the tagger before it is trained.
 
     Returns:
         A summary of the training.
@@ -122,6 +125,8 @@ def train_file(
             f"has no augmented sentences for the schedule {config.schedule}", path=str(input), remedy=remedy
         )
     soft_labels = _check_soft_labels(gold, new)
+    for note in note_on_encoder(tagger, gold):
+        report(note)
     tagger.fit(gold, dev_gold, config, progress, new)
     tagger.save(output)
     return TrainSummary(

@@ -25,6 +25,7 @@ from entaug.augmenters.generative.linearization import (
     join_parts,
     label_tokens,
     parse_wrapped,
+    unwanted_labels,
     wrap_mentions,
     wrap_tokens,
 )
@@ -168,12 +169,8 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         fragments = [f for s in usable for g in group_mentions(s) for f in g.fragments] if self._is_prompted else []
         self.texts_ = GeneratedTexts(gold, fragments, known if self.unlisted_mentions == "drop" else None)
         self.neighbors_ = self._neighbors(usable) if self.mixner_probability and len(usable) > 1 else {}
-        # Where label tokens are not allowed, the generator may write the words from which their embeddings were
-        # initialised.
-        words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
-        label_words = sorted({word for text in label_texts.values() for word in text.split()} - words)
         unlisted = known.texts() if self.unlisted_mentions == "drop" else []
-        self._unwanted = [*sorted(self._markers), *label_words, *unlisted]
+        self._unwanted = [MASK, *unwanted_labels(gold, label_texts), *unlisted]
         self.trained_: Generator | None = None
         if not usable or self._is_prompted:
             return

@@ -136,7 +136,7 @@ class GeneratedTexts:
     ) -> None:
         self._tokenizer = CorpusTokenizer(sentence.tokens for sentence in gold)
         self._contents = {detokenize(sentence.tokens) for sentence in gold}
-        self._known = known
+        self.known = known
         corrections: dict[str, dict[tuple[tuple[str, ...], tuple[str, ...]], None]] = {}
         for tokens in dict.fromkeys(mention_tokens):
             text = detokenize(tokens)
@@ -197,7 +197,7 @@ class GeneratedTexts:
         if self.is_copy(tokens):
             return COPIED
         labelled = [range(mention.start, mention.end) for mention in mentions]
-        for start, end in self._known.find(tokens) if self._known else ():
+        for start, end in self.known.find(tokens) if self.known else ():
             if not any(start >= span.start and end <= span.stop for span in labelled):
                 return Rejection(UNLISTED)
         return None

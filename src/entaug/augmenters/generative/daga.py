@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, ClassVar, Literal
 
+from entaug import tags
+from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, MethodInfo, Rejection, Request
 from entaug.augmenters.generative.base import (
     UNFINISHED,
@@ -25,14 +27,15 @@ from entaug.augmenters.generative.linearization import (
     label_transitions,
     parse_tagged,
     split_at_labels,
+    tag_mentions,
     tag_tokens,
+    unwanted_labels,
 )
 from entaug.augmenters.generative.mention_matching import KnownMentions
 from entaug.augmenters.generative.trainable import TrainableAugmenter
 from entaug.augmenters.paper_presets import DAGA_PAPER, MULDA_PAPER
 from entaug.backends.protocols import Generator, TokenLM
 from entaug.data import Mention, Sentence
-from entaug.errors import ParameterError
 from entaug.params import Check, PositiveFloat, PositiveInt
 from entaug.presets import ONLY_IF_SET
 from entaug.tags import SCHEMES, canonical_scheme
@@ -41,8 +44,10 @@ __all__ = ["DAGA", "MulDA"]
 
 _NO_MENTION = Rejection("no mention")
 _UNKNOWN_WORD = Rejection("a word unknown to the model")
+_UNKNOWN_MENTION = Rejection("a mention that the training sentences do not have")
 
 UNK, NUM = "<unk>", "<num>"
+_PLACES = "IOBES"  # the tag scheme that tells all places of words in mentions apart
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
 _MIN_WORDS_OF_SUFFIX = (
     5  # minimum number of words seen once that share a suffix for the suffix to be part of the placeholder
@@ -63,7 +68,7 @@ class _LabelledTextAugmenter(TrainableAugmenter):
 
     def _learn_texts(self, gold: Sequence[Sentence], scheme: str = "IOB2") -> list[Sentence]:
         """Prepare the checks of generated texts; return the sentences without tokens that look like labels."""
-        fragments = [s.tokens[a:b] for s in gold for m in s.mentions for a, b in m.spans]
+        fragments = [(s.tokens[i],) for s in gold for m in s.mentions for i in m.positions()]  # between label tokens
         known = KnownMentions(gold) if self.unlisted_mentions == "drop" else None
         self.texts_ = GeneratedTexts(gold, fragments, known)
         labels = {label_token(tag) for s in gold for tag in s.iob(scheme)}
@@ -165,10 +170,11 @@ class DAGA(_LabelledTextAugmenter):
         rows = []
         for sentence in gold:
             row: list[str] = []
-            for token, tag in zip(sentence.tokens, sentence.iob(self.tag_scheme), strict=True):
+            pairs = zip(sentence.iob(self.tag_scheme), sentence.iob(_PLACES), strict=True)
+            for token, (tag, place) in zip(sentence.tokens, pairs, strict=True):
                 placeholder = self._placeholder(token)
                 if placeholder != token:
-                    self._fills[placeholder, tag].append(token)
+                    self._fills[placeholder, place].append(token)
                 row += [placeholder] if tag == "O" else [label_token(tag), placeholder]
             rows.append(row)
         has_mentions = any(s.mentions for s in gold)
@@ -197,21 +203,20 @@ class DAGA(_LabelledTextAugmenter):
         parsed = parse_tagged(row, self._label_tokens, self.tag_scheme)
         if parsed is None:
             return Rejection(INVALID_LABELS)
-        filled = []
-        for previous, token in zip(("", *row), row, strict=False):
-            if token not in self._label_tokens:
-                tag = previous[1:-1] if previous in self._label_tokens else "O"
-                filled.append(self._fill(token, tag, request.rng))
+        # The first word of a long name is none by itself: a placeholder is filled by its place in the mention.
+        places = tags.encode(len(parsed[0]), parsed[1], _PLACES)
+        filled = [self._fill(token, place, request.rng) for token, place in zip(parsed[0], places, strict=True)]
         if None in filled:
             return _UNKNOWN_WORD
         return self._accept(request.sentence, ([token for token in filled if token], parsed[1]))
 
-    def _fill(self, token: str, tag: str, rng: Random) -> str | None:
+    def _fill(self, token: str, place: str, rng: Random) -> str | None:
         """Return a word for a placeholder; None if there is none."""
         if not (token == NUM or token.startswith(UNK)) or self.unknown_tokens == "keep":
             return token
-        # If the placeholder never has this tag in the corpus, it is filled with any word of that tag.
-        words = self._fills.get((token, tag)) or [w for (_, t), fills in self._fills.items() if t == tag for w in fills]
+        # If the placeholder is never at this place in the corpus, it is filled with any word that is.
+        words = self._fills.get((token, place))
+        words = words or [w for (_, p), fills in self._fills.items() if p == place for w in fills]
         return words[rng.randrange(len(words))] if words and self.unknown_tokens == "fill" else None
 
 
@@ -223,6 +228,11 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
     the corpus has sentences in several languages (field ``language``, as in JSON Lines), it is trained on all of them
     together. A sampled sentence is accepted if its labels are consistent, it has a mention, and it is not a sentence of
     the corpus.
+
+    A small model that has seen few sentences puts label tokens before any word. Therefore the starter preset constrains
+    decoding: for each text as many mentions are drawn as a random training sentence has, of the same types, from all
+    training sentences in the language. The model writes the words around them, and no other label token. Without the
+    constraint, as in the paper, it writes labels and mentions itself.
 
     New sentences are conditioned only on the language of a source sentence.
 
@@ -246,7 +256,7 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
     preset: Literal["starter", "paper"] = "starter"
 
     presets: ClassVar[Mapping[str, Mapping[str, object]]] = {
-        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "constrained": False},
+        "starter": {"generator": "smollm2", "epochs": 10, "batch_size": 8, "constrained": True},
         "paper": MULDA_PAPER,
     }
 
@@ -267,38 +277,80 @@ class MulDA(_LabelledTextAugmenter, GenerativeAugmenter):
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )
 
-    def _check(self) -> None:
-        if self.constrained:
-            raise ParameterError("mulda does not support constrained decoding", remedy="remove constrained")
-
     def _fit(self, corpus: Iterable[Sentence]) -> None:
         gold = self._learn_texts(distinct_sentences(corpus, self._language))
         labels = {mention.label for sentence in gold for mention in sentence.mentions}
         self._markers = label_tokens(labels)
         self._transitions = label_transitions(labels)
+        self._learn_mentions(gold)
         pairs = [(self._language(s), join_parts(tag_tokens(s), self._markers)) for s in gold]
         self.trained_: Generator | None = None
         if self._markers:
             self.trained_ = self._train(self.generator_, pairs, pairs, self._markers, **self._languages(gold))
 
+    def _learn_mentions(self, gold: Sequence[Sentence]) -> None:
+        """Collect the mentions that constrained texts may have."""
+        self._label_lists: defaultdict[str, list[list[str]]] = defaultdict(list)  # of sentences, by language
+        # Tagged mentions, by language and label.
+        self._pools: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._printed: dict[tuple[str, ...], tuple[str, ...]] = {}  # words of mentions as in running text, as in gold
+        for sentence in gold:
+            language = self._language(sentence)
+            for mention, parts in zip(sentence.mentions, tag_mentions(sentence), strict=True):
+                text, pool = join_parts(parts, self._markers), self._pools[language, mention.label]
+                pool += [text] if text not in pool else []
+                words = sentence.mention_tokens(mention)
+                self._printed[mention.label, *(detokenize([word]) for word in words)] = words
+            if sentence.mentions:
+                self._label_lists[language].append([mention.label for mention in sentence.mentions])
+        known = self.texts_.known
+        self._unwanted = [*unwanted_labels(gold, self._markers), *(known.texts() if known else ())]
+
     def _language(self, sentence: Sentence) -> str:
         return super()._language(sentence) or "en"
 
+    def _draw_mentions(self, request: Request) -> list[str]:
+        """Draw the mentions of a new sentence; none if no training sentence is in the language of the source."""
+        language, rng = self._language(request.sentence), request.rng
+        label_lists = self._label_lists.get(language)
+        drawn: dict[str, None] = {}
+        for label in label_lists[rng.randrange(len(label_lists))] if label_lists else ():
+            others = [text for text in self._pools[language, label] if text not in drawn]
+            if others:
+                drawn[others[rng.randrange(len(others))]] = None
+        return list(drawn)
+
     def _rewrite_batch(self, requests: Sequence[Request]) -> Sequence[Sentence | Rejection]:
+        results: list[Sentence | Rejection] = [NO_CANDIDATE] * len(requests)
         if self.trained_ is None:
-            return [NO_CANDIDATE] * len(requests)
-        inputs = [self._language(request.sentence) for request in requests]
+            return results
         seeds = [request.rng.getrandbits(32) for request in requests]
-        decoding = self._decoding("sample", 1, top_k=self.top_k, marker_rules=self._transitions)
-        languages = self._languages(request.sentence for request in requests)
-        generated = self.trained_.generate(inputs, decoding, seeds, **languages)
-        return [
-            self._parse(request, texts[0]) if texts else UNFINISHED
-            for request, texts in zip(requests, generated, strict=True)
-        ]
+        drawn = [self._draw_mentions(request) if self.constrained else [] for request in requests]
+        usable = [i for i in range(len(requests)) if drawn[i] or not self.constrained]
+        inputs = [self._language(requests[i].sentence) for i in usable]
+        rules = {} if self.constrained else self._transitions
+        decoding = self._decoding("sample", 1, top_k=self.top_k, marker_rules=rules)
+        required = [[[text] for text in drawn[i]] for i in usable] if self.constrained else None
+        languages = self._languages(requests[i].sentence for i in usable)
+        generated = self.trained_.generate(
+            inputs, decoding, [seeds[i] for i in usable], required, self._unwanted, **languages
+        )
+        for i, texts in zip(usable, generated, strict=True):
+            results[i] = self._parse(requests[i], texts[0]) if texts else UNFINISHED
+        return results
 
     def _parse(self, request: Request, text: str) -> Sentence | Rejection:
         parts: list[str] = []
         for part in split_at_labels(text, self._markers):
             parts += [part] if part in self._markers else self.texts_.tokenize(part.strip())
-        return self._accept(request.sentence, parse_tagged(parts, self._markers))
+        parsed = parse_tagged(parts, self._markers)
+        if parsed is None or not self.constrained:
+            return self._accept(request.sentence, parsed)
+        tokens, mentions = list(parsed[0]), parsed[1]
+        for mention in mentions:
+            printed = (detokenize([token]) for token in tokens[mention.start : mention.end])
+            words = self._printed.get((mention.label, *printed))
+            if words is None:
+                return _UNKNOWN_MENTION
+            tokens[mention.start : mention.end] = words
+        return self._accept(request.sentence, (tokens, mentions))

@@ -8,7 +8,7 @@ flat mentions only.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from entaug import tags
 from entaug.alignment import detokenize
@@ -24,7 +24,9 @@ __all__ = [
     "parse_tagged",
     "parse_wrapped",
     "split_at_labels",
+    "tag_mentions",
     "tag_tokens",
+    "unwanted_labels",
     "wrap_mentions",
     "wrap_tokens",
 ]
@@ -67,6 +69,22 @@ def label_tokens(labels: Iterable[str]) -> dict[str, str]:
         for label in sorted(set(labels))
         for prefix, word in _PREFIX_WORDS.items()
     }
+
+
+def unwanted_labels(gold: Iterable[Sentence], label_texts: Mapping[str, str]) -> list[str]:
+    """Return what a generator must not write where label tokens are not allowed.
+
+    It may else write the words from which their embeddings were initialised.
+
+    Args:
+        gold: the training sentences.
+        label_texts: the label tokens with these words.
+
+    Returns:
+        The label tokens, and their words that no training sentence has outside mentions.
+    """
+    words = {token.lower() for s in gold for token, out in zip(s.tokens, s.outside_mask(), strict=True) if out}
+    return [*sorted(label_texts), *sorted({word for text in label_texts.values() for word in text.split()} - words)]
 
 
 def wrap_tokens(sentence: Sentence) -> list[list[str]]:
@@ -217,6 +235,23 @@ def tag_tokens(sentence: Sentence, scheme: str = "IOB2") -> list[str]:
     for token, tag in zip(sentence.tokens, sentence.iob(scheme), strict=True):
         parts += [token] if tag == "O" else [label_token(tag), token]
     return parts
+
+
+def tag_mentions(sentence: Sentence) -> list[list[str]]:
+    """Return the parts of tagged text for each mention.
+
+    Args:
+        sentence: a sentence with flat mentions.
+
+    Returns:
+        For each mention its tokens, each after its label token.
+
+    Example:
+        >>> [" ".join(parts) for parts in tag_mentions(Sentence("Ada sang".split(), [Mention("PER", [(0, 1)])]))]
+        ['<B-PER> Ada']
+    """
+    pairs = [(label_token(tag), token) for token, tag in zip(sentence.tokens, sentence.iob(), strict=True)]
+    return [[part for pair in pairs[m.start : m.end] for part in pair] for m in sentence.mentions]
 
 
 def label_transitions(labels: Iterable[str]) -> dict[str, tuple[str, ...] | None]:

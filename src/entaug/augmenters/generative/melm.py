@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
 from typing import ClassVar, Literal
 
@@ -25,7 +26,7 @@ from entaug.words import is_word, may_replace
 __all__ = ["MaskedEntityLM"]
 
 _NO_FILL = Rejection("no suitable other word")
-_MORE = 6  # multiple of `max_rank` that is predicted if words must fit the type
+_MORE = 3  # multiple of `max_rank` that is predicted if words must fit the type
 
 
 @dataclass(kw_only=True, eq=False)
@@ -202,7 +203,8 @@ class MaskedEntityLM(TrainableAugmenter):
             excluded |= set() if original.lower() in stop else stop
             candidates = of_position
             if self.uses_guard:
-                candidates = [c for c in candidates if self._knowledge.fits(c[0], labels[i], original)]
+                fitting = (c for c in of_position if self._knowledge.fits(c[0], labels[i], original))
+                candidates = list(islice(fitting, self.max_rank))
             in_ranks = candidates[self.min_rank - 1 : self.max_rank]
             words = [word for word, _ in in_ranks if word.lower() not in excluded and may_replace(word, original)]
             if words:

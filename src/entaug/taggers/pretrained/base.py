@@ -128,10 +128,13 @@ class PretrainedTagger(abc.ABC):
             outside += len(sentence) - len(inside)
             right += len(sentence) - len(inside | named)
         self._outside_precision = (right + 1) / (outside + 2)
-        missing = sorted({m.label for s in gold for m in s.mentions} - set(self.known_labels))
+        self._missing = missing = sorted({m.label for s in gold for m in s.mentions} - set(self.known_labels))
         self.notes = [f"{self.name}: {'given' if self._given_map else 'measured'} labels {self.label_map_.description}"]
         if missing:
-            self.notes.append(f"{self.name}: no label stands for {', '.join(missing)}")
+            self.notes.append(
+                f"{self.name}: no label stands for {', '.join(missing)}; such mentions stay as they are in "
+                "relabelling, count as missed in scores, and are missing in text that it labels"
+            )
         return self
 
     notes: Sequence[str] = ()
@@ -196,6 +199,13 @@ class PretrainedTagger(abc.ABC):
         return results
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
-        """See `entaug.backends.protocols.Tagger.confidences`."""
+        """See `entaug.backends.protocols.Tagger.confidences`: without mentions of labels that no label stands for."""
         sentences = list(sentences)
-        return list(map(label_confidence, sentences, self.tag_probabilities(sentences)))
+        results = []
+        for sentence, soft in zip(sentences, self.tag_probabilities(sentences), strict=True):
+            judged = [mention for mention in sentence.mentions if mention.label not in self._missing]
+            values = soft.values.copy()
+            for mention in set(sentence.mentions).difference(judged):
+                values[list(mention.positions())] = np.eye(len(soft.tags))[soft.tags.index("O")]
+            results.append(label_confidence(sentence.with_(mentions=judged), TagProbabilities(soft.tags, values)))
+        return results

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,49 +11,19 @@ from entaug.backends.transformers.base import choose_device, find_model, model_n
 from entaug.backends.transformers.vocabulary import card_languages
 from entaug.data import Sentence
 from entaug.errors import MissingExtraError, MissingModelError
+from entaug.label_names import label_in_words
 from entaug.mentions import Mention
 from entaug.taggers.pretrained.base import PretrainedTagger, ScoredMention
 
-__all__ = ["GLiNERTagger", "prompt_for"]
+__all__ = ["GLiNERTagger"]
 
 _THRESHOLD = 0.5
-# What usual abbreviations of labels stand for; GLiNER is asked in words.
-_WORDS = {
-    "cw": "creative work",
-    "fac": "facility",
-    "gpe": "country, city or state",
-    "grp": "group",
-    "loc": "location",
-    "misc": "miscellaneous",
-    "norp": "nationality, religious or political group",
-    "org": "organization",
-    "per": "person",
-    "pers": "person",
-    "prod": "product",
-}
-
-
-def prompt_for(label: str) -> str:
-    """Put a label into the words that GLiNER is asked with.
-
-    Args:
-        label: a label of a corpus.
-
-    Returns:
-        The words; the label itself where it has no letter.
-
-    Example:
-        >>> [prompt_for(label) for label in ("PER", "creative-work", "ProgrammingLanguage", "DNA")]
-        ['person', 'creative work', 'programming language', 'dna']
-    """
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s_./-]+", " ", label).strip().lower()
-    return _WORDS.get(words, words) or label
 
 
 class GLiNERTagger(PretrainedTagger):
     """A GLiNER model (Zaratiana et al. 2024), over the words of the corpus.
 
-    It is asked for the labels on the left of the map, or for those of the corpus in words (see `prompt_for`). The
+    It is asked for the labels on the left of the map, or for those of the corpus in words (see `label_in_words`). The
     probability of a mention is that of the model. Mentions are flat.
 
     Args:
@@ -100,7 +69,7 @@ class GLiNERTagger(PretrainedTagger):
 
     def _choose_labels(self, gold_labels: Sequence[str]) -> None:
         if not self._given_map:
-            self._asked = sorted(set(map(prompt_for, gold_labels)))
+            self._asked = sorted(set(map(label_in_words, gold_labels)))
 
     def _predict(self, sentences: Sequence[Sentence]) -> list[list[ScoredMention]]:
         return [self._predict_one(sentence.tokens) for sentence in sentences]
