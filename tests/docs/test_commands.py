@@ -107,9 +107,9 @@ def needs_models(arguments: list[str]) -> tuple[bool, bool]:
     if command == "evaluate":
         is_trained = any(Path(argument).name == "tagger" for argument in rest)
         return is_trained or "spacy:" in text, is_trained
-    return (command == "models" and rest[0] != "list") or any(
-        f"--filter {name}" in text for name in MODEL_FILTERS
-    ), False
+    is_prepared = command == "models" and rest[0] != "list"
+    options = ("--phrases", *(f"--filter {name}" for name in MODEL_FILTERS))
+    return is_prepared or any(option in text for option in options), False
 
 
 def cases() -> Iterator[object]:

@@ -215,6 +215,12 @@ def test_self_bertscore_is_the_mean_of_pairs() -> None:
     pairs = [AugmentedPair(Sentence(text.split())) for text in ("a b", "a c", "d")]
     assert of("self_bertscore", pairs, encoder=Axes()) == (pytest.approx(0.5 / 3), [])  # 0.5, 0 and 0
     assert of("self_bertscore", [*pairs, pairs[2]], encoder=Axes())[0] == pytest.approx(1.5 / 6)
+    # With the gold sentences "d" and "b": of ten pairs, a b and a c are half alike, a b and b by 2/3, d and d wholly.
+    gold = [Sentence(["d"]), Sentence(["b"])]
+    found = measure_quality(pairs, gold, measures=["self_bertscore_with_gold"], encoder=Axes())
+    assert found.values["self_bertscore_with_gold"] == pytest.approx((1 / 2 + 2 / 3 + 1) / 10)
+    found = measure_quality(pairs, (), measures=["self_bertscore_with_gold"], encoder=Axes())
+    assert found.values["self_bertscore_with_gold"] == pytest.approx(0.5 / 3)
     found = measure_quality(pairs[:1], (), measures=["self_bertscore"], encoder=Axes())
     assert found.values == {"self_bertscore": None}
     assert "no two sentences" in found.notes[0]

@@ -13,8 +13,17 @@ __all__ = ["COMMAND"]
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("input", help="the file, or - for standard input")
+    parser.add_argument(
+        "--phrases",
+        nargs="?",
+        const="projected",
+        metavar="PARSER",
+        help="also count phrases by category, as a constituency parser of the method cr gives them (without a value: "
+        "projected)",
+    )
     options.add_json_option(parser)
     options.add_read_options(parser)
+    options.add_compute_options(parser)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -22,7 +31,9 @@ def _run(args: argparse.Namespace) -> int:
 
     with output.show_progress() as progress:
         on_error = None if args.json else print
-        summary = check_file(args.input, **options.read_options(args), on_error=on_error, progress=progress)
+        summary = check_file(
+            args.input, **options.read_options(args), phrases=args.phrases, on_error=on_error, progress=progress
+        )
     code = output.ExitCode.INVALID if summary.errors else output.ExitCode.OK
     if args.json:
         output.print_json(summary)
@@ -40,6 +51,10 @@ def _run(args: argparse.Namespace) -> int:
         output.print_message(f"{output.quantity(summary.repeated, 'duplicate sentence')}")
     for label, count in sorted(counts.mentions.items()):
         output.print_message(f"  {label:<20} {count:>9,}")
+    if summary.phrases is not None:
+        output.print_message(f"phrases ({args.phrases}): all, and those that hold a mention")
+        for category, count in summary.phrases.phrases.most_common():
+            output.print_message(f"  {category:<20} {count:>9,} {summary.phrases.with_mention[category]:>9,}")
     output.print_message(output.quantity(len(summary.errors), "error") if summary.errors else "no errors")
     return code
 

@@ -6,13 +6,22 @@ EnTDA is Hu et al. (2023), tables 5 and 6; CASSI is Surana et al. (2023), sectio
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 
+from entaug.data import Sentence
 from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
 from entaug.scoring.bertscore import pairwise_bertscore
 from entaug.scoring.texts import as_text
 
-__all__ = ["MAX_SENTENCES", "distinct_1", "distinct_2", "self_bertscore", "type_token_ratio"]
+__all__ = [
+    "MAX_SENTENCES",
+    "distinct_1",
+    "distinct_2",
+    "self_bertscore",
+    "self_bertscore_with_gold",
+    "type_token_ratio",
+]
 
 MAX_SENTENCES = 300
 """Number of sentences that Self-BERTScore compares; of more, a random sample."""
@@ -62,14 +71,28 @@ def _distinct_ngrams(inputs: MeasureInputs, n: int) -> MeasureValue:
 def self_bertscore(inputs: MeasureInputs) -> MeasureValue:
     """Mean BERTScore F1 of all pairs of sentences (CASSI).
 
-    The paper measures gold and augmented sentences together, here each set is measured alone. It calls the measure
-    "similar to Self-BLEU", which takes the best match among all other sentences; its values (0.59 for gold, 0.60 with
-    five augmentations of each) are those of a mean over pairs. Values of different models cannot be compared.
+    Each set is measured by itself; the paper measures gold and augmented sentences together, see
+    `entaug.quality.diversity.self_bertscore_with_gold`. It calls the measure "similar to Self-BLEU", which takes the
+    best match among all other sentences; its values (0.59 for gold, 0.60 with five augmentations of each) are those of
+    a mean over pairs. Values of different models cannot be compared.
     """
+    return _mean_of_pairs(inputs.sentences, inputs)
+
+
+@measure("Self-BERTScore with gold", unit="score", higher="less varied", needs="encoder")
+def self_bertscore_with_gold(inputs: MeasureInputs) -> MeasureValue:
+    """Mean BERTScore F1 of all pairs of gold and augmented sentences together (CASSI, table 9).
+
+    For the gold sentences it is their own. Values of different models cannot be compared.
+    """
+    return _mean_of_pairs([*inputs.gold, *inputs.sentences], inputs)
+
+
+def _mean_of_pairs(sentences: Sequence[Sentence], inputs: MeasureInputs) -> MeasureValue:
     encoder = inputs.models.encoder
     if encoder is None:
         raise UndefinedError("there is no encoder")
-    texts = sorted(map(as_text, inputs.sentences))
+    texts = sorted(map(as_text, sentences))
     n = min(len(texts), MAX_SENTENCES)
     if n < 2:
         raise UndefinedError("there are no two sentences")

@@ -42,6 +42,7 @@ MEASURES: Registry[Measure] = Registry(
         "distinct_1": "entaug.quality.diversity:distinct_1",
         "distinct_2": "entaug.quality.diversity:distinct_2",
         "self_bertscore": "entaug.quality.diversity:self_bertscore",
+        "self_bertscore_with_gold": "entaug.quality.diversity:self_bertscore_with_gold",
         "label_distance": "entaug.quality.distribution:label_distance",
         "label_variation": "entaug.quality.distribution:label_variation",
         "mentions": "entaug.quality.distribution:mentions",

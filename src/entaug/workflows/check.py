@@ -7,15 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from entaug.backends.protocols import ConstituencyParser
+from entaug.backends.resolve import resolve
+from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.files.streams import name_original, rereadable_path
 from entaug.formats import open_file
 from entaug.formats.base import Reading
+from entaug.language_check import LoadedModel, check_languages
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, read_sentences
-from entaug.workflows.statistics import CorpusStatistics
+from entaug.workflows.statistics import CorpusStatistics, PhraseCounts
 
 __all__ = ["CheckSummary", "check_file"]
+
+_WINDOW = 256  # sentences that are parsed together
 
 
 @dataclass
@@ -30,6 +36,7 @@ class CheckSummary:
         repaired: counts of repairs by kind.
         notes: counts of notes on the input.
         repeated: the number of sentences that duplicate an earlier sentence.
+        phrases: counts of the phrases of the valid sentences; None without a parser.
     """
 
     input: str
@@ -39,6 +46,7 @@ class CheckSummary:
     repaired: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
+    phrases: PhraseCounts | None = None
 
 
 def check_file(
@@ -47,6 +55,7 @@ def check_file(
     repair: bool = False,
     from_format: str | None = None,
     read_options: Options = None,
+    phrases: ConstituencyParser | str | None = None,
     on_error: Callable[[str], object] | None = None,
     progress: Progress = no_progress,
 ) -> CheckSummary:
@@ -57,6 +66,7 @@ def check_file(
         repair: count what ``--repair`` would repair instead of reporting it as an error.
         from_format: its format; None to detect it.
         read_options: options of its format.
+        phrases: a parser, or its name, to count phrases by category as well.
         on_error: called with the message of each error immediately.
         progress: the progress callback.
 
@@ -64,7 +74,8 @@ def check_file(
         Counts and errors. Errors inside the file are not raised.
 
     Raises:
-        InputError: the file cannot be read at all.
+        InputError: the file cannot be read at all, or the parser does not serve its language.
+        MissingModelError: the model of the parser is not on this machine.
 
     Example:
         >>> import pathlib, tempfile
@@ -75,6 +86,11 @@ def check_file(
         (1, 1)
     """
     summary = CheckSummary(str(input))
+    parser: ConstituencyParser | None = None
+    models: list[LoadedModel] = []
+    if phrases is not None:
+        parser, summary.phrases = resolve("constituency_parser", phrases), PhraseCounts()
+        models = [LoadedModel("constituency_parser", phrases, parser, "--phrases")]
     with rereadable_path(input) as path:
 
         def add_error(error: InputError) -> None:
@@ -85,16 +101,30 @@ def check_file(
 
         reading = Reading(repair=repair, on_fault=add_error)
         contents: set[int] = set()
+        waiting: list[Sentence] = []  # sentences that are not parsed yet
         try:
             source = open_file(path, from_format, **(read_options or {}))
             summary.format = source.dialect.describe()
-            for sentence in read_sentences(source, reading, "checking", progress):
+            sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
+            for sentence in sentences:
                 summary.counts.add(sentence)
                 contents.add(hash((sentence.tokens, sentence.mentions)))
+                waiting.append(sentence)
+                if len(waiting) == _WINDOW:
+                    _count_phrases(waiting, parser, summary.phrases)
         except InputError as error:
             if error.line is None:
                 raise
             add_error(error)
+        _count_phrases(waiting, parser, summary.phrases)
         summary.repaired, summary.notes = reading.repaired, reading.notes
         summary.repeated = summary.counts.sentences - len(contents)
     return summary
+
+
+def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:
+    """Count the phrases of the waiting sentences, which are then no longer waiting."""
+    if waiting and parser is not None and counts is not None:
+        for sentence, phrases in zip(waiting, parser.parse([s.tokens for s in waiting]), strict=True):
+            counts.add(sentence, phrases)
+    waiting.clear()

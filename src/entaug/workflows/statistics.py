@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from entaug.backends.protocols import Constituent
 from entaug.data import Sentence
 
-__all__ = ["CorpusStatistics"]
+__all__ = ["CorpusStatistics", "PhraseCounts"]
 
 
 @dataclass
@@ -70,3 +71,37 @@ class CorpusStatistics:
             counts: as returned by `to_dict`.
         """
         return cls(**{**counts, "mentions": Counter(counts["mentions"])})
+
+
+@dataclass
+class PhraseCounts:
+    """Counts of the phrases of a corpus.
+
+    Args:
+        phrases: the number of phrases by category.
+        with_mention: of these, the number of those that hold a whole mention.
+    """
+
+    phrases: Counter[str] = field(default_factory=Counter)
+    with_mention: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sentence: Sentence, phrases: Iterable[Constituent]) -> None:
+        """Count the phrases of a sentence.
+
+        Args:
+            sentence: the sentence.
+            phrases: its phrases.
+
+        Example:
+            >>> from entaug import Mention
+            >>> counts = PhraseCounts()
+            >>> phrases = [Constituent("NP", 0, 1), Constituent("VP", 1, 2)]
+            >>> counts.add(Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])]), phrases)
+            >>> dict(counts.phrases), dict(counts.with_mention)
+            ({'NP': 1, 'VP': 1}, {'NP': 1})
+        """
+        ranges = [(mention.spans[0][0], mention.spans[-1][1]) for mention in sentence.mentions]
+        for phrase in phrases:
+            self.phrases[phrase.category] += 1
+            if any(phrase.start <= start and end <= phrase.end for start, end in ranges):
+                self.with_mention[phrase.category] += 1
