@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from entaug.augmented import read_augmented
 from entaug.errors import ParameterError
+from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN, is_stdout
 from entaug.report.ratings.files import key_text, read_key, read_ratings
 from entaug.report.ratings.page import render_rating_page
@@ -174,11 +173,11 @@ def merge_ratings(
     ratings = read_ratings(inputs, read_key(key))
     summary = summarize_ratings(ratings, samples=samples, seed=seed)
     if as_json or str(output).endswith(".json"):
-        text = orjson.dumps(summary.to_dict(), option=orjson.OPT_INDENT_2).decode() + "\n"
+        text = json_text(summary.to_dict(), indent=True) + "\n"
     else:
         text = ratings_markdown(summary) if str(output).endswith(".md") else ratings_table(summary)
     if merged is not None:
-        lines = (orjson.dumps(row).decode() + "\n" for row in ratings.rows())
+        lines = (json_text(row) + "\n" for row in ratings.rows())
         write_text("".join(lines), merged, force=force)
     write_text(text, output, force=force)
     return summary

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from entaug.errors import InputError, ParameterError
+from entaug.files.json_text import json_text
 from entaug.files.streams import decode_text, read_bytes, read_line_chunks
 from entaug.report.ratings.sampling import RatedItem
 from entaug.report.ratings.scales import HIGHEST, LOWEST, Scale, check_scales
@@ -122,7 +123,7 @@ def key_text(page: str, scales: Sequence[Scale], items: Iterable[RatedItem], see
             for item in items
         ],
     }
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return json_text(data, indent=True) + "\n"
 
 
 def read_key(path: str | Path) -> RatingKey:
