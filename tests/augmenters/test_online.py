@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from torch.utils.data import DataLoader
 
 import entaug
+import tiny
 from conftest import EXAMPLE
 from entaug import OnlineDataset, Sentence, create_augmenter
+from entaug.backends.fakes import FakeDependencyParser
 from entaug.errors import ParameterError
 
 
@@ -52,3 +55,17 @@ def test_a_copy_has_an_epoch_of_its_own() -> None:
 def test_epochs_that_are_none_are_refused(epoch: Any) -> None:
     with pytest.raises(ParameterError, match="below 2\\^63"):
         dataset().set_epoch(epoch)
+
+
+@pytest.mark.parametrize("name", ["lm", "crop", "mr"])
+def test_several_threads_may_use_one_augmenter(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
+    folder = tmp_path_factory.mktemp("model") / "bert"
+    params: dict[str, Any] = {"lm": {"masked_lm": str(tiny.save(folder, "bert"))}, "crop": {}, "mr": {}}[name]
+    if name == "crop":
+        params = {"dependency_parser": FakeDependencyParser()}
+    method = create_augmenter(name, **params).fit(gold)
+    expected = [sentence.tokens for sentence in method.augment(gold)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: [sentence.tokens for sentence in method.augment(gold)], range(8)))
+    assert results == [expected] * 8

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
+from threading import RLock
 from typing import Any
 
 from entaug.augmenters.contracts import (
@@ -87,6 +89,20 @@ class Draft:
         return rejection
 
 
+# Models and parsers keep state between calls, and several augmenters may share one: threads take turns.
+_computing = RLock()
+
+
+def _free_lock() -> None:
+    """Free the lock in a forked process, whose other threads are gone."""
+    global _computing  # noqa: PLW0603
+    _computing = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_lock)
+
+
 def draw(method: Method, drafts: Iterable[Draft]) -> None:
     """Generate drafts until each is accepted, finally rejected, or out of attempts.
 
@@ -104,13 +120,14 @@ def draw(method: Method, drafts: Iterable[Draft]) -> None:
     for attempt in range(method.attempts):
         if not pending:
             return
-        results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
-        refused: list[Sentence | None] = [None] * len(pending)
-        if method.has_teacher:
-            results, refused = _relabelled(method, pending, results)
-        if method.has_filters:
-            results, filtered = _filtered(method, pending, results)
-            refused = [a or b for a, b in zip(refused, filtered, strict=True)]
+        with _computing:
+            results = method.draft([Request(draft.source, draft.rng, draft.copy, attempt) for draft in pending])
+            refused: list[Sentence | None] = [None] * len(pending)
+            if method.has_teacher:
+                results, refused = _relabelled(method, pending, results)
+            if method.has_filters:
+                results, filtered = _filtered(method, pending, results)
+                refused = [a or b for a, b in zip(refused, filtered, strict=True)]
         again = []
         for draft, result, sentence in zip(pending, results, refused, strict=True):
             rejection = result if isinstance(result, Rejection) else draft.accept(result)
