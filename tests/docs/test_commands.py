@@ -36,6 +36,8 @@ PARSED_ONLY = (
     "dslim/",
     "urchade/",
     "Helsinki-NLP/",
+    "facebook/bart",
+    "google-t5/",
     "--preset paper",
     "de_dep_news_trf",
     "stanza:en",

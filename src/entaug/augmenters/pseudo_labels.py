@@ -92,7 +92,7 @@ def label_sentences(
     if probabilities_of_all is None:
         if min_token_confidence:
             raise ParameterError(
-                "min_token_confidence needs probabilities, which this teacher does not give to nested mentions",
+                "min_token_confidence needs probabilities, which this teacher does not give to such mentions",
                 remedy="use min_confidence, or the tagger w2ner",
             )
         predicted = tagger.predict(plain)
@@ -116,7 +116,10 @@ def _probabilities(tagger: Tagger, sentences: Sequence[Sentence], is_flat: bool)
         with contextlib.suppress(ParameterError):  # an ensemble of taggers without relations
             relations: Sequence[Any] = relation_probabilities(sentences)
             return relations
-    return tagger.tag_probabilities(sentences) if is_flat else None
+    if is_flat:
+        with contextlib.suppress(ParameterError):  # a tagger that predicts mentions only, such as seq2seq
+            return tagger.tag_probabilities(sentences)
+    return None
 
 
 def _signed(sentence: Sentence, confidence: float) -> Sentence:

@@ -144,6 +144,7 @@ BACKENDS: dict[str, BackendKind] = dict(
                 "bilstm-crf": "entaug.taggers.architectures:BiLSTMCRFTagger",
                 "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
                 "w2ner": "entaug.taggers.architectures:W2NERTagger",
+                "seq2seq": "entaug.taggers.architectures:Seq2SeqTagger",
                 "spacy": _PRETRAINED + "spacy:SpacyTagger",
                 "hf": _PRETRAINED + "huggingface:HuggingFaceTagger",
                 "gliner": _PRETRAINED + "gliner:GLiNERTagger",

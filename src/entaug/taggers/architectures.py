@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +15,20 @@ from numpy.typing import NDArray
 from entaug.backends.resolve import resolve
 from entaug.backends.transformers.base import Batcher
 from entaug.backends.transformers.encoder import compute_attentions
-from entaug.data import Sentence
+from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.params import Check, NonNegativeInt, PositiveFloat, PositiveInt
 from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
 from entaug.taggers.neural import NeuralTagger
+from entaug.taggers.pointer_body import PointerBody, new_decoder
+from entaug.taggers.pointer_head import PointerHead
+from entaug.taggers.pointers import Representation
 from entaug.taggers.relations import RelationProbabilities
 from entaug.tags import Overlap
 
-__all__ = ["BiLSTMCRFTagger", "LinearTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]
+__all__ = ["BiLSTMCRFTagger", "LinearTagger", "Seq2SeqTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]
 
 Dropout = Annotated[float, Interval(ge=0, lt=1)]
 ModelName = Annotated[str, Check(bool, "an alias, a folder or a name on the hub")]
@@ -40,6 +44,7 @@ class _EncoderTagger(NeuralTagger):
     """
 
     pooling: ClassVar[str] = "first"
+    body_class: ClassVar[type[EncoderBody]] = EncoderBody
 
     encoder: ModelName = "minilm"
     frozen: bool = False
@@ -52,11 +57,11 @@ class _EncoderTagger(NeuralTagger):
     def build_body(self, sentences: Sequence[Sentence]) -> EncoderBody:
         """See `entaug.taggers.neural.NeuralTagger.build_body`."""
         del sentences
-        return EncoderBody(self.encoder, self.pooling, frozen=self.frozen)
+        return self.body_class(self.encoder, self.pooling, frozen=self.frozen)
 
     def restore_body(self, folder: Path, config: dict[str, Any]) -> EncoderBody:
         """See `entaug.taggers.neural.NeuralTagger.restore_body`."""
-        body = EncoderBody(str(folder / "encoder"), self.pooling, frozen=self.frozen)
+        body = self.body_class(str(folder / "encoder"), self.pooling, frozen=self.frozen)
         body.name = config["body"]
         return body
 
@@ -74,7 +79,7 @@ class _EncoderTagger(NeuralTagger):
         body.eval()
         batcher = Batcher(self.budget)
         with self._autocast():
-            return compute_attentions(body.model, body.tokenizer, body.max_length, batcher, sentences, layers)[0]
+            return compute_attentions(body.encoder, body.tokenizer, body.max_length, batcher, sentences, layers)[0]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -237,4 +242,96 @@ class W2NERTagger(_EncoderTagger):
             computed = self._head.probabilities(vectors, [len(sentences[i]) for i in batch])
             for i, probabilities in zip(batch, computed, strict=True):
                 results[i] = probabilities
+        return results
+
+
+@dataclass(kw_only=True, eq=False)
+class Seq2SeqTagger(_EncoderTagger):
+    """Encoder and decoder that write mentions of any shape as pointers to words, and labels (BARTNER, Yan et al. 2021).
+
+    With a model such as BART or T5 both are fine-tuned, as in the paper. An encoder without decoder gets a new one,
+    which has to be learned from the training sentences alone.
+
+    The paper trains BART-large for 30 epochs with batches of 16 and rates from 1e-5 to 4e-5, and warm-up of 0.01; it
+    writes spans for GENIA, and words for all other corpora.
+
+    It learns mentions only, no soft labels. Differences from the paper: what cannot follow in a sequence of mentions is
+    impossible in training too, not in prediction alone; sequences are decoded greedily; start, end and labels have
+    embeddings of their own, which begin as those of the model; and a new decoder also reads the vectors of the words
+    that it pointed to.
+
+    Args:
+        encoder: a model such as BART or T5, or an encoder without decoder: an alias of the starter set, a folder, or a
+            name on the hub.
+        representation: what is written of a mention: ``"word"``, the first sub-word of each of its words; ``"bpe"``,
+            all its sub-words; or ``"span"``, the first and the last sub-word of each of its spans.
+        layers: number of layers of a new decoder.
+        dropout: dropout probability of what is multiplied for the scores of pointers and labels.
+    """
+
+    name = "seq2seq"
+    body_class: ClassVar[type[EncoderBody]] = PointerBody
+    gives_probabilities: ClassVar[bool] = False
+
+    representation: Representation = "word"
+    layers: PositiveInt = 2
+    dropout: Dropout = 0.3
+
+    def build_head(self, size: int) -> PointerHead:
+        """See `entaug.taggers.neural.NeuralTagger.build_head`."""
+        del size
+        body = self._body
+        return PointerHead(
+            body.initial_symbols(self.labels_),
+            self.labels_,
+            representation=self.representation,
+            decoder=None if body.has_decoder else new_decoder(body.model.config, self.layers),
+            scale=body.score_scale,
+            dropout=self.dropout,
+        )
+
+    def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
+        """Compute the confidence of the tagger in the mentions that sentences have.
+
+        Args:
+            sentences: sentences with mentions.
+
+        Returns:
+            For each sentence the geometric mean of the probabilities of the items of its sequence: pointers, labels and
+            the end; 0 if it has a label that is unknown.
+
+        Raises:
+            ParameterError: the tagger was neither trained nor loaded.
+        """
+        self._check_fitted()
+        sentences = list(sentences)
+        known = set(self.labels_)
+        indices = [i for i, s in enumerate(sentences) if known.issuperset(m.label for m in s.mentions)]
+        possible = [sentences[i] for i in indices]
+        confidences = [0.0] * len(sentences)
+        for batch, source in self._word_vectors(possible):
+            of_batch = self._head.sequence_log_probs(source, [possible[i].mentions for i in batch])
+            for i, (log_prob, num_items) in zip(batch, of_batch, strict=True):
+                confidences[indices[i]] = math.exp(log_prob / num_items)
+        return confidences
+
+    def predict_with_confidences(self, sentences: Iterable[Sentence]) -> list[dict[Mention, float]]:
+        """Predict the mentions of sentences, each with its confidence.
+
+        Args:
+            sentences: the sentences; their mentions are ignored.
+
+        Returns:
+            For each sentence its mentions; the confidence of a mention is the product of the probabilities of its
+            pointers and its label, given those before them.
+
+        Raises:
+            ParameterError: the tagger was neither trained nor loaded.
+        """
+        self._check_fitted()
+        sentences = list(sentences)
+        results: list[dict[Mention, float]] = [{} for _ in sentences]
+        for batch, source in self._word_vectors(sentences):
+            for i, mentions in zip(batch, self._head.decode_with_probabilities(source), strict=True):
+                results[i] = mentions
         return results

@@ -34,6 +34,7 @@ TAGGERS: Registry[Any] = Registry(
         "static-bilstm-crf": "entaug.taggers.architectures:StaticBiLSTMCRFTagger",
         "ensemble": "entaug.taggers.ensemble:EnsembleTagger",
         "w2ner": "entaug.taggers.architectures:W2NERTagger",
+        "seq2seq": "entaug.taggers.architectures:Seq2SeqTagger",
     },
     group="entaug.taggers",
 )

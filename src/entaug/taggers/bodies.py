@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -153,11 +153,22 @@ class EncoderBody(torch.nn.Module):
         Returns:
             Word vectors (sentences, words, size), 0 for padding.
         """
-        rows = [row for sentence in batch for row in sentence.rows]
         num_words = max(max(map(max, sentence.word_indices)) for sentence in batch) + 1
+        _, states, width = self._encode(batch)
+        pool = self._first if self.pooling == "first" else self._max
+        return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
+
+    def _encode(self, batch: Sequence[EncoderInput]) -> tuple[torch.Tensor, torch.Tensor, int | None]:
+        """Encode all rows of a batch.
+
+        Returns:
+            The token ids (sub-words,) and vectors (sub-words, size) of the concatenated rows, and the width of padded
+            rows; None for rows without padding. The ids are those of the embedding table as it is.
+        """
+        rows = [row for sentence in batch for row in sentence.rows]
         device = self.model.device
+        width = None
         if self.packs:
-            width = None
             ids, positions, packing = pack_rows(rows, self.model.config, device)
             inputs = {"position_ids": positions, "packing": packing}
         else:
@@ -166,9 +177,13 @@ class EncoderBody(torch.nn.Module):
             inputs = {"attention_mask": mask.to(device)}
         if self._row_of is not None:
             ids = self._row_of[ids]
-        states = self.model(input_ids=ids.to(device), **inputs)[0].flatten(0, 1).float()
-        pool = self._first if self.pooling == "first" else self._max
-        return pool(states, list(_word_pieces(batch, num_words, width)), len(batch), num_words)
+        ids = ids.to(device)
+        return ids.flatten(), self.encoder(input_ids=ids, **inputs)[0].flatten(0, 1).float(), width
+
+    @property
+    def encoder(self) -> Any:
+        """The part of the model that encodes sentences."""
+        return self.model
 
     @staticmethod
     def _first(

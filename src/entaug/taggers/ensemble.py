@@ -19,6 +19,7 @@ from entaug.params import Configurable, PositiveInt, construct, parameters
 from entaug.tag_probabilities import TagProbabilities, label_confidence
 from entaug.taggers.base import (
     CONFIG_FILE,
+    TAGGERS,
     TaggerTrainingConfig,
     TrainableTagger,
     TrainingHistory,
@@ -61,6 +62,12 @@ class EnsembleTagger(Configurable):
         super().__post_init__()
         if self.member == self.name:
             raise ParameterError("an ensemble cannot consist of ensembles", parameter="member")
+        if not getattr(TAGGERS[self.member], "gives_probabilities", True):
+            raise ParameterError(
+                f"an ensemble averages probabilities of tags or relations, and {self.member} gives none",
+                parameter="member",
+                remedy="use linear, bilstm-crf or w2ner",
+            )
         self._new_member()
         self._training_config()
 

@@ -53,6 +53,8 @@ class NeuralTagger(Configurable, abc.ABC):
     name: ClassVar[str]
     budget: ClassVar[int] = 4096
     """Size of a prediction batch: sub-words."""
+    gives_probabilities: ClassVar[bool] = True
+    """Whether it gives probabilities to tags or to relations, which ensembles average and soft labels consist of."""
 
     device: str | None = None
     precision: Literal["fp32", "bf16", "fp16"] | None = None
