@@ -100,10 +100,13 @@ class PointerBody(EncoderBody):
         return EncodedSentences(states_of, embeddings_of, mask, word_pieces, decoder)
 
     def initial_symbols(self, labels: Sequence[str]) -> torch.Tensor:
-        """Initial embeddings of the start, the end and the labels, from those of the model (2 + labels, size).
+        """Compute the initial embeddings of the start, the end and the labels from those of the model.
 
         Args:
             labels: the labels; each begins as the mean of the sub-words of its name.
+
+        Returns:
+            The embeddings (2 + labels, size).
         """
         table, config, tokenizer = self.model.get_input_embeddings(), self.model.config, self.tokenizer
         end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else self._suffix[0] if self._suffix else 0

@@ -30,6 +30,9 @@ def target_order(mentions: Iterable[Mention]) -> list[Mention]:
     Args:
         mentions: the mentions.
 
+    Returns:
+        The mentions in the order of their sequence.
+
     Example:
         >>> [m.spans for m in target_order([Mention("A", [(0, 4)]), Mention("A", [(0, 1), (2, 3)])])]
         [((0, 1), (2, 3)), ((0, 4),)]
@@ -169,7 +172,11 @@ class MentionReader:
         self._least = 0  # the first word that the next mention may begin with
 
     def options(self) -> Options:
-        """What may follow."""
+        """Determine what may follow.
+
+        Returns:
+            The items that keep the sequence one of mentions; there is always at least one, or the end.
+        """
         if self._rest:
             return Options(list(self._rest[:1]), label=False, end=False)
         if self._span_start is not None:
