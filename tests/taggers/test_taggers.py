@@ -36,8 +36,9 @@ from entaug.errors import (
 )
 from entaug.scoring.span_f1 import score
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, create_tagger, load_tagger, overlap_of
-from entaug.taggers.bodies import EncoderBody, StaticBody
+from entaug.taggers.bodies import EncoderBody
 from entaug.taggers.heads import CRFHead, LinearHead
+from entaug.taggers.static_body import StaticBody
 from entaug.workflows.evaluate import evaluate_files
 from entaug.workflows.train import train_file
 

@@ -18,7 +18,7 @@ from entaug.backends.transformers.encoder import compute_attentions
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.params import Check, NonNegativeInt, PositiveFloat, PositiveInt
-from entaug.taggers.bodies import EncoderBody, StaticBody, encoder_folder
+from entaug.taggers.bodies import EncoderBody, encoder_folder
 from entaug.taggers.grid import GridHead
 from entaug.taggers.heads import CRFHead, LinearHead
 from entaug.taggers.neural import NeuralTagger
@@ -26,6 +26,7 @@ from entaug.taggers.pointer_body import PointerBody, new_decoder
 from entaug.taggers.pointer_head import PointerHead
 from entaug.taggers.pointers import Representation
 from entaug.taggers.relations import RelationProbabilities
+from entaug.taggers.static_body import StaticBody
 from entaug.tags import Overlap
 
 __all__ = ["BiLSTMCRFTagger", "LinearTagger", "Seq2SeqTagger", "StaticBiLSTMCRFTagger", "W2NERTagger"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 import transformers
@@ -42,7 +42,26 @@ class PointerBody(EncoderBody):
     Args:
         encoder: a model such as BART or T5, or an encoder without decoder: an alias of the starter set, a folder, or a
             name on the hub.
+        pooling: ignored.
+        frozen: whether the encoder and the embeddings are not trained; a decoder always is.
     """
+
+    def __init__(self, encoder: str, pooling: str = "first", *, frozen: bool = False) -> None:
+        super().__init__(encoder, pooling, frozen=frozen)
+        if frozen and self.has_decoder:
+            self.model.get_decoder().requires_grad_(requires_grad=True)
+            self.model.get_input_embeddings().requires_grad_(requires_grad=False)
+
+    def train(self, mode: bool = True) -> Self:
+        """See `torch.nn.Module.train`; a frozen encoder stays in evaluation mode.
+
+        Args:
+            mode: whether to train.
+        """
+        super().train(mode)
+        if self.has_decoder:
+            self.model.get_decoder().train(mode)
+        return self
 
     @property
     def has_decoder(self) -> bool:
