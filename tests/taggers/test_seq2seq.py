@@ -101,7 +101,7 @@ def test_words_are_learned_by_heart(folders: dict[str, Path]) -> None:
 def test_a_new_decoder_learns_all_shapes(folders: dict[str, Path]) -> None:
     # The vectors of an encoder with two random layers say little of single words, so dropout leaves too little.
     tagger = new_tagger(folders["bert"], layers=1, dropout=0.0)
-    tagger.fit(GOLD, config=TaggerTrainingConfig(epochs=100, batch_size=6, learning_rate=2e-3, head_learning_rate=5e-3))
+    tagger.fit(GOLD, config=TaggerTrainingConfig(epochs=90, batch_size=3, learning_rate=2e-3, head_learning_rate=5e-3))
     scores = score(GOLD, tagger.predict(GOLD))
     assert scores.micro.f1 > 0.8
     assert scores.by_kind["discontinuous"].f1 > 0.8
