@@ -24,6 +24,7 @@ from entaug.errors import InputError, OutputError
 from entaug.files import checkpoints
 from entaug.files.atomic import output_error
 from entaug.files.checkpoints import CheckpointedWriter
+from entaug.files.locks import lock
 from entaug.formats import FORMATS, find_format
 from entaug.formats.buffered import BufferedFormat
 from entaug.workflows.augment import AugmentSummary, augment_file
@@ -369,3 +370,6 @@ def test_a_second_run_on_the_same_output_is_refused(tmp_path: Path) -> None:
     with CheckpointedWriter(path, "b", **options) as writer:
         writer.write(["three\n"])
     assert path.read_text() == "three\n"
+    with lock(path), CheckpointedWriter(path, "a", **options) as writer:  # as the runs of an experiment
+        writer.write(["four\n"])
+    assert path.read_text() == "four\n"

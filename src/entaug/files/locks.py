@@ -32,7 +32,7 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
     """
     from filelock import FileLock, Timeout
 
-    file_lock = FileLock(_lock_path(target), poll_interval=0.1)
+    file_lock = FileLock(target.parent / f".{target.name}.lock", poll_interval=0.1)
     try:
         file_lock.acquire(timeout=0)
     except Timeout:
@@ -46,6 +46,8 @@ def lock(target: Path, on_wait: Callable[[], object] = lambda: None) -> Iterator
 def claim(target: Path) -> Iterator[None]:
     """Like `lock`, but fail at once where another process writes the target.
 
+    It is independent of `lock`: who holds that may claim the target.
+
     Args:
         target: the file or folder to be written; the folder that holds it must exist.
 
@@ -57,7 +59,7 @@ def claim(target: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    path = _lock_path(target)
+    path = target.parent / f".{target.name}.writing.lock"
     holder = ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         holder = path.read_text(encoding="ascii")
@@ -73,10 +75,6 @@ def claim(target: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
             path.write_text(str(os.getpid()), encoding="ascii")
         yield
-
-
-def _lock_path(target: Path) -> Path:
-    return target.parent / f".{target.name}.lock"
 
 
 @contextlib.contextmanager
