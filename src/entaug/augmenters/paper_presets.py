@@ -230,7 +230,7 @@ DAGA_PAPER = Preset(
         Difference(
             "SGD with rate 1, halved when the perplexity on dev does not fall",
             "code of the authors",
-            "AdamW with rate 2e-3 and linear decay, which needs no dev set and reaches the same loss in fewer epochs",
+            "AdamW with rate 2e-3 and linear decay, which needs no dev set",
         ),
         _NO_DEV,
     ),
