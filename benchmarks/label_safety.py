@@ -41,12 +41,13 @@ METHODS = ("lm", "bt", "melm", "daga", "mulda", "entda", "aclm")
 LENGTHS = range(6, 36)
 
 
-def gold(corpus: str, count: int) -> list[Sentence]:
+def gold(corpus: str, count: int, draw: int | None = None) -> list[Sentence]:
     """Sentences of a corpus with mentions and a usual length, in a fixed random order.
 
     Args:
         corpus: a key of `CORPORA`.
         count: the number of sentences.
+        draw: the seed of another draw, without the 25 sentences of the first one.
 
     Returns:
         The sentences.
@@ -55,6 +56,10 @@ def gold(corpus: str, count: int) -> list[Sentence]:
     sentences = _of_news(path) if "news" in corpus else list(entaug.read(path, repair=True))
     usable = [s for s in sentences if s.mentions and len(s) in LENGTHS]
     random.Random(7).shuffle(usable)
+    if draw is not None:
+        used = {sentence.tokens for sentence in usable[:25]}
+        usable = [sentence for sentence in usable if sentence.tokens not in used]
+        random.Random(draw).shuffle(usable)
     return usable[:count]
 
 
@@ -108,7 +113,9 @@ def outputs(method: str, sentences: Sequence[Sentence], **params: Any) -> tuple[
     return list(first.values()), accepted, json.dumps(counts)
 
 
-def write_sheets(corpus: str, methods: Sequence[str], folder: Path, count: int, shown: int) -> None:
+def write_sheets(
+    corpus: str, methods: Sequence[str], folder: Path, count: int, shown: int, draw: int | None = None
+) -> None:
     """Write the sheet of each method for a corpus.
 
     Args:
@@ -117,8 +124,9 @@ def write_sheets(corpus: str, methods: Sequence[str], folder: Path, count: int, 
         folder: where the sheets, and the models that were trained, are written.
         count: the number of training sentences.
         shown: the number of outputs to be read, without and with the guard.
+        draw: see `gold`.
     """
-    sentences = gold(corpus, count)
+    sentences = gold(corpus, count, draw)
     folder.mkdir(parents=True, exist_ok=True)
     for method in methods:
         begun = time.monotonic()
@@ -168,11 +176,12 @@ def main() -> None:
     parser.add_argument("--sheets", type=Path)
     parser.add_argument("--sentences", type=int, default=25)
     parser.add_argument("--shown", type=int, default=15)
+    parser.add_argument("--draw", type=int)
     parser.add_argument("--count", type=Path)
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     for corpus in args.corpora:
-        write_sheets(corpus, args.methods, args.sheets, args.sentences, args.shown)
+        write_sheets(corpus, args.methods, args.sheets, args.sentences, args.shown, args.draw)
     if args.count:
         text = "\n".join(table(args.count)) + "\n"
         if args.write:

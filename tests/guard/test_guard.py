@@ -293,9 +293,13 @@ def test_it_is_on_where_a_model_chooses_words_alone() -> None:
 def test_the_shares_of_wrong_labels_are_those_of_the_benchmark() -> None:
     text = (EXAMPLE.parent.parent / "benchmarks" / "results" / "label-safety.md").read_text("utf-8")
     counted: dict[str, tuple[int, int]] = {}
-    for name, wrong, read in re.findall(r"^\| `(\w+)` \| \w+ \| [^|]*\| (\d+) of (\d+) \|", text, re.MULTILINE):
-        before = counted.get(name, (0, 0))
-        counted[name] = before[0] + int(wrong), before[1] + int(read)
+    first, second = text.split("## Second count")
+    for part, pattern in ((first, r" [^|]*\| (\d+) of (\d+) \|"), (second, r" (\d+) of (\d+) \| [^|]*\|")):
+        of_part: dict[str, tuple[int, int]] = {}
+        for name, wrong, read in re.findall(rf"^\| `(\w+)` \| \w+ \|{pattern}", part, re.MULTILINE):
+            before = of_part.get(name, (0, 0))
+            of_part[name] = before[0] + int(wrong), before[1] + int(read)
+        counted |= of_part  # the later count of a method takes the place of the first
     assert counted == {name: METHODS[name].info.wrong_labels for name in METHODS if METHODS[name].info.wrong_labels}
 
 

@@ -145,6 +145,7 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
         needs_fit=True,
         needs_mentions=True,
         writes_words=True,
+        wrong_labels=(2, 30),
         needs=("generator", "tagger", "encoder"),
         cost="fine-tuning a tagger and a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )

@@ -94,7 +94,7 @@ class EnTDA(GenerativeAugmenter, PromptedAugmenter):
         needs_fit=True,
         needs_mentions=True,
         writes_words=True,
-        wrong_labels=(1, 15),
+        wrong_labels=(2, 30),
         needs=("generator",),
         cost="fine-tuning a generator (minutes per hundred sentences on a CPU), then seconds per sentence",
     )

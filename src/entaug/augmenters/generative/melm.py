@@ -94,7 +94,7 @@ class MaskedEntityLM(TrainableAugmenter):
         needs_fit=True,
         needs_mentions=True,
         writes_words=True,
-        wrong_labels=(7, 30),
+        wrong_labels=(3, 30),
         needs=("masked_lm",),
         cost="fine-tuning a masked language model (minutes per hundred sentences on a CPU), then one pass per sentence",
     )
