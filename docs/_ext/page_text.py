@@ -12,8 +12,12 @@ __all__ = ["MEASURED", "ROOT", "first_sentence", "options_table", "repository_li
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
-    "speed" if path.name == "results.md" else path.stem: path
-    for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])
+    **{
+        "speed" if path.name == "results.md" else path.stem: path
+        for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])
+    },
+    "papers": ROOT / "benchmarks/papers/README.md",
+    **{f"papers-{path.stem}": path for path in sorted(ROOT.glob("benchmarks/papers/[a-z]*.md"))},
 }
 """Pages of measurements, by name."""
 
@@ -68,6 +72,6 @@ def _page_of(path: str) -> str:
     if path in ("CONTRIBUTING.md", "CHANGELOG.md", "README.md"):
         return {"README.md": "/index.md"}.get(path, f"/{path.lower()}")
     for name, file in MEASURED.items():
-        if file == ROOT / path:
+        if file in (ROOT / path, ROOT / "benchmarks/papers" / path):
             return f"/measured/{name}.md"
     return "/" + path.removeprefix("docs/")

@@ -271,6 +271,8 @@ class TaggerPlan(_Table):
         label: name in tables.
         training: hyperparameters of its training.
         by_size: those that differ from a number of gold sentences on, by this number.
+        scale_above: number of training sentences, new ones included, above which learning rates fall and the warm-up
+            steps rise in proportion to the number of sentences (CASSI, section 3.2.2); None for never.
         params: parameters of the tagger.
     """
 
@@ -278,22 +280,39 @@ class TaggerPlan(_Table):
     label: Label
     training: TaggerTrainingConfig
     by_size: Mapping[int, TaggerTrainingConfig] = field(default_factory=dict)
+    scale_above: PositiveInt | None = None
     params: Mapping[str, Any]
 
-    def training_of(self, size: int) -> TaggerTrainingConfig:
+    def training_of(self, size: int, new: int = 0) -> TaggerTrainingConfig:
         """The hyperparameters of a training.
 
         Args:
             size: the number of gold sentences.
+            new: the number of new sentences that training is planned for.
         """
-        return next(
+        training = next(
             (self.by_size[least] for least in sorted(self.by_size, reverse=True) if least <= size), self.training
+        )
+        if self.scale_above is None or size + new <= self.scale_above:
+            return training
+        ratio = (size + new) / self.scale_above
+        return replace(
+            training,
+            learning_rate=training.learning_rate and training.learning_rate / ratio,
+            head_learning_rate=training.head_learning_rate / ratio,
+            warmup_steps=None if training.warmup_steps is None else round(training.warmup_steps * ratio),
         )
 
     @property
     def is_flat_only(self) -> bool:
         """Whether the tagger cannot learn nested mentions, and no parameter selects some of them."""
         return overlap_of(self.name, self.params) == "error"
+
+    def _check(self) -> None:
+        trainings = (self.training, *self.by_size.values())
+        if self.scale_above is not None and any(training.learning_rate is None for training in trainings):
+            message = "scale_above scales the learning rate, which is not given"
+            raise ParameterError(message, parameter="training", remedy="give learning_rate")
 
     def create(self, overlap: str | None = None) -> TrainableTagger:
         """Create the tagger.

@@ -80,6 +80,7 @@ def _always(position: Position) -> PositionOf:
 class _Trainings:
     training: TaggerTrainingConfig = field(default_factory=TaggerTrainingConfig)
     by_size: Mapping[int, TaggerTrainingConfig] = field(default_factory=dict)
+    scale_above: int | None = None
 
 
 class _PlanReader:
@@ -209,7 +210,8 @@ class _PlanReader:
         return self.construct(TaggerTrainingConfig, "training", {**vars(base), **table}, position)
 
     def trainings(self, table: Any, base: _Trainings, position: PositionOf) -> _Trainings:
-        """The hyperparameters of a table, and those that differ from a number of gold sentences on."""
+        """The hyperparameters of a table, and those that depend on the number of sentences."""
+        scale_above: Any = table.pop("scale_above", base.scale_above) if isinstance(table, dict) else None
         by_size: Any = table.pop("by_size", {}) if isinstance(table, dict) else {}
         training = self.training(table, base.training, position)
         sizes = dict(base.by_size) if not table else {}
@@ -218,7 +220,7 @@ class _PlanReader:
                 message = "by_size must be tables of hyperparameters by number of gold sentences"
                 raise self.error(position("by_size"), message, "write by_size = {500 = {epochs = 20}}")
             sizes[int(size)] = self.training(changes, training, lambda _: position("by_size"))
-        return _Trainings(training, dict(sorted(sizes.items())))
+        return _Trainings(training, dict(sorted(sizes.items())), scale_above)
 
     def check_reserved(self, table: Mapping[str, Any], remedies: Mapping[str, str], position: PositionOf) -> None:
         for key in remedies.keys() & table.keys():

@@ -31,7 +31,7 @@ from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.language_check import note_on_encoder
 
-__all__ = ["ExperimentProgress", "SettingProgress", "run_experiment"]
+__all__ = ["ExperimentProgress", "ProgressCallback", "SettingProgress", "run_experiment"]
 
 
 @dataclass
@@ -73,6 +73,7 @@ class ExperimentProgress:
 
 
 ProgressCallback = Callable[[ExperimentProgress], None]
+"""Takes the progress of an experiment."""
 
 
 def run_experiment(

@@ -106,11 +106,16 @@ class RunSpec:
 
         It does not depend on how many sentences a method really returns, so all arms of an amount have equal steps.
         """
-        return self._tagger_training.total_steps(self.split.size + round(self.amount * self.split.size))
+        return self._tagger_training.total_steps(self.split.size + self._planned)
+
+    @property
+    def _planned(self) -> int:
+        """The number of new sentences that the amount stands for."""
+        return round(self.amount * self.split.size)
 
     @property
     def _tagger_training(self) -> TaggerTrainingConfig:
-        return self.tagger.training_of(self.split.size)
+        return self.tagger.training_of(self.split.size, self._planned)
 
     def config(self) -> dict[str, Any]:
         """The configuration that the result depends on, without labels."""
