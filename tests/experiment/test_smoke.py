@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 import tomllib
@@ -17,6 +18,7 @@ from conftest import EXAMPLE, ROOT
 from entaug.augmenters import METHODS
 from entaug.cli.main import main
 from entaug.errors import InputError
+from entaug.experiment import smoke
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.plan import MethodPlan, Plan, TaggerPlan
 from entaug.experiment.reading import read_plan
@@ -40,7 +42,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Tiny models by the parameter that takes them."""
     folder = tmp_path_factory.mktemp("models")
     kinds = {"encoder": "bert", "masked_lm": "bert", "generator": "llama", "causal_lm": "llama"}
-    return {parameter: str(tiny.save(folder / parameter, kind)) for parameter, kind in kinds.items()}
+    models = {parameter: tiny.save(folder / parameter, kind) for parameter, kind in kinds.items()}
+    for name, key in (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length")):
+        file = models["generator"] / name  # its rotary positions have no weights, so there may be more
+        file.write_text(json.dumps({**json.loads(file.read_text()), key: 1024}))
+    return {parameter: str(model) for parameter, model in models.items()}
 
 
 # ------------------------------------------------------------------------------------------------------ the smoke test
@@ -90,6 +96,7 @@ def test_the_smallest_form_has_every_arm_once(plan_file: Path, tmp_path: Path) -
     assert {(run.seed, run.split.size, run.steps) for run in runs} == {(3, 24, 2)}
     assert {run.amount for run in runs} == {0, 1}
     assert [method.params.get("epochs") for method in small.methods] == [None, None, 1]
+    assert {method.params["max_attempts"] for method in small.methods} == {1}
     assert [method.group for method in small.methods] == ["mr", "mr", ""]
     assert small.teachers[0].size == 1
     assert small.corpora[0].subset_seeds == (1,)
@@ -187,8 +194,11 @@ def test_pages_of_papers_hold_the_records_of_their_twins() -> None:
 @pytest.mark.models
 @pytest.mark.corpora
 @pytest.mark.parametrize("path", TWINS, ids=name_of)
-def test_small_twins_run(path: Path, corpora: Path, models: dict[str, str], tmp_path: Path) -> None:
+def test_small_twins_run(
+    path: Path, corpora: Path, models: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each arm of a twin in its smallest form, with tiny models in place of those that would be trained for minutes."""
+    monkeypatch.setattr(smoke, "_SIZE", 10)
     plan = _with_models(smallest_plan(read_plan(path), tmp_path / "out"), models)
     for run in Schedule(plan, prepare_splits(plan)).runs:
         record, _ = execute_run(run)
@@ -199,6 +209,7 @@ def _with_models(plan: Plan, models: dict[str, str]) -> Plan:
     def method(old: MethodPlan) -> MethodPlan:
         known = {parameter.name for parameter in parameters(METHODS[old.name])}
         params = {**old.params, **{name: model for name, model in models.items() if name in known}}
+        params |= {"max_new_tokens": 12} if "max_new_tokens" in known else {}
         new = replace(old, params=params)
         object.__setattr__(new, "group", old.group)
         return new

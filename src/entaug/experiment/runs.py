@@ -110,6 +110,7 @@ def _sample(sentences: list[Sentence], n: int, rng: Random) -> list[Sentence]:
 def _augmented_file(run: RunSpec, part: MethodPlan, amount: float) -> Path:
     """The augmented subset, generated once for all runs that use it. The method never sees dev and test."""
     augmenter = part.create(copies_for(amount, part.amounts), run.seed)
+    augmenter.load()  # its signature names the models
     # The method never learns from dev and test, but leaves out of the lists of the user what is in these.
     augmenter.hold_out(
         sentence

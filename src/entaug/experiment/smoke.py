@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from entaug.augmenters import METHODS
 from entaug.experiment.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan
@@ -43,8 +41,8 @@ def smoke_test(plan: Plan, *, progress: ProgressCallback = lambda _: None) -> Ex
 def smallest_plan(plan: Plan, output: Path) -> Plan:
     """Reduce a plan: one seed, few sentences, two optimizer steps, one new sentence per gold sentence.
 
-    Corpora, taggers, teachers, methods, the cells of grids and the test files stay; of parameters of methods only the
-    number of epochs changes.
+    Corpora, taggers, teachers, methods, the cells of grids and the test files stay; methods train for one epoch and
+    have one attempt at each sentence.
 
     Args:
         plan: the plan.
@@ -99,7 +97,7 @@ def _corpus(corpus: CorpusPlan) -> CorpusPlan:
 
 def _method(method: MethodPlan) -> MethodPlan:
     known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
-    params: Mapping[str, Any] = {**method.params, "epochs": 1} if "epochs" in known else method.params
+    params = {**method.params, **{name: 1 for name in ("epochs", "max_attempts") if name in known}}
     reduced = replace(method, amounts=(1,), params=params)
     object.__setattr__(reduced, "group", method.group)
     object.__setattr__(reduced, "table", method.table)
