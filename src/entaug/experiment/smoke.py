@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from entaug.augmenters import METHODS
 from entaug.experiment.plan import CorpusPlan, DrawnPart, MethodPlan, Plan, TaggerPlan
@@ -97,7 +98,7 @@ def _corpus(corpus: CorpusPlan) -> CorpusPlan:
 
 def _method(method: MethodPlan) -> MethodPlan:
     known = {parameter.name for parameter in parameters(METHODS[method.name])} if method.makes_sentences else set()
-    params = {**method.params, **{name: 1 for name in ("epochs", "max_attempts") if name in known}}
+    params: dict[str, Any] = {**method.params, **{name: 1 for name in ("epochs", "max_attempts") if name in known}}
     reduced = replace(method, amounts=(1,), params=params)
     object.__setattr__(reduced, "group", method.group)
     object.__setattr__(reduced, "table", method.table)
