@@ -302,6 +302,7 @@ def test_large_files_are_read_in_pieces(tmp_path: Path) -> None:
 
 FAULTY: dict[str, tuple[str, str | bytes, int | None, str]] = {
     "ragged": ("a.conll", "Ada\tB-PER\nleft\nRome\tB-LOC\n", 2, "1 column where 2 are expected"),
+    "mostly narrow": ("a.conll", "A\tO\n\n" * 40 + "Bo\tO\nleft _ O\nnow _ O\n", 82, "1 column where 2 are expected"),
     "too many": ("a.conll", "Ada\tB-PER\nleft\tx\tO\nRome\tB-LOC\n", 2, "3 columns where 2 are expected"),
     "unknown tag": ("a.conll", table("Ada/B-PER left/O " * 4) + "x\tQ-PER\n", 9, "unknown tag 'Q-PER'"),
     "I- alone": ("a.conll", table("Ada/B-PER left/O", "Rome/I-LOC"), 4, "I-LOC at the start of the sentence"),

@@ -232,14 +232,13 @@ class ConllReader:
     def _ragged_rows_error(self, rows: list[tuple[int, str]]) -> InputError:
         """The error for the first row whose number of columns is not that of most."""
         widths = [len(split_row(row, self._delimiter)) for _, row in rows]
-        usual = Counter(widths).most_common(1)[0][0]
-        needed = self._min_columns
+        expected = max(Counter(widths).most_common(1)[0][0], self._min_columns)
         if self._dialect.column_names:
-            usual = needed = self._num_columns
+            expected = self._num_columns
         for (number, _), width in zip(rows, widths, strict=True):
-            if width != usual or width < needed:
+            if width != expected:
                 return InputError(
-                    f"{width} column{'s' * (width != 1)} where {max(usual, needed)} are expected",
+                    f"{width} column{'s' * (width != 1)} where {expected} are expected",
                     path=str(self._path),
                     line=number,
                     remedy="correct the line, or name the --separator and columns",
