@@ -105,10 +105,13 @@ QUICK = TaggerTrainingConfig(epochs=40, batch_size=8, learning_rate=2e-3, head_l
 # ------------------------------------------------------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize("name", TAGGERS)
+# w2ner learns by heart in a test below; an ensemble takes three times as long as its members.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ("ensemble", "w2ner"))) for name in TAGGERS]
+)
 def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, tmp_path: Path) -> None:
     # A linear layer alone has to make do with random vectors of two layers.
-    training = replace(QUICK, epochs={"linear": 150, "ensemble": 150, "seq2seq": 120}.get(name, 40))
+    training = replace(QUICK, epochs={"linear": 150, "ensemble": 150, "seq2seq": 120, "bilstm-crf": 60}.get(name, 40))
     # Nor does a new decoder have much to learn from with these.
     options = {"dropout": 0.0, "layers": 1} if name == "seq2seq" else {}
     tagger = made(name, bert, vectors, **options).fit(GOLD, config=training)
