@@ -282,6 +282,7 @@ def test_an_ensemble_for_nested_mentions(encoder: Path) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.slow
 def test_the_starter_encoder() -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:40]
     lines = list(entaug.read(EXAMPLE / "dev.conll"))[:20]
