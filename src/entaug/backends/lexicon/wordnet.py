@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from entaug.backends.protocols import match_case
 from entaug.errors import MissingModelError
 
-__all__ = ["TABLE", "WordNet"]
+__all__ = ["TABLE", "WordNet", "read_table"]
 
 TABLE = "synonyms.json"
 """The file of the prepared table: for each English word form its synonyms in the same form."""
@@ -31,13 +32,7 @@ class WordNet:
     knows_tags = True
 
     def __init__(self, folder: str | Path) -> None:
-        file = Path(folder, TABLE)
-        try:
-            data = orjson.loads(file.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            raise MissingModelError(
-                "is missing or damaged", path=str(file), remedy="run: entaug models prepare wordnet"
-            ) from None
+        data = read_table(Path(folder, TABLE), "wordnet")
         self.name: str = data["name"]
         self._tables: dict[str | None, dict[str, list[str]]] = {None: data["synonyms"], **data["tagged"]}
         self._cache: dict[tuple[str, str | None], tuple[tuple[str, ...], ...]] = {}
@@ -50,3 +45,24 @@ class WordNet:
             synonyms = tuple(match_case(synonym.split(" "), word) for synonym in entry)
             self._cache[word, tag] = synonyms
         return synonyms
+
+
+def read_table(file: Path, model: str) -> Any:
+    """Read a prepared table.
+
+    Args:
+        file: the file of the table.
+        model: the starter model that it belongs to.
+
+    Returns:
+        Its JSON value.
+
+    Raises:
+        MissingModelError: the file is missing or damaged.
+    """
+    try:
+        return orjson.loads(file.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        raise MissingModelError(
+            "is missing or damaged", path=str(file), remedy=f"run: entaug models prepare {model}"
+        ) from None

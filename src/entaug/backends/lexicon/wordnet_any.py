@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-import orjson
-
+from entaug.backends.lexicon.wordnet import read_table
 from entaug.backends.lexicon.wordnet_table import Database
-from entaug.errors import MissingModelError
 
 __all__ = ["ANY_SENSE_TABLE", "WordNetAnySense", "compile_any_sense_table"]
 
@@ -32,13 +30,7 @@ class WordNetAnySense:
     knows_tags = False
 
     def __init__(self, folder: str | Path) -> None:
-        file = Path(folder, ANY_SENSE_TABLE)
-        try:
-            data = orjson.loads(file.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            raise MissingModelError(
-                "is missing or damaged", path=str(file), remedy="run: entaug models prepare wordnet-any"
-            ) from None
+        data = read_table(Path(folder, ANY_SENSE_TABLE), "wordnet-any")
         self.name: str = data["name"]
         self._synonyms: dict[str, list[str]] = data["synonyms"]
         self._lemmas: dict[str, list[str]] = data["lemmas"]
