@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from entaug.data import Sentence
 
@@ -47,6 +47,26 @@ def style_of(texts: Sequence[str]) -> Style:
     return "sentence" if later and sum(word.islower() for word in later) >= len(later) / 2 else "title"
 
 
+class _CasedWords(NamedTuple):
+    """The words with case of a corpus: distinct ones, and the numbers of running ones.
+
+    Args:
+        lower: words in lower case.
+        upper: words of two letters or more in upper case.
+        capital: further words with a capital within a sentence.
+        running: number of running words with case.
+        running_lower: number of those in lower case.
+        running_upper: number of those of two letters or more in upper case.
+    """
+
+    lower: set[str]
+    upper: set[str]
+    capital: set[str]
+    running: int
+    running_lower: int
+    running_upper: int
+
+
 class CorpusCapitals:
     """How a corpus uses capitals: all in all, in the mentions of each type, and in single words.
 
@@ -60,13 +80,11 @@ class CorpusCapitals:
     """
 
     def __init__(self) -> None:
-        self._tokens: Counter[str] = Counter()  # tokens with case: all, lower, upper
+        self._tokens: Counter[str] = Counter()
+        self._initial: Counter[str] = Counter()  # the first tokens of sentences
         self._mentions: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # Words in lower case, in upper case, and with a capital within a sentence; lower-case words within mentions.
-        self._lower: set[str] = set()
-        self._upper: set[str] = set()
-        self._capital: set[str] = set()
-        self._small: set[str] = set()
+        self._small: set[str] = set()  # lower-case words within mentions
+        self._words: _CasedWords | None = None
         self._decided: dict[str, tuple[Style, Style]] = {}  # of the corpus and of a type
 
     def add(self, sentence: Sentence) -> None:
@@ -75,36 +93,35 @@ class CorpusCapitals:
         Args:
             sentence: a sentence of the corpus.
         """
+        # Whole sentences are counted here, and each distinct token is looked at once, in `_cased`.
+        self._words = None
         self._decided.clear()
-        tokens = sentence.tokens
-        for i, token in enumerate(tokens):
-            if token.islower():
-                self._tokens["lower"] += 1
-                self._lower.add(token)
-            elif token.isupper() and len(token) > 1:
-                self._tokens["upper"] += 1
-                self._upper.add(token)
-            elif _first_is_upper(token):
-                self._tokens["capital"] += 1
-                if i:
-                    self._capital.add(token)
+        self._tokens.update(sentence.tokens)
+        self._initial[sentence.tokens[0]] += 1
         for mention in sentence.mentions:
             words = sentence.mention_tokens(mention)
             self._small.update(word for word in words[1:] if word.islower())
             if mention.start and any(word.lower() != word.upper() for word in words):
                 counts = self._mentions[mention.label]
+                is_title = _first_is_upper(words[0])
                 counts["all"] += 1
-                counts["title"] += _first_is_upper(words[0])
-                counts["upper"] += all(word.isupper() or word.lower() == word.upper() for word in words)
-                counts["lower"] += not _first_is_upper(words[0])
+                counts["title" if is_title else "lower"] += 1
+                counts["upper"] += is_title and all(w.isupper() or w.lower() == w.upper() for w in words)
+
+    @property
+    def _cased(self) -> _CasedWords:
+        if self._words is None:
+            self._words = _cased_words(self._tokens, self._initial)
+        return self._words
 
     @property
     def whole(self) -> Style:
         """The style of the corpus: ``"lower"`` and ``"upper"`` where it has no other letters, else ``"mixed"``."""
-        n = self._tokens.total()
-        for style in ("lower", "upper"):
-            if n and self._tokens[style] >= _NEARLY_ALL * n:
-                return "lower" if style == "lower" else "upper"
+        words = self._cased
+        if words.running and words.running_lower >= _NEARLY_ALL * words.running:
+            return "lower"
+        if words.running and words.running_upper >= _NEARLY_ALL * words.running:
+            return "upper"
         return "mixed"
 
     def of_type(self, label: str) -> Style:
@@ -149,7 +166,7 @@ class CorpusCapitals:
                 words = [self._capitalized(word, is_first=not i) for i, word in enumerate(words)]
         elif style == "upper":
             if habit == "lower":
-                words = [word if word in self._upper else word.lower() for word in words]
+                words = [word if word in self._cased.upper else word.lower() for word in words]
         elif style != "lower":
             last = 1 if style == "sentence" else len(words)
             words[:last] = [self._without_capital(word, habit) for word in words[:last]]
@@ -174,7 +191,7 @@ class CorpusCapitals:
         return (self._without_capital(words[0], self.of_type(label)), *words[1:])
 
     def _capitalized(self, word: str, *, is_first: bool) -> str:
-        if word in self._upper:
+        if word in self._cased.upper:
             return word
         lower = word.lower()
         if lower in self._small and not is_first:
@@ -183,9 +200,27 @@ class CorpusCapitals:
 
     def _without_capital(self, word: str, habit: Style) -> str:
         lower = word.lower()
-        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES) or word in self._capital:
+        if word[1:] != lower[1:] or len(word) < 2 or word.endswith(_POSSESSIVES) or word in self._cased.capital:
             return word
-        return lower if habit == "lower" or lower in self._lower else word
+        return lower if habit == "lower" or lower in self._cased.lower else word
+
+
+def _cased_words(tokens: Counter[str], initial: Counter[str]) -> _CasedWords:
+    """Return the words with case of a corpus, from the counts of all tokens and of those that begin a sentence."""
+    lower, upper, capital = set(), set(), set()
+    running = 0
+    for token, count in tokens.items():
+        if token.islower():
+            lower.add(token)
+        elif token.isupper() and len(token) > 1:
+            upper.add(token)
+        elif not _first_is_upper(token):
+            continue
+        elif count > initial[token]:
+            capital.add(token)
+        running += count
+    running_lower, running_upper = (sum(tokens[word] for word in words) for words in (lower, upper))
+    return _CasedWords(lower, upper, capital, running, running_lower, running_upper)
 
 
 def capitals_of(words: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from entaug.augmenters.capitals import capitals_of
@@ -69,8 +70,9 @@ class MentionShapes:
     """
 
     def __init__(self) -> None:
-        self._words: Counter[str] = Counter()  # lower-cased
-        self._outside: Counter[str] = Counter()
+        self._tokens: Counter[str] = Counter()
+        self._tokens_outside: Counter[str] = Counter()  # outside all mentions
+        self._words: Counter[str] = Counter()  # the words among the tokens, in lower case; once decided
         self._contexts: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)  # last word and the next one
         self._modifiers: dict[str, set[str]] | None = None  # for each type the suffixes of adjectives
         self._endings: tuple[str, ...] = ()
@@ -81,18 +83,15 @@ class MentionShapes:
         Args:
             sentence: a sentence of the corpus.
         """
+        # Whole sentences are counted here, and each distinct token is looked at once, in `_decide`.
         self._modifiers = None
-        lower = [token.lower() for token in sentence.tokens]
-        self._words.update(token for token in lower if token[0].isalpha())
-        self._outside.update(
-            token
-            for token, is_outside in zip(lower, sentence.outside_mask(), strict=True)
-            if is_outside and token[0].isalpha()
-        )
+        tokens = sentence.tokens
+        self._tokens.update(tokens)
+        self._tokens_outside.update(compress(tokens, sentence.outside_mask()))
         for mention in sentence.mentions:
             if mention.is_contiguous:
-                after = lower[mention.end] if mention.end < len(lower) else ""
-                self._contexts[mention.label].add((lower[mention.end - 1], after))
+                after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
+                self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
 
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention.
@@ -115,7 +114,8 @@ class MentionShapes:
         )
 
     def _decide(self) -> None:
-        function_words = frequent_words(self._outside)
+        self._words = _lower_case_words(self._tokens)
+        function_words = frequent_words(_lower_case_words(self._tokens_outside))
         self._modifiers = {
             label: _modifying_suffixes(contexts, function_words) for label, contexts in self._contexts.items()
         }
@@ -128,6 +128,16 @@ class MentionShapes:
         most = max(pairs.values(), default=0)
         enough = max(_MIN_PAIRS, _NEARLY_AS_OFTEN * most)
         self._endings = tuple(sorted((e for e, n in pairs.items() if n >= enough), key=lambda e: (-len(e), e)))
+
+
+def _lower_case_words(tokens: Counter[str]) -> Counter[str]:
+    """Return the counts of the words among tokens, in lower case."""
+    words: Counter[str] = Counter()
+    for token, count in tokens.items():
+        word = token.lower()
+        if word[0].isalpha():
+            words[word] += count
+    return words
 
 
 def frequent_words(counts: Counter[str]) -> set[str]:
