@@ -51,6 +51,7 @@ BASE_FORMATS = {
     "w2ner",
     "bartner",
     "bartner-nested",
+    "i2b2",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
 NEEDS_MODEL = "entaug: error: rewrite needs an instruct model; give http://HOST:PORT/v1#MODEL, or FILE.gguf\n"

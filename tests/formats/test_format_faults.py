@@ -47,9 +47,12 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "a.jsonl", tmp_path / "b.jsonl"
 
 
-@pytest.mark.parametrize("name", ["brat", "datasets"])
+NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug"}
+
+
+@pytest.mark.parametrize("name", ["brat", "datasets", "i2b2"])
 def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tuple[Path, Path], name: str) -> None:
-    pytest.importorskip("spacy" if name == "brat" else "pyarrow")
+    pytest.importorskip(NEEDED[name])
     out, fresh = tmp_path / "out", tmp_path / "fresh"
     convert_file(pair[0], out, to_format=name, lose=["all"])
     old = files(out)
@@ -65,15 +68,17 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
 
+NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2"}
 OTHERS = {
     "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
     "datasets": ["train.csv", "sub/data.arrow"],
+    "i2b2": ["notes.md", "more.txt", "sub/x.con", ".git/config", "empty/"],
 }
 
 
 @pytest.mark.parametrize(("name", "other"), [(name, other) for name, found in OTHERS.items() for other in found])
 def test_no_other_folder_is_replaced(tmp_path: Path, pair: tuple[Path, Path], name: str, other: str) -> None:
-    pytest.importorskip("spacy" if name == "brat" else "pyarrow")
+    pytest.importorskip(NEEDED[name])
     out = tmp_path / "out"
     convert_file(pair[0], out, to_format=name, lose=["all"])
     (out / other).parent.mkdir(exist_ok=True)
@@ -298,7 +303,7 @@ def test_arrays_are_known_by_what_they_hold(tmp_path: Path, name: str) -> None:
         assert [s.tokens for s in entaug.read(path)] == [ADA.tokens]
 
 
-@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"brat", "docbin", "parquet", "datasets", "conll", "bartner"}))
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - NOT_JSON))
 @pytest.mark.parametrize("content", ["[]\n", " [ ] "])
 def test_an_empty_array_is_an_empty_corpus(tmp_path: Path, name: str, content: str) -> None:
     pytest.importorskip("spacy")
@@ -311,7 +316,7 @@ def test_an_empty_array_is_an_empty_corpus(tmp_path: Path, name: str, content: s
         entaug.read(tmp_path / "b.json", name)
 
 
-@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"brat", "docbin", "parquet", "datasets", "conll", "bartner"}))
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - NOT_JSON))
 @pytest.mark.parametrize("deep", ["[" * 5000, "[" * 5000 + "]" * 5000, '{"a":' * 5000 + "1" + "}" * 5000])
 def test_json_that_is_too_deep_is_not_mended_by_lines(tmp_path: Path, name: str, deep: str) -> None:
     pytest.importorskip("spacy")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from entaug.errors import InputError
+from entaug.errors import InputError, OutputError
 
-__all__ = ["is_safe_name", "natural_sort_key", "safe_file_name", "walk_files"]
+__all__ = ["holds_only", "is_safe_name", "natural_sort_key", "safe_file_name", "walk_files", "write_documents"]
 
 _MAX_NAME_BYTES = 240  # of a file name without its extension
 _UNSAFE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
@@ -99,3 +99,56 @@ def safe_file_name(name: str) -> str:
             safe = f"{safe[:40]}-{blake2b(safe.encode(), digest_size=8).hexdigest()}"
         parts.append(safe)
     return "/".join(parts)
+
+
+def write_documents(documents: Iterable[tuple[str, Mapping[str, str]]], folder: Path) -> None:
+    """Write a new folder with one or more files for each document.
+
+    Args:
+        documents: the wanted name of each document, and the contents of its files by extension. Names are made safe
+            and unique.
+        folder: the folder; it does not exist yet.
+
+    Raises:
+        OutputError: two documents need the same path.
+    """
+    folder.mkdir()
+    taken: set[str] = set()
+    for document, files in documents:
+        name = wanted = safe_file_name(document)
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{wanted}+{number}"
+        taken.add(name)
+        for extension, content in files.items():
+            file = folder / f"{name}{extension}"
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("xb") as out:
+                    out.write(content.encode(errors="replace"))
+            except (FileExistsError, NotADirectoryError):
+                what = f"document {name!r} is in the way of another"
+                raise OutputError(what, path=str(folder), remedy="rename one of them") from None
+
+
+def holds_only(folder: Path, extensions: Sequence[str], needed: Collection[str]) -> bool:
+    """Whether a folder holds nothing but the files of documents, so that it may be replaced.
+
+    Args:
+        folder: the folder.
+        extensions: the extensions of the files, one that ends with another before that one.
+        needed: the extensions that each document has.
+    """
+    found: dict[str, set[str]] = {}
+    for parent, folders, names in os.walk(folder):
+        if any(Path(parent, name).is_symlink() for name in (*folders, *names)):
+            return False
+        if not (folders or names) or any(name.startswith(".") for name in folders):  # never written
+            return False
+        for name in names:
+            extension = next((end for end in extensions if name.endswith(end)), None)
+            if extension is None or name.startswith("."):
+                return False
+            found.setdefault(str(Path(parent, name.removesuffix(extension))), set()).add(extension)
+    return all(of_document.issuperset(needed) for of_document in found.values())

@@ -35,6 +35,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "spacy-json": "entaug.formats.spacy.json:SpacyJson",
         "prodigy": "entaug.formats.tools.prodigy:Prodigy",
         "doccano": "entaug.formats.tools.doccano:Doccano",
+        "i2b2": "entaug.formats.research.i2b2:I2b2",
         "w2ner": "entaug.formats.research.w2ner:W2ner",
         "bartner": "entaug.formats.research.bartner:Bartner",
         "bartner-nested": "entaug.formats.research.bartner_nested:BartnerNested",

@@ -16,16 +16,22 @@ provenance. brat ignores this file.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError, OutputError
-from entaug.files.folders import is_safe_name, natural_sort_key, safe_file_name, walk_files
+from entaug.errors import InputError, LossError
+from entaug.files.folders import (
+    holds_only,
+    is_safe_name,
+    natural_sort_key,
+    safe_file_name,
+    walk_files,
+    write_documents,
+)
 from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.brat.documents import (
     KEPT,
@@ -103,18 +109,7 @@ class Brat(BufferedFormat):
 
     def replaceable(self, path: Path) -> bool:
         """See `entaug.formats.buffered.BufferedFormat.replaceable`: pairs of files, and what is written beside them."""
-        endings: dict[str, set[str]] = {}
-        for folder, folders, names in os.walk(path):
-            if any(Path(folder, name).is_symlink() for name in (*folders, *names)):
-                return False
-            if not (folders or names) or any(name.startswith(".") for name in folders):  # never written
-                return False
-            for name in names:
-                ending = next((end for end in (PROVENANCE_SUFFIX, ".ann", ".txt") if name.endswith(end)), None)
-                if ending is None or name.startswith("."):
-                    return False
-                endings.setdefault(str(Path(folder, name.removesuffix(ending))), set()).add(ending)
-        return all({".ann", ".txt"} <= of_document for of_document in endings.values())
+        return holds_only(path, (PROVENANCE_SUFFIX, ".ann", ".txt"), {".ann", ".txt"})
 
     def carried(self, sentence: Sentence, dialect: BratDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`: tokenized again, and split at the boundaries of mentions."""
@@ -178,30 +173,7 @@ class Brat(BufferedFormat):
             OutputError: two documents need the same path.
         """
         del dialect
-        path.mkdir()
-        taken: set[str] = set()
-        for number, group in enumerate(group_documents(sentences), start=1):
-            document, files = document_files(group, number)
-            name = wanted = safe_file_name(document)
-            copy = 1
-            while name in taken:
-                copy += 1
-                name = f"{wanted}+{copy}"
-            taken.add(name)
-            _write_files(files, path, name)
-
-
-def _write_files(files: Mapping[str, str], folder: Path, name: str) -> None:
-    """Write the files of a document, given the contents by extension."""
-    for ending, content in files.items():
-        file = folder / f"{name}{ending}"
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("xb") as out:
-                out.write(content.encode(errors="replace"))
-        except (FileExistsError, NotADirectoryError):
-            what = f"document {name!r} is in the way of another"
-            raise OutputError(what, path=str(folder), remedy="rename one of them") from None
+        write_documents((document_files(g, n) for n, g in enumerate(group_documents(sentences), start=1)), path)
 
 
 def _pairs(path: Path, reading: Reading) -> Iterator[tuple[str, Path | InputError]]:

@@ -1,0 +1,262 @@
+"""The format of the i2b2/VA shared task of 2010: a text and a file of concepts for each document.
+
+The text ``NAME.txt`` has a sentence in each line, with tokens separated by white space. The file ``NAME.con`` has a
+mention in each line: ``c="chest pain" 12:3 12:4||t="problem"``, the words in lower case, the line and the first token,
+the line and the last token, and the label; lines count from 1 and tokens from 0. Both files are in one folder, or as in
+the corpus in neighbouring folders ``txt`` and ``concept``.
+
+The id of a sentence is the name of its document and the number of its line, ``NAME:12``. Files hold tokens, flat and
+nested mentions and nothing else. Augmented sentences are written to new documents, one for each document of the
+sources, method and copy.
+
+Uzuner et al. (2011), 2010 i2b2/VA Challenge on Concepts, Assertions, and Relations in Clinical Text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, LossError
+from entaug.files.folders import holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
+from entaug.files.streams import check_no_nul, read_beginning, read_line_chunks
+from entaug.formats.base import FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.documents import DOCUMENT, group_by_document
+from entaug.formats.records import read_records
+from entaug.formats.token_records import unique_mentions
+
+__all__ = ["I2b2", "I2b2Dialect"]
+
+_CONCEPT = re.compile(r'c="(.*)" (\d{1,9}):(\d{1,9}) (\d{1,9}):(\d{1,9})\|\|t="([^"]+)"')
+_BETWEEN = re.compile("[ \t]+")
+_NOT_IN_TOKENS = re.compile("[ \t\r\n]")
+_REMEDY = 'write c="words" LINE:FIRST LINE:LAST||t="label"'
+_MAX_PEEKED = 20_000  # number of files of a folder that are inspected to recognise it
+_HEAD_SIZE = 1 << 12
+_MAX_EMPTY_LINES = 1000  # before a sentence, to keep its line
+_UNNAMED = "sentences"  # the document of sentences without one
+
+
+@dataclass(frozen=True)
+class I2b2Dialect:
+    """The only layout of i2b2's files."""
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return "i2b2 texts and concepts"
+
+
+class I2b2(BufferedFormat):
+    """The format of i2b2 (2010); see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "i2b2"
+    title = "i2b2 concepts"
+    extensions = (".con",)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=False)
+    folder = True
+    dialect_class = I2b2Dialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: a file of concepts with its text, or a folder with one."""
+        try:
+            if path.is_dir():
+                files = (file for _, file in islice(walk_files(path), _MAX_PEEKED) if file.suffix == ".con")
+                return any(map(_is_concept_file, files))
+            return path.suffix == ".con" and _is_concept_file(path)
+        except (InputError, OSError, ValueError):
+            return False
+
+    def files(self, path: Path) -> list[Path]:
+        """See `entaug.formats.buffered.BufferedFormat.files`."""
+        return [file for _, concepts in _concept_files(path) for file in (concepts, *_text_files(concepts))]
+
+    def sentences(self, path: Path, dialect: I2b2Dialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`; documents are in the order of their names."""
+        del dialect
+
+        def parse(_number: int, document: tuple[str, Path]) -> Iterator[Sentence]:
+            return _read_document(*document, reading)
+
+        return read_records(path, enumerate(_concept_files(path)), parse, reading, unit=None)
+
+    def replaceable(self, path: Path) -> bool:
+        """See `entaug.formats.buffered.BufferedFormat.replaceable`: pairs of files and nothing else."""
+        return holds_only(path, (".con", ".txt"), {".con", ".txt"})
+
+    def check(self, sentence: Sentence, dialect: I2b2Dialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`.
+
+        Raises:
+            LossError: it has a discontinuous mention, a token with white space, or a label with a quotation mark or
+                a line end.
+        """
+        del dialect
+        self.check_contiguous(sentence)
+        subject = f"sentence {sentence.key}"
+        for token in sentence.tokens:
+            if _NOT_IN_TOKENS.search(token) or "\0" in token:
+                held = "a NUL character" if "\0" in token else "white space"
+                raise LossError(f"token {token!r} holds {held}", path=subject, remedy="write JSON lines")
+        for mention in sentence.mentions:
+            if any(character in '"\r\n\0' for character in mention.label):
+                what = f"the label {mention.label!r} holds a quotation mark or a line end"
+                raise LossError(what, path=subject, remedy="rename it, or write JSON lines")
+
+    def lost(self, sentence: Sentence, dialect: I2b2Dialect) -> list[str]:
+        """See `entaug.formats.base.BaseFormat.lost`; also ids that are not those of a line."""
+        lost = [name for name in super().lost(sentence, dialect) if name != f"field {DOCUMENT!r}"]
+        return lost + ["id"] * (sentence.id is not None and _line_number(sentence) is None)
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: I2b2Dialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.write`."""
+        del dialect
+        documents: defaultdict[str, list[Sentence]] = defaultdict(list)
+        for group in group_by_document(sentences):
+            documents[_document_name(group[0])] += group
+        write_documents(((name, _document_files(group)) for name, group in documents.items()), path)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _is_concept_file(path: Path) -> bool:
+    """Whether a file has a text, and is empty or begins with a mention."""
+    lines = read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace").splitlines()
+    return bool(_text_files(path)) and all(_CONCEPT.fullmatch(line.strip()) for line in lines[:1])
+
+
+def _text_files(concepts: Path) -> list[Path]:
+    """The text of a file of concepts, in the same folder or in a neighbouring folder ``txt``; empty without one."""
+    name = concepts.with_suffix(".txt").name
+    candidates = [concepts.with_name(name), concepts.parent.parent / "txt" / name]
+    return [file for file in candidates if file.is_file()][:1]
+
+
+def _concept_files(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the file of concepts of each document."""
+    if not path.is_dir():
+        yield path.stem, path
+        return
+    files = {name.removesuffix(".con"): file for name, file in walk_files(path) if name.endswith(".con")}
+    for name in sorted(files, key=natural_sort_key):
+        *folders, stem = name.split("/")
+        if folders[-1:] == ["concept"]:
+            del folders[-1]
+        yield "/".join((*folders, stem)), files[name]
+
+
+def _read_document(name: str, concepts: Path, reading: Reading) -> Iterator[Sentence]:
+    """Yield the sentences of a document that have tokens."""
+    if not is_safe_name(name):
+        what = "a file name that is not UTF-8, or holds control characters"
+        raise InputError(what, path=ascii(str(concepts)), remedy="rename it")
+    texts = _text_files(concepts)
+    if not texts:
+        what = f"no {concepts.with_suffix('.txt').name} beside it or in a folder txt beside its folder"
+        raise InputError(what, path=str(concepts), remedy="put the text there, or remove the file")
+    lines = [[token for token in _BETWEEN.split(line) if token] for line in _lines(texts[0])]
+    mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
+    for number, text in enumerate(_lines(concepts), start=1):
+        if not text.strip():
+            continue
+        try:
+            line, mention = _parse_concept(text.strip(), lines, reading)
+        except InputError as error:
+            error.locate(str(concepts), number)
+            reading.fault(error)
+            continue
+        if mention is not None:
+            mentions[line].append((mention, None))
+    offset = 0
+    for number, tokens in enumerate(lines, start=1):
+        if tokens:
+            found = unique_mentions(mentions[number], reading)
+            yield Sentence(tokens, found, f"{name}:{number}").with_fields({DOCUMENT: [name, offset]})
+        offset += sum(map(len, tokens)) + max(1, len(tokens))
+
+
+def _lines(path: Path) -> list[str]:
+    lines: list[str] = []
+    for first, chunk in read_line_chunks(path):
+        check_no_nul(chunk, first, path)
+        lines += chunk
+    return lines
+
+
+def _parse_concept(text: str, lines: list[list[str]], reading: Reading) -> tuple[int, Mention | None]:
+    """Parse a line of a file of concepts.
+
+    Args:
+        text: the line.
+        lines: the tokens of each line of the text.
+        reading: how to read.
+
+    Returns:
+        The line of the text that the mention is in, and the mention; None where repair drops it.
+
+    Raises:
+        InputError: it is no mention, or does not fit the text.
+    """
+    match = _CONCEPT.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text[:80]!r} is no mention", remedy=_REMEDY)
+    words, label = match[1], match[6]
+    line, start, last_line, last = map(int, match.group(2, 3, 4, 5))
+    if line != last_line:
+        if reading.repair:
+            reading.repaired["mention across a line end left out"] += 1
+            return line, None
+        what = f"the mention begins in line {line} and ends in line {last_line} of the text"
+        raise InputError(what, remedy="correct it, or pass --repair to leave it out")
+    tokens = lines[line - 1] if 0 < line <= len(lines) else []
+    if not start <= last < len(tokens):
+        what = f"tokens {start} to {last} of line {line}, which has {len(tokens)}"
+        raise InputError(what, remedy="check that the text is the right one")
+    there = " ".join(tokens[start : last + 1])
+    if there.lower().split() != words.lower().split():
+        if not reading.repair:
+            what = f"the mention says {words!r}, but at {line}:{start} the text has {there!r}"
+            raise InputError(what, remedy="correct it, or pass --repair to take the text")
+        reading.repaired["words of a mention replaced by those of the text"] += 1
+    return line, Mention(label, ((start, last + 1),))
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _document_name(sentence: Sentence) -> str:
+    """Return the name of the document of a sentence; for an augmented one with its method and copy."""
+    document = sentence.fields.get(DOCUMENT)
+    name = document[0] if isinstance(document, list) and document and isinstance(document[0], str) else _UNNAMED
+    provenance = sentence.provenance
+    return name if provenance is None else f"{name}+{provenance.method}-{provenance.copy}"
+
+
+def _line_number(sentence: Sentence) -> int | None:
+    """Return the line of a sentence in its document, if its id is one of this format."""
+    name, _, line = (sentence.id or "").rpartition(":")
+    is_regular = re.fullmatch("[1-9][0-9]{0,8}", line) and sentence.provenance is None
+    return int(line) if is_regular and name == _document_name(sentence) else None
+
+
+def _document_files(sentences: Iterable[Sentence]) -> dict[str, str]:
+    """Return the contents of the files of a document by extension."""
+    texts: list[str] = []
+    concepts: list[str] = []
+    for sentence in sentences:
+        empty = (_line_number(sentence) or 0) - len(texts) - 1
+        if 0 < empty <= _MAX_EMPTY_LINES:
+            texts += [""] * empty
+        texts.append(" ".join(sentence.tokens))
+        number = len(texts)
+        for mention in sentence.mentions:
+            words = " ".join(sentence.mention_tokens(mention)).lower()
+            place = f"{number}:{mention.start} {number}:{mention.end - 1}"
+            concepts.append(f'c="{words}" {place}||t="{mention.label}"')
+    return {".txt": "".join(f"{text}\n" for text in texts), ".con": "".join(f"{line}\n" for line in concepts)}
