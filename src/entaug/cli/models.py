@@ -1,4 +1,4 @@
-"""``entaug models``: list, prepare and verify word lists and models."""
+"""``entaug models``: list, prepare and verify word lists and models, and write their bill of materials."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ _ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "co
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
-    parser.add_argument("action", choices=("list", "prepare", "verify"))
+    parser.add_argument("action", choices=("list", "prepare", "verify", "bom"))
     parser.add_argument(
-        "names", nargs="*", help="names of models (default: all that methods use; verify: all that are prepared)"
+        "names",
+        nargs="*",
+        help="names of models (default: all that methods use; verify: all that are prepared; bom: all)",
     )
     parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method needs")
     parser.add_argument("--source", metavar="DIR", help="prepare: use packages or prepared folders in this folder")
@@ -52,6 +54,10 @@ def _run(args: argparse.Namespace) -> int:
         prepare_models(names, offline=args.offline, source=args.source, report=output.print_message)
     elif args.action == "verify":
         verify_models(args.names, report=output.print_message)
+    elif args.action == "bom":
+        from entaug.models.bill_of_materials import bill_of_materials
+
+        output.print_json(bill_of_materials(catalogue.list_models(args.names)))
     else:
         models = catalogue.list_models(args.names)
         if args.json:
@@ -91,4 +97,6 @@ def methods_using(name: str) -> list[str]:
     return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]
 
 
-COMMAND = Command("list, prepare and verify word lists and models", _add_options, _run)
+COMMAND = Command(
+    "list, prepare and verify word lists and models; write their bill of materials (CycloneDX)", _add_options, _run
+)
