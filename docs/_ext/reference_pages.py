@@ -231,8 +231,11 @@ def models_table() -> str:
 
 def recipes_table() -> str:
     """The table of the recipes of `entaug auto`."""
-    rows = [(f"`{recipe.name}`", recipe.summary, f"{recipe.prior_gain:g}") for recipe in RECIPES.values()]
-    return table(("recipe", "adds", "prior gain"), rows)
+    rows = [
+        (f"`{r.name}`", r.summary, f"{r.prior_gain:g}", f"{r.prior(is_teacher_larger=True):g}")
+        for r in RECIPES.values()
+    ]
+    return table(("recipe", "adds", "prior gain", "with a larger teacher"), rows)
 
 
 def measured_pages() -> dict[str, str]:

@@ -102,6 +102,7 @@ class OracleTagger(Configurable):
     def save(self, folder: str | Path) -> None:
         Path(folder).mkdir()
         Path(folder, "tagger.json").write_text(json.dumps({"tagger": "oracle", "params": {}, "state": self.state_}))
+        Path(folder, "weights").write_bytes(bytes(1000 if self.encoder == "large" else 200))
 
     def restore(self, folder: Path) -> OracleTagger:
         seed, quality = json.loads((folder / "tagger.json").read_text())["state"]
@@ -310,7 +311,7 @@ def test_the_budget_limits_the_choice_in_a_fixed_order_and_is_kept(
 ) -> None:
     clock = iter(range(10**6))
     monkeypatch.setattr("entaug.recipes.choice._clock", lambda: 600.0 * next(clock))  # ten minutes a training
-    assert run(files, "small", budget=60).design.recipes == 0
+    assert not run(files, "small", budget=60).design.is_measured
     summary = run(files, "medium", budget=60 + 10 * 1.25 * 12)
     assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
     assert [gain.recipe for gain in summary.gains] == ["self"]
@@ -329,8 +330,28 @@ def test_a_budget_too_small_says_what_would_do(files: Path) -> None:
     summary = run(files, budget=1e-6)
     assert summary.recipe == "gold"
     assert summary.gold_f1 is None
-    assert any("the budget is too small to try a recipe" in note for note in summary.notes)
-    assert summary.lines() == ["nothing was measured: the tagger is trained on gold alone"]
+    assert any("the budget is too small to measure the gain of a recipe" in note for note in summary.notes)
+    first, *tried, last = summary.lines()
+    assert first == "nothing was measured: gains to expect are those on other corpora"
+    assert tried[0] == "  self           expect +2.5 (-3.4 to 8.4)"
+    assert last.startswith("chosen: gold alone; no recipe shows a gain that is credible")
+    assert run(files, "none", recipes=[], folds=0).lines() == [
+        "nothing was measured: the tagger is trained on gold alone"
+    ]
+
+
+def test_without_folds_a_larger_teacher_is_taken_for_its_gains_on_other_corpora(files: Path) -> None:
+    summary = run(files, teacher_encoder="large", folds=0)
+    assert OracleTagger.encoders == [("minilm", False), ("large", False), ("minilm", True)], "nothing is measured"
+    assert (summary.recipe, summary.gold_f1, summary.measured_on) == ("self", None, "nothing")
+    last = summary.lines()[-1]
+    assert last.startswith("chosen: self; expect +6.0 F1 (0.1 to 11.9) over gold alone, measured on other corpora")
+    again = entaug.auto(**{**_plan(files / "out" / "plan.toml"), "output": files / "again"})
+    assert (again.recipe, again.gains) == (summary.recipe, summary.gains)
+    for other in ("minilm", None):
+        summary = run(files, f"small-{other}", teacher_encoder=other, folds=0)
+        assert summary.recipe == "gold", "a teacher that is no larger is not trusted unmeasured"
+        assert any("--teacher-encoder" in note for note in summary.notes) == (other is None)
 
 
 def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -393,7 +414,7 @@ def test_a_slow_teacher_is_part_of_the_budget(files: Path, monkeypatch: pytest.M
     summary = run(files, teacher_encoder="large", recipes=["self"], budget=least + 1)
     assert (summary.design.folds, summary.design.recipes, summary.design.repeats) == (3, 1, 1)
     times = iter((0, 600, 600, 1800))
-    assert run(files, "less", teacher_encoder="large", recipes=["self"], budget=least - 1).design.recipes == 0
+    assert run(files, "less", teacher_encoder="large", recipes=["self"], budget=least - 1).design.folds == 0
 
 
 def _plan(path: Path) -> dict[str, Any]:

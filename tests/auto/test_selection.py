@@ -14,7 +14,7 @@ from entaug.errors import ParameterError, UnknownNameError
 from entaug.recipes.catalogue import RECIPES, applicable_recipes
 from entaug.recipes.design import Design, designs, largest_affordable
 from entaug.recipes.folds import content_key, default_steps, partition
-from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains
+from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains, prior_gains
 
 PRIORS = {"self": 2.0, "mr": 1.5}
 
@@ -48,6 +48,16 @@ def chosen(seed: int, gain: float) -> str | None:
 def test_recipes_that_help_are_found_and_those_that_hurt_are_not() -> None:
     assert sum(chosen(seed, 6.0) is not None for seed in range(40)) >= 36
     assert sum(chosen(seed, -4.0) is not None for seed in range(40)) <= 2
+
+
+def test_without_a_measurement_only_a_large_prior_gain_is_credible() -> None:
+    larger = {name: RECIPES[name].prior(is_teacher_larger=True) for name in ("self", "mr")}
+    same = {name: RECIPES[name].prior(is_teacher_larger=False) for name in ("self", "mr")}
+    best = choose(prior_gains(larger))
+    assert best is not None
+    assert (best.recipe, best.measured, best.standard_error) == ("self", None, None)
+    assert best.low < 1 < best.expected < best.high
+    assert choose(prior_gains(same)) is None
 
 
 def test_the_interval_contains_the_true_gain() -> None:

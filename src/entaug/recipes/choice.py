@@ -21,7 +21,7 @@ from entaug.recipes.design import FINALISTS, TEACHER_SIZE, Design, designs, larg
 from entaug.recipes.folds import default_steps, partition
 from entaug.recipes.inputs import AutoInputs
 from entaug.recipes.output import write_output
-from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains
+from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains, prior_gains
 from entaug.recipes.summary import AutoSummary
 from entaug.recipes.tracking import ProgressCallback, Tracker
 from entaug.recipes.trainings import FoldRunner, Pools, Trainer, sample_sentences
@@ -32,6 +32,8 @@ from entaug.taggers.base import TrainableTagger, load_tagger
 __all__ = ["Choice"]
 
 _OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
+_LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
+_LARGER_TEACHER = "a teacher with a larger encoder gained twice as much on other corpora: --teacher-encoder NAME"
 _FIRST, _TEACHER = "final-0", "final-teacher"
 _clock = time.monotonic
 
@@ -106,7 +108,7 @@ class Choice:
             augmented=len(augmented),
             recipe=recipe.name if recipe else GOLD,
             design=design,
-            measured_on="cross-validation" if self.inputs.dev is None else "dev",
+            measured_on=("cross-validation" if self.inputs.dev is None else "dev") if design.is_measured else "nothing",
             steps=self.steps,
             gold_f1=gold_f1,
             teacher_f1=teacher_f1,
@@ -115,8 +117,8 @@ class Choice:
             notes=self.notes,
         )
         self.tracker.start("writing the report", 0)
-        pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": design.repeats}
-        pinned["folds"] = design.folds if self.inputs.dev is None else None
+        pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": design.repeats or None}
+        pinned["folds"] = design.folds if self.inputs.dev is None or not design.is_measured else None
         write_output(self.output, self.inputs, augmented, tagger, summary, {**self.arguments, **pinned})
         shutil.rmtree(self.workspace.folder, ignore_errors=True)
         return summary
@@ -174,6 +176,8 @@ class Choice:
             available=available,
         )
         self.notes += notes
+        if self.inputs.unlabelled and self.trainer.teacher_params is None:
+            self.notes.append(_LARGER_TEACHER)
         if not self.trainer.has_probabilities:
             self.notes.append(f"{self.trainer.tagger} gives no probabilities: only recipes with hard labels are tried")
         return recipes
@@ -194,8 +198,9 @@ class Choice:
         """The design; what the budget allows is decided once and noted, so that a resumed run keeps it."""
         has_dev = self.inputs.dev is not None
         if (note := self.workspace.note("design")) is None:
-            candidates = designs(num_recipes, has_dev=has_dev)
+            unmeasured = Design(0, num_recipes, 0)
             folds, repeats = self.arguments["folds"], self.arguments["repeats"]
+            candidates = designs(num_recipes, has_dev=has_dev) if folds != 0 else [unmeasured]
             candidates = [
                 replace(
                     design, folds=design.folds if has_dev or not folds else folds, repeats=repeats or design.repeats
@@ -209,14 +214,15 @@ class Choice:
                 cost = seconds * _OVERHEAD * fold_steps / self.steps
                 ends = seconds * (1 + teacher_cost + _OVERHEAD * TEACHER_SIZE)  # the first and the final trainings
                 affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, teacher_cost)
-                design = affordable or replace(candidates[0], recipes=0, repeats=1)
+                design = affordable or unmeasured
                 least = candidates[0].num_trainings(teacher_cost) * cost + ends
                 minutes = least / 60 if affordable is None else 0.0
             note = {**design.to_dict(), "least_minutes": minutes}
             self.workspace.write_note("design", note)
         if note["least_minutes"]:
             self.notes.append(
-                f"the budget is too small to try a recipe: that takes about {note['least_minutes']:.0f} minutes"
+                "the budget is too small to measure the gain of a recipe: that takes about "
+                f"{note['least_minutes']:.0f} minutes"
             )
         return Design(note["folds"], note["recipes"], note["repeats"])
 
@@ -228,11 +234,12 @@ class Choice:
     def _measure(self, recipes: Sequence[Recipe], design: Design) -> tuple[list[Gain], float | None, float | None]:
         """Train on the folds, and estimate the gains of the recipes, and the F1 of gold alone and of the teacher."""
         gains: list[Gain] = []
-        if not recipes:
-            return gains, None, None
         own_teacher = self.trainer.has_own_teacher(recipes)
+        is_larger = own_teacher and self._size_of(_TEACHER) >= _LARGER * self._size_of(_FIRST)
+        priors = {recipe.name: recipe.prior(is_teacher_larger=is_larger) for recipe in recipes}
+        if not design.is_measured:
+            return prior_gains(priors), None, None
         outcomes: list[Outcome] = []
-        priors = {recipe.name: recipe.prior_gain for recipe in recipes}
         fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
         self.tracker.expect(round(design.num_trainings(own_teacher) + TEACHER_SIZE) * fold_steps)
         for repeat in range(design.repeats):
@@ -246,6 +253,10 @@ class Choice:
         gold_f1 = _mean_f1([counts for outcome in outcomes for counts in outcome.gold])
         teacher_f1 = _mean_f1([outcome.recipes[TEACHER] for outcome in outcomes]) if own_teacher else None
         return gains, gold_f1, teacher_f1
+
+    def _size_of(self, name: str) -> int:
+        """The size in bytes of a saved tagger."""
+        return sum(file.stat().st_size for file in (self.workspace.folder / name).rglob("*") if file.is_file())
 
     def _measure_once(self, recipes: Sequence[Recipe], design: Design, repeat: int) -> Outcome:
         """One repetition: every held-out sentence is predicted once by each recipe."""

@@ -35,7 +35,7 @@ class Design:
     """The size of a choice.
 
     Args:
-        folds: number of folds; 1 where held-out sentences are given.
+        folds: number of folds; 1 where held-out sentences are given, 0 where nothing is measured.
         recipes: number of recipes that are tried, in the order of `entaug.recipes.catalogue.RECIPES`; 0 for none.
         repeats: number of repetitions, with other folds and seeds; from the second on only the best `FINALISTS` recipes
             are trained.
@@ -60,6 +60,11 @@ class Design:
         base = TEACHER_SIZE + teacher
         further = base + min(self.recipes, FINALISTS)
         return self.folds * (base + self.recipes + (self.repeats - 1) * further)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether gains are measured at all."""
+        return bool(self.folds and self.recipes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers by name."""

@@ -67,7 +67,8 @@ def auto(
             first training; None for all.
         tagger: name of the tagger; None for ``"linear"``, or ``"w2ner"`` for nested and discontinuous mentions.
         recipes: names of the recipes to try, see `entaug.recipes.catalogue.RECIPES`; None for all that apply.
-        folds: number of folds; None to let the budget decide.
+        folds: number of folds; None to let the budget decide, 0 to measure nothing: then the gains on other corpora
+            decide, which is enough for a teacher with a larger encoder.
         repeats: number of repetitions; None to let the budget decide.
         steps: number of optimizer steps of every training; None to derive it from the number of sentences, see
             `entaug.recipes.folds.default_steps`.
@@ -93,7 +94,7 @@ def auto(
         >>> auto("train.conll", "result", folds=1)
         Traceback (most recent call last):
         ...
-        entaug.errors.ParameterError: folds must be an integer of at least 2, not 1
+        entaug.errors.ParameterError: folds must be an integer of at least 2, or 0, not 1
     """
     begun = time.monotonic()
     output = Path(output)
@@ -140,7 +141,13 @@ def auto(
 def _check_numbers(**numbers: float | None) -> None:
     for name, value in numbers.items():
         least = 2 if name == "folds" else 1
-        is_valid = value is None or (value > 0 if name == "budget" else type(value) is int and value >= least)
+        is_valid = (
+            value is None
+            or (name == "folds" and value == 0 and type(value) is int)
+            or (value > 0 if name == "budget" else type(value) is int and value >= least)
+        )
         if not is_valid:
-            expected = "above 0" if name == "budget" else f"an integer of at least {least}"
+            expected = (
+                "above 0" if name == "budget" else f"an integer of at least {least}{', or 0' * (name == 'folds')}"
+            )
             raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)

@@ -5,7 +5,7 @@ taggers of the same folds. Two sources of noise are estimated: the sentences, by
 by the spread of the gold-only taggers of a fold, which differ by their seeds. The gains are combined with a prior
 (normal, with the mean `Recipe.prior_gain` and the standard deviation `PRIOR_SD`, of whose variance the share
 `SHARED` is common to all recipes of a corpus): the noisier the measurement, the closer the result is to the prior, so
-that the best of several noisy gains is not taken at face value.
+that the best of several noisy gains is not taken at face value. Where nothing is measured, the prior is all there is.
 
 The recipe with the highest expected gain is taken if this gain is at least `LEAST_GAIN` and the probability of losing
 more than `TOLERATED_LOSS` is at most `RISK`; otherwise the tagger is trained on gold alone.
@@ -32,6 +32,7 @@ __all__ = [
     "Outcome",
     "choose",
     "estimate_gains",
+    "prior_gains",
     "shrink",
 ]
 
@@ -57,8 +58,8 @@ class Gain:
 
     Args:
         recipe: its name.
-        measured: the difference that was measured.
-        standard_error: the standard error of `measured`.
+        measured: the difference that was measured; None where nothing was.
+        standard_error: the standard error of `measured`; None where nothing was measured.
         expected: the expected gain: `measured`, shrunk towards the prior.
         low: lower end of the 95 % credible interval of the gain.
         high: upper end of the interval.
@@ -66,8 +67,8 @@ class Gain:
     """
 
     recipe: str
-    measured: float
-    standard_error: float
+    measured: float | None
+    standard_error: float | None
     expected: float
     low: float
     high: float
@@ -138,18 +139,40 @@ def estimate_gains(outcomes: Sequence[Outcome], priors: Mapping[str, float]) -> 
     noise = np.atleast_2d(np.cov(np.concatenate(draws), rowvar=False)) + _training_noise(outcomes, names)
     noise += _LEAST_ERROR**2 * np.eye(len(names))
     expected, deviations = shrink(measured, noise, [priors[name] for name in names])
+    errors = np.sqrt(np.diag(noise))
     return [
-        Gain(
-            recipe=name,
-            measured=round(float(measured[i]), 4),
-            standard_error=round(math.sqrt(noise[i, i]), 4),
-            expected=round(float(expected[i]), 4),
-            low=round(float(expected[i] - 1.96 * deviations[i]), 4),
-            high=round(float(expected[i] + 1.96 * deviations[i]), 4),
-            risk=round(0.5 * math.erfc((TOLERATED_LOSS + expected[i]) / (deviations[i] * math.sqrt(2))), 4),
-        )
+        _gain(name, float(expected[i]), float(deviations[i]), (float(measured[i]), float(errors[i])))
         for i, name in enumerate(names)
     ]
+
+
+def prior_gains(priors: Mapping[str, float]) -> list[Gain]:
+    """Return what to expect of recipes where nothing is measured.
+
+    Args:
+        priors: the prior gain of each recipe, in points.
+
+    Returns:
+        The gains, in the order of `priors`.
+
+    Example:
+        >>> [(gain.recipe, gain.is_credible) for gain in prior_gains({"self": 6.0, "mr": 1.5})]
+        [('self', True), ('mr', False)]
+    """
+    return [_gain(name, gain, PRIOR_SD) for name, gain in priors.items()]
+
+
+def _gain(recipe: str, expected: float, deviation: float, measured: tuple[float, float] | None = None) -> Gain:
+    """A gain with a normal distribution, and the measurement with its standard error."""
+    return Gain(
+        recipe=recipe,
+        measured=round(measured[0], 4) if measured else None,
+        standard_error=round(measured[1], 4) if measured else None,
+        expected=round(expected, 4),
+        low=round(expected - 1.96 * deviation, 4),
+        high=round(expected + 1.96 * deviation, 4),
+        risk=round(0.5 * math.erfc((TOLERATED_LOSS + expected) / (deviation * math.sqrt(2))), 4),
+    )
 
 
 def shrink(

@@ -24,7 +24,7 @@ class AutoSummary:
         augmented: number of sentences that the chosen recipe adds.
         recipe: the chosen recipe, or ``"gold"``.
         design: folds, recipes and repetitions.
-        measured_on: ``"cross-validation"`` or ``"dev"``.
+        measured_on: ``"cross-validation"``, ``"dev"`` or ``"nothing"``.
         steps: number of optimizer steps of the final training.
         gold_f1: mean micro-F1 of the gold-only taggers on held-out sentences, from 0 to 100; None if nothing was
             measured.
@@ -58,6 +58,8 @@ class AutoSummary:
     @property
     def how(self) -> str:
         """How the gains were measured."""
+        if self.measured_on == "nothing":
+            return "on other corpora; nothing was measured on this one"
         if self.measured_on == "dev":
             return f"on the dev sentences with {_times(self.design.repeats, 'seed')}"
         again = f", repeated {self.design.repeats} times" if self.design.repeats > 1 else ""
@@ -65,14 +67,16 @@ class AutoSummary:
 
     def lines(self) -> list[str]:
         """Return what to expect, in plain words."""
-        if self.gold_f1 is None:
+        if not self.gains:
             return ["nothing was measured: the tagger is trained on gold alone"]
-        lines = [f"gold alone: F1 {self.gold_f1:.1f}, measured {self.how}"]
+        if self.gold_f1 is None:
+            lines = ["nothing was measured: gains to expect are those on other corpora"]
+        else:
+            lines = [f"gold alone: F1 {self.gold_f1:.1f}, measured {self.how}"]
         if self.teacher_f1 is not None:
             lines.append(f"the teacher, with its own encoder: F1 {self.teacher_f1:.1f}")
         lines += [
-            f"  {gain.recipe:<14} expect {gain.expected:+.1f} ({gain.low:.1f} to {gain.high:.1f}); "
-            f"measured {gain.measured:+.1f} with a standard error of {gain.standard_error:.1f}"
+            f"  {gain.recipe:<14} expect {gain.expected:+.1f} ({gain.low:.1f} to {gain.high:.1f}){_measured(gain)}"
             for gain in sorted(self.gains, key=lambda gain: -gain.expected)
         ]
         if (chosen := self.chosen) is not None:
@@ -107,6 +111,12 @@ class AutoSummary:
             "notes": self.notes,
             "text": self.lines(),
         }
+
+
+def _measured(gain: Gain) -> str:
+    if gain.measured is None:
+        return ""
+    return f"; measured {gain.measured:+.1f} with a standard error of {gain.standard_error:.1f}"
 
 
 def _times(count: int, noun: str) -> str:
