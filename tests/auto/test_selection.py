@@ -14,7 +14,7 @@ from entaug.errors import ParameterError, UnknownNameError
 from entaug.recipes.catalogue import RECIPES, applicable_recipes
 from entaug.recipes.design import Design, designs, largest_affordable
 from entaug.recipes.folds import content_key, default_steps, partition
-from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains, prior_gains
+from entaug.recipes.selection import Outcome, choose, estimate_gains, prior_gains
 
 PRIORS = {"self": 2.0, "mr": 1.5}
 
