@@ -405,7 +405,9 @@ def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -
     prepare_models(["toy"], source=source)
     verify_models()
     file = models.model_path("toy") / "words.txt"
-    file.write_bytes(WORDS.swapcase())  # of the same size: a quick look does not see it
+    before = file.stat()
+    file.write_bytes(WORDS.swapcase())
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns - 10**9))  # a quick look does not see it
     assert models.model_path("toy")
     for _ in range(2):
         with pytest.raises(MissingModelError, match=r"words\.txt: is missing or not as it was prepared; run: entaug"):
@@ -423,7 +425,7 @@ def test_verify_reads_everything_and_prepare_heals_what_it_found(source: Path) -
     verify_models(["toy"])
 
 
-@pytest.mark.parametrize("how", ["cut", "gone", "manifest"])
+@pytest.mark.parametrize("how", ["cut", "gone", "manifest", "sizes", "byte"])
 def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: str) -> None:
     prepare_models(["toy"], source=source)
     file = models.model_path("toy") / "words.txt"
@@ -431,6 +433,10 @@ def test_coarse_damage_is_seen_when_the_folder_is_asked_for(source: Path, how: s
         file.write_bytes(WORDS[:-1])
     elif how == "gone":
         file.unlink()
+    elif how == "byte":
+        file.write_bytes(WORDS.swapcase())
+    elif how == "sizes":
+        (file.parent / "manifest.json").write_text('{"bytes": 7, "edition": 1, "sha256": {}}')
     else:
         (file.parent / "manifest.json").write_text('["no manifest"]')
     with pytest.raises(MissingModelError, match="run: entaug models prepare toy"):

@@ -7,6 +7,7 @@ manifest of the sizes and SHA-256 sums of its files. `entaug.models.preparation`
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -184,7 +185,7 @@ def model_path(name: str) -> Path:
 
     Raises:
         UnknownNameError: there is no such model.
-        MissingModelError: it is not prepared, or a file of it is missing or has another size.
+        MissingModelError: it is not prepared, or a file of it is missing or has changed.
     """
     [model] = select_models([name])
     folder = cache_dir() / name
@@ -245,34 +246,50 @@ def read_manifest(folder: Path, model: StarterModel) -> dict[str, Any] | None:
     """
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
-        is_valid = isinstance(manifest["sha256"], dict) and manifest["edition"] == model_edition(model)
+        is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest.get("bytes", {}), dict)
+        is_valid = is_valid and manifest["edition"] == model_edition(model)
     except (OSError, ValueError, LookupError, TypeError):
         return None
     return manifest if is_valid else None
 
 
 def first_missing_file(folder: Path, model: StarterModel) -> str | None:
-    """Check a prepared model quickly, by the sizes of its files.
+    """Check a prepared model quickly, by the sizes of its files; those written after the manifest by their sums.
 
     Args:
         folder: the folder of the model.
         model: the model.
 
     Returns:
-        The first file that is missing or has another size; None if the model is ready.
+        The first file that is missing, has another size, or has changed; None if the model is ready.
     """
     manifest = read_manifest(folder, model)
     if manifest is None or not _is_package_installed(model):
         return MANIFEST
     sizes = manifest.get("bytes", {})  # absent from manifests of older versions
-    for name in manifest["sha256"]:
+    try:
+        written = (folder / MANIFEST).stat().st_mtime_ns
+    except OSError:
+        return MANIFEST
+    for name, digest in manifest["sha256"].items():
+        file = folder / name
         try:
-            size = (folder / name).stat().st_size
+            status = file.stat()
+            has_changed = status.st_size != sizes.get(name, status.st_size) or (
+                status.st_mtime_ns >= written and _known_digest(file, status.st_mtime_ns) != digest
+            )
         except OSError:
             return str(name)
-        if size != sizes.get(name, size):
+        if has_changed:
             return str(name)
     return None
+
+
+@functools.cache
+def _known_digest(file: Path, modified: int) -> str:
+    """The SHA-256 sum of a file that was modified at a time, computed once in a process."""
+    del modified
+    return file_digest(file)
 
 
 def _is_package_installed(model: StarterModel) -> bool:
