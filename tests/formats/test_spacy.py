@@ -289,6 +289,17 @@ def test_damaged_docbins(tmp_path: Path) -> None:
     assert faults(zlib.decompress(path.read_bytes()), path, 1000) > 200
 
 
+def test_damaged_groups_of_spans_are_no_absence_of_mentions(tmp_path: Path) -> None:
+    import srsly
+
+    entaug.write([NESTED], tmp_path / "a.spacy")
+    message = srsly.msgpack_loads(zlib.decompress((tmp_path / "a.spacy").read_bytes()))
+    message["span_groups"] = [b"junk"]
+    (tmp_path / "a.spacy").write_bytes(zlib.compress(srsly.msgpack_dumps(message)))
+    with pytest.raises(InputError, match=r"a\.spacy: document 1: its groups of spans are damaged"):
+        entaug.read(tmp_path / "a.spacy")
+
+
 def test_formats_are_told_apart(tmp_path: Path, example: Path) -> None:
     entaug.write([NESTED], tmp_path / "a.spacy")
     (tmp_path / "a.spacy").rename(tmp_path / "noname")

@@ -237,10 +237,11 @@ class DocBinReader:
         """The mentions of a document."""
         n = self._bounds[i + 1] - self._bounds[i]
         spans = entities = self._entities(i, reading)
+        groups = self._read_groups(i)  # also where none is used: damaged ones may hold all mentions
         if group is not None:
             spans = [
                 (start, end, label, kb_id, id_)
-                for id_, kb_id, label, start, end, _, _ in self._read_groups(i).get(group, ())
+                for id_, kb_id, label, start, end, _, _ in groups.get(group, ())
             ]
             left_out = {entity[:3] for entity in entities} - {span[:3] for span in spans}
             if left_out:
