@@ -239,10 +239,7 @@ class DocBinReader:
         spans = entities = self._entities(i, reading)
         groups = self._read_groups(i)  # also where none is used: damaged ones may hold all mentions
         if group is not None:
-            spans = [
-                (start, end, label, kb_id, id_)
-                for id_, kb_id, label, start, end, _, _ in groups.get(group, ())
-            ]
+            spans = [(start, end, label, kb_id, id_) for id_, kb_id, label, start, end, _, _ in groups.get(group, ())]
             left_out = {entity[:3] for entity in entities} - {span[:3] for span in spans}
             if left_out:
                 reading.notes[f"entities that are not in the spans {group!r} left out"] += len(left_out)
