@@ -6,13 +6,23 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from entaug.errors import InputError, OutputError
 
-__all__ = ["holds_only", "is_safe_name", "natural_sort_key", "safe_file_name", "walk_files", "write_documents"]
+__all__ = [
+    "holds_document",
+    "holds_only",
+    "is_safe_name",
+    "natural_sort_key",
+    "safe_file_name",
+    "walk_files",
+    "write_documents",
+]
 
+_MAX_INSPECTED = 20_000  # number of files of a folder that are looked at to recognise it
 _MAX_NAME_BYTES = 240  # of a file name without its extension
 _UNSAFE = re.compile("[\0-\x1f\x7f\ud800-\udfff]")
 
@@ -56,6 +66,23 @@ def walk_files(root: Path, on_skip: Callable[[str], object] = str) -> Iterator[t
                 on_skip("neither a file nor a folder (a pipe, a socket): left out")
                 continue
             yield prefix + entry.name, path
+
+
+def holds_document(path: Path, extension: str, is_document: Callable[[Path], bool]) -> bool:
+    """Whether a path is the main file of a document, or a folder that holds one among its first 20,000 files.
+
+    Args:
+        path: a file or folder; nothing need be there.
+        extension: the extension of main files, such as ``".ann"``.
+        is_document: whether a file with this extension belongs to a document.
+    """
+    try:
+        if not path.is_dir():
+            return path.suffix == extension and path.is_file() and is_document(path)
+        files = islice(walk_files(path), _MAX_INSPECTED)
+        return any(is_document(file) for _, file in files if file.suffix == extension)
+    except (InputError, OSError, ValueError):
+        return False
 
 
 def is_safe_name(name: str) -> bool:

@@ -140,14 +140,13 @@ def auto(
 
 def _check_numbers(**numbers: float | None) -> None:
     for name, value in numbers.items():
-        least = 2 if name == "folds" else 1
-        is_valid = (
-            value is None
-            or (name == "folds" and value == 0 and type(value) is int)
-            or (value > 0 if name == "budget" else type(value) is int and value >= least)
-        )
+        if value is None:
+            continue
+        if name == "budget":
+            is_valid, expected = value > 0, "above 0"
+        elif name == "folds":
+            is_valid, expected = type(value) is int and value >= 0 and value != 1, "an integer of at least 2, or 0"
+        else:
+            is_valid, expected = type(value) is int and value >= 1, "an integer of at least 1"
         if not is_valid:
-            expected = (
-                "above 0" if name == "budget" else f"an integer of at least {least}{', or 0' * (name == 'folds')}"
-            )
             raise ParameterError(f"{name} must be {expected}, not {value!r}", parameter=name)

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.folders import (
+    holds_document,
     holds_only,
     is_safe_name,
     natural_sort_key,
@@ -51,8 +51,6 @@ from entaug.formats.segmentation import SegmentationOptions, split_document
 
 __all__ = ["Brat", "BratDialect"]
 
-_MAX_PEEKED = 20_000  # number of files of a folder that are inspected to recognise it
-
 
 @dataclass(frozen=True)
 class BratDialect(SegmentationOptions):
@@ -78,14 +76,8 @@ class Brat(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: a text with its annotations, or a folder that holds one."""
-        try:
-            if path.is_dir():
-                files = (file for _, file in islice(walk_files(path), _MAX_PEEKED) if file.suffix == ".ann")
-                return any(file.with_suffix(".txt").is_file() for file in files)
-            other = {".ann": ".txt", ".txt": ".ann"}.get(path.suffix)
-            return other is not None and path.is_file() and path.with_suffix(other).is_file()
-        except (InputError, OSError, ValueError):
-            return False
+        annotations = path.with_suffix(".ann") if path.suffix == ".txt" else path
+        return holds_document(annotations, ".ann", lambda file: file.with_suffix(".txt").is_file())
 
     def files(self, path: Path) -> list[Path]:
         """See `entaug.formats.buffered.BufferedFormat.files`."""

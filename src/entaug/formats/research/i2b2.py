@@ -18,12 +18,18 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.files.folders import holds_only, is_safe_name, natural_sort_key, walk_files, write_documents
+from entaug.files.folders import (
+    holds_document,
+    holds_only,
+    is_safe_name,
+    natural_sort_key,
+    walk_files,
+    write_documents,
+)
 from entaug.files.streams import check_no_nul, read_beginning, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
@@ -37,7 +43,6 @@ _CONCEPT = re.compile(r'c="(.*)" (\d{1,9}):(\d{1,9}) (\d{1,9}):(\d{1,9})\|\|t="(
 _BETWEEN = re.compile("[ \t]+")
 _NOT_IN_TOKENS = re.compile("[ \t\r\n]")
 _REMEDY = 'write c="words" LINE:FIRST LINE:LAST||t="label"'
-_MAX_PEEKED = 20_000  # number of files of a folder that are inspected to recognise it
 _HEAD_SIZE = 1 << 12
 _MAX_EMPTY_LINES = 1000  # before a sentence, to keep its line
 _UNNAMED = "sentences"  # the document of sentences without one
@@ -64,13 +69,7 @@ class I2b2(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: a file of concepts with its text, or a folder with one."""
-        try:
-            if path.is_dir():
-                files = (file for _, file in islice(walk_files(path), _MAX_PEEKED) if file.suffix == ".con")
-                return any(map(_is_concept_file, files))
-            return path.suffix == ".con" and _is_concept_file(path)
-        except (InputError, OSError, ValueError):
-            return False
+        return holds_document(path, ".con", _is_concept_file)
 
     def files(self, path: Path) -> list[Path]:
         """See `entaug.formats.buffered.BufferedFormat.files`."""
