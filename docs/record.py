@@ -32,6 +32,8 @@ def given(name: str) -> dict[str, Any]:
     """
     if name == "rewrite":  # a small model, but one that anybody can run
         return {"generator": "smollm2-gguf", "style": "a post on social media", "max_attempts": 2}
+    if name == "gal":
+        return {"teacher": "linear:labels=teacher"}
     if name != "selftrain":
         return {}
     text = entaug.read_unlabelled([CORPUS.with_name("dev.conll")], entaug.read(CORPUS))

@@ -252,7 +252,7 @@ def fluency_of(name: str) -> str:
 
 def labels_of(info: MethodInfo) -> str:
     """How labels are kept: ``kept`` within known spans, ``matched`` in text that a model writes, or ``predicted``."""
-    if info.needs == ("tagger",):
+    if not info.has_labels:
         return "predicted"
     writes = _WRITES_LABELS & set(info.needs) or (not info.keeps_mention_words and info.needs == ("masked_lm",))
     return "matched" if writes else "kept"

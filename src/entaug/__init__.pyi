@@ -10,6 +10,7 @@ from .augmenters.combined import CombinedAugmenter, augment, parse_methods
 from .augmenters.generative.aclm import ACLM
 from .augmenters.generative.daga import DAGA, MulDA
 from .augmenters.generative.entda import EnTDA
+from .augmenters.generative.gal import GAL
 from .augmenters.generative.melm import MaskedEntityLM
 from .augmenters.generative.rewriting import Rewriting
 from .augmenters.masked_lm import MaskedLMReplacement
@@ -54,6 +55,7 @@ __all__ = [
     "ACLM",
     "CASSI",
     "DAGA",
+    "GAL",
     "METHODS",
     "AugmentedPair",
     "Augmenter",

@@ -36,6 +36,7 @@ from entaug.backends.fakes import (
     FakeTranslator,
     FakeWordVectors,
 )
+from entaug.backends.instruct import ChatRequest
 from entaug.backends.protocols import RoundTrip
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.params import parameters
@@ -55,9 +56,20 @@ FAKES: dict[str, Any] = {
     "translator": RoundTrip(FakeTranslator(can_sample=True), FakeTranslator({w: f"{w}y" for w in COMMON})),
 }
 
+
+def backwards(request: ChatRequest) -> str:
+    """The last line of the prompt, with its words in the opposite order."""
+    *_, last = request.messages[-1].text.splitlines()
+    return f"{' '.join(reversed(last.split()))} {request.seed}"
+
+
 ALL = pytest.mark.parametrize("name", sorted(METHODS))
 # What a method needs besides backends.
 GIVEN: dict[str, dict[str, Any]] = {
+    "gal": {
+        "generator": FakeInstructModel(answer=backwards),
+        "teacher": None,
+    },
     "rewrite": {"generator": FakeInstructModel()},
     "selftrain": {
         "unlabelled": [Sentence([*"some words of a text number".split(), str(n)], id=f"s{n}") for n in range(1500)],

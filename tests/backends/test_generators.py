@@ -21,6 +21,7 @@ from entaug.augmenters.generative.linearization import label_tokens, label_trans
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
+from entaug.backends.transformers import rows
 from entaug.backends.transformers.decoding import DiversityPenalty, Phrase, PhraseConstraint
 from entaug.backends.transformers.generator import (
     CausalGenerator,
@@ -86,6 +87,26 @@ def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: 
     together = generator.generate(inputs, decoding, [1, 2, 3, 4])
     alone = [generator.generate([text], decoding, [seed])[0] for text, seed in zip(inputs, (1, 2, 3, 4), strict=True)]
     assert together == alone
+
+
+def test_equal_inputs_are_read_once(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = made(folders, "llama")
+    inputs = ["red blue green"] * 3 + ["black white and a longer input than the other"] * 4 + ["green"]
+    decoding = DecodingConfig(strategy="sample", num_beams=1, max_new_tokens=10, drop_unfinished=False)
+    alone = [generator.generate([text], decoding, [seed])[0] for seed, text in enumerate(inputs)]
+    monkeypatch.setattr(rows, "_MIN_WIDTH", 4)
+    shapes: list[tuple[int, ...]] = []
+    hook = generator.model.base_model.register_forward_pre_hook(
+        lambda module, args, options: shapes.append(tuple(options["input_ids"].shape)), with_kwargs=True
+    )
+    together = generator.generate(inputs, decoding, range(len(inputs)))
+    hook.remove()
+    assert together == alone
+    assert len({text for [text] in together}) == len(inputs)
+    (distinct, width), *steps = shapes
+    assert distinct == 3
+    assert width > 1
+    assert set(steps) == {(len(inputs), 1)}, "nothing is read twice"
 
 
 def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ METHODS: Registry[type[Augmenter]] = Registry(
         "crop": "entaug.augmenters.syntax.dependency_fragments:Crop",
         "daga": "entaug.augmenters.generative.daga:DAGA",
         "entda": "entaug.augmenters.generative.entda:EnTDA",
+        "gal": "entaug.augmenters.generative.gal:GAL",
         "lm": "entaug.augmenters.masked_lm:MaskedLMReplacement",
         "lwtr": "entaug.augmenters.replacement:LabelWiseTokenReplacement",
         "melm": "entaug.augmenters.generative.melm:MaskedEntityLM",

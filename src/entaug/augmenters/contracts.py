@@ -55,6 +55,7 @@ class MethodInfo:
         writes_words: a model chooses words, so that labels are not certain; the label guard is on by default.
         wrong_labels: how many outputs with the label guard had wrong or missing labels, and how many were read (see
             ``benchmarks/results/label-safety.md``); None where it was not counted.
+        has_labels: new sentences have labels of their own; otherwise a teacher has to label them.
         unconditioned: generates sentences without a source; the source in provenance only determines the position in
             the output.
         needs: the kinds of backend that it always uses.
@@ -78,6 +79,7 @@ class MethodInfo:
     needs_mentions: bool = False
     writes_words: bool = False
     wrong_labels: tuple[int, int] | None = None
+    has_labels: bool = True
     unconditioned: bool = False
     needs: tuple[str, ...] = ()
     may_need: tuple[str, ...] = ()

@@ -82,6 +82,7 @@ class SelfTraining(TeacherParameters, Augmenter):
         summary="sentences of your unlabelled text, labelled by taggers trained on the corpus",
         paper="Yarowsky 1995, Unsupervised Word Sense Disambiguation Rivaling Supervised Methods",
         keeps_mentions=False,
+        has_labels=False,
         needs_fit=True,
         needs_mentions=True,
         unconditioned=True,

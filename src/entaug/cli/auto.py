@@ -40,7 +40,12 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         ("teacher-encoder", str, "NAME", "an encoder for the teacher, for example a larger one (default: --encoder)"),
         ("tagger", str, "NAME", "the tagger (default: linear, or w2ner for nested and discontinuous mentions)"),
         ("budget", float, "MINUTES", "the time that the command may take (default: as long as all recipes take)"),
-        ("recipes", options.split_names, "NAMES", "the recipes to try, joined by commas (default: all that apply)"),
+        (
+            "recipes",
+            options.split_names,
+            "NAMES",
+            "the recipes to try, joined by commas (default: all that apply, gal aside)",
+        ),
         ("folds", int, "N", "number of folds (default: 5, or what the budget allows; 0: measure nothing)"),
         ("repeats", int, "N", "number of repetitions (default: 2, with --dev 3, or what the budget allows)"),
         ("steps", int, "N", "optimizer steps of each training (default: 50 times the root of the number of sentences)"),

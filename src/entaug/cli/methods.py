@@ -113,7 +113,7 @@ def describe_labels(info: MethodInfo) -> str:
         >>> describe_labels(METHODS["mr"].info), describe_labels(METHODS["selftrain"].info)
         ('kept by rules', 'predicted by a teacher')
     """
-    if info.needs == ("tagger",):
+    if not info.has_labels:
         return "predicted by a teacher"
     if not info.writes_words:
         return "kept by rules"

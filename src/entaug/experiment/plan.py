@@ -222,6 +222,12 @@ class MethodPlan(_Table):
         return self.name == SELF_TRAINING
 
     @property
+    def is_unlabelled(self) -> bool:
+        """Whether the new sentences have no labels before the teacher of the plan labels them."""
+        has_labels = self.name not in METHODS or METHODS[self.name].info.has_labels
+        return self.is_self_training or (not has_labels and self.labels != "method")
+
+    @property
     def makes_sentences(self) -> bool:
         """Whether an augmenter makes the new sentences."""
         return not self.combine and not self.is_self_training
@@ -243,7 +249,8 @@ class MethodPlan(_Table):
         Returns:
             The augmenter.
         """
-        return create_augmenter(self.name, **self.params, copies=copies, seed=seed)
+        without_teacher = {"teacher": None} if self.is_unlabelled else {}
+        return create_augmenter(self.name, **self.params, **without_teacher, copies=copies, seed=seed)
 
     def _check(self) -> None:
         if bool(self.name) == bool(self.combine):

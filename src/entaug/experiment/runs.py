@@ -87,7 +87,7 @@ def _sentences_of(run: RunSpec, part: MethodPlan, gold: list[Sentence], rng: Ran
     teacher = run.teacher_of(part)
     if teacher is None or not new:
         return new
-    return label_with_teacher(new, train_teacher(run, teacher, gold), part.labels, part.is_self_training)
+    return label_with_teacher(new, train_teacher(run, teacher, gold), part.labels, part.is_unlabelled)
 
 
 def _generated(run: RunSpec, part: MethodPlan, amount: float, rng: Random) -> list[Sentence]:

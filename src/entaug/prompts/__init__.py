@@ -31,6 +31,7 @@ __all__ = [
 PLACEHOLDERS: dict[str, dict[str, bool]] = {
     "aclm": {"template": True, "labels": False},
     "entda": {"mentions": True, "labels": False},
+    "gal": {"examples": True},
     "mentions": {"label": True, "examples": False, "number": False},
     "rewrite": {"sentence": True, "mentions": False, "examples": False},
     "style": {"sentence": True, "style": True, "mentions": False, "examples": False},

@@ -31,6 +31,7 @@ class Recipe:
         soft: whether the added sentences have the probabilities of the teacher; otherwise augmented ones have the
             labels of their method, and unlabelled ones those that one tagger predicts.
         schedule: how added sentences join the gold ones, see `entaug.taggers.base.TaggerTrainingConfig`.
+        by_default: whether it is tried unless recipes are named; not where its sentences take an hour.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Recipe:
     unlabelled: bool = False
     soft: bool = False
     schedule: Literal["mixed", "staged"] = "staged"
+    by_default: bool = True
 
     def prior(self, *, is_teacher_larger: bool) -> float:
         """Return the prior gain.
@@ -88,6 +90,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe(name="mr-soft-mixed", prior_gain=1.0, method="mr", soft=True, schedule="mixed"),
         Recipe(name="mr-mixed", prior_gain=0.5, method="mr", schedule="mixed"),
         Recipe(name="sis", prior_gain=0.5, method="sis"),
+        Recipe(name="gal", prior_gain=1.0, prior_gain_larger=2.0, method="gal", soft=True, by_default=False),
     )
 }
 """The recipes by name, in the order in which a small budget tries them."""
@@ -122,7 +125,7 @@ def applicable_recipes(
     """Return the recipes that can be tried on a corpus.
 
     Args:
-        names: the recipes that the user wants; None for all, empty for none.
+        names: the recipes that the user wants; None for those tried by default, empty for none.
         has_unlabelled: whether there is unlabelled text.
         has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of
             predicted ones.
@@ -142,7 +145,10 @@ def applicable_recipes(
         >>> [recipe.name for recipe in recipes], notes
         (['mr'], ['the recipe self is not tried: it needs unlabelled text'])
     """
-    wanted = set(RECIPES) if names is None else {find_recipe(name).name for name in names}
+    if names is None:
+        wanted = {recipe.name for recipe in RECIPES.values() if recipe.by_default}
+    else:
+        wanted = {find_recipe(name).name for name in names}
     recipes, notes = [], []
     for recipe in RECIPES.values():
         if recipe.name not in wanted:

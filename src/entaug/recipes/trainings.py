@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from entaug.augmenters import create_augmenter
+from entaug.augmenters import METHODS, create_augmenter
 from entaug.backends.config import TrainingProgress
 from entaug.data import Sentence
 from entaug.errors import InputError
@@ -127,6 +127,8 @@ class Trainer:
         """
         copies = max(1, min(COPIES, steps * self.batch_size // len(gold)))
         params = {"copies": copies, "seed": self.seed + repeat, **self.methods.get(method, {})}
+        if not METHODS[method].info.has_labels:  # the recipe's teacher labels its sentences
+            params["teacher"] = None
         augmenter = create_augmenter(method, **params)
         if "mentions" in params and held_out:
             augmenter.hold_out(held_out)

@@ -20,7 +20,7 @@ from entaug.backends.transformers.decoding import (
     PhraseConstraint,
 )
 from entaug.backends.transformers.generator_languages import GeneratorLanguages
-from entaug.backends.transformers.rows import mean_log_probs, padded_left
+from entaug.backends.transformers.rows import mean_log_probs, padded_left, shared_inputs
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
@@ -213,6 +213,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             out = self.model.generate(
                 input_ids=ids,
                 attention_mask=mask,
+                **(shared_inputs(self.model, ids, mask) if self._pads_left else {}),
                 **self._decoder_options(languages),
                 max_new_tokens=max_new_tokens,
                 do_sample=False,
