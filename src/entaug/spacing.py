@@ -14,6 +14,7 @@ __all__ = [
     "PRINTED_FORMS",
     "WIDE",
     "adjust_spaces",
+    "continues_word",
     "edited_spaces",
     "infer_spaces",
     "infer_spaces_of_characters",
@@ -22,6 +23,7 @@ __all__ = [
     "reordered_spaces",
 ]
 
+_JOINING = "-/_&+#@"  # characters that continue a word
 PRINTED_FORMS = {
     "-LRB-": "(",
     "-RRB-": ")",
@@ -211,6 +213,15 @@ def _character_class(character: str) -> str:
 def _boundary(left: str, right: str) -> tuple[str, str]:
     """The character classes on both sides of the boundary between two tokens."""
     return _character_class(left[-1]), _character_class(right[0])
+
+
+def continues_word(character: str) -> bool:
+    """Return whether a character continues the word before it: word characters of scripts with spaces, and hyphens.
+
+    Args:
+        character: a single character.
+    """
+    return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
 
 
 def is_word_character(character: str) -> bool:

@@ -41,13 +41,25 @@ class GumbelTopK(transformers.LogitsProcessor):
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """See `transformers.LogitsProcessor`; called once a step."""
         del input_ids
-        likeliest, tokens = torch.topk(scores.float() / self._temperature, min(self._top_k, scores.shape[-1]))
-        noise = np.stack([stream.gumbel(size=self._top_k) for stream in self._streams]).astype(np.float32)
-        noisy = likeliest + torch.from_numpy(noise[:, : likeliest.shape[-1]]).to(scores.device)
-        drawn = tokens.gather(1, noisy.argmax(dim=1, keepdim=True))
+        drawn = self.draw(scores, range(len(scores)))[:, None]
         wide = scores.float()
         self.log_probs.append((wide.gather(1, drawn)[:, 0] - wide.logsumexp(1)).cpu())
         return torch.full_like(scores, _IMPOSSIBLE).scatter_(1, drawn, 0.0)
+
+    def draw(self, scores: torch.Tensor, rows: Sequence[int]) -> torch.Tensor:
+        """Draw a token for some rows.
+
+        Args:
+            scores: their logits, of shape (rows, vocabulary).
+            rows: the numbers of their streams.
+
+        Returns:
+            The tokens, of shape (rows,).
+        """
+        likeliest, tokens = torch.topk(scores.float() / self._temperature, min(self._top_k, scores.shape[-1]))
+        noise = np.stack([self._streams[row].gumbel(size=self._top_k) for row in rows]).astype(np.float32)
+        noisy = likeliest + torch.from_numpy(noise[:, : likeliest.shape[-1]]).to(scores.device)
+        return tokens.gather(1, noisy.argmax(dim=1, keepdim=True))[:, 0]
 
 
 class DiversityPenalty(transformers.LogitsProcessor):

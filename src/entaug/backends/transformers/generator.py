@@ -20,16 +20,16 @@ from entaug.backends.transformers.decoding import (
     PhraseConstraint,
 )
 from entaug.backends.transformers.generator_languages import GeneratorLanguages
-from entaug.backends.transformers.rows import mean_log_probs, padded_left, shared_inputs
+from entaug.backends.transformers.rows import mean_log_probs, padded_left
+from entaug.backends.transformers.sampling import sample_texts
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
-from entaug.spacing import is_unspaced_script, is_word_character
+from entaug.spacing import continues_word, is_unspaced_script
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "load_generator"]
 
 _SENTENCE_END = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
-_JOINING = "-/_&+#@"  # characters that continue a word
 _OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 _WIDTH_STEP = 32  # widths of inputs are multiples of it
 
@@ -209,11 +209,14 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             sampler = GumbelTopK(draw_seeds, config.top_k, config.temperature)
             processors.append(sampler)
             options = {"num_beams": 1}
+        if self._pads_left and sampler is not None and processors == [sampler] and num_beams == 1:
+            never = self._suppressed_ids
+            rows = sample_texts(self.model, ids, mask, sampler, max_new_tokens, frozenset(self._stop_ids), never)
+            return [[self._text(row)] if ended or not config.drop_unfinished else [] for row, ended in rows]
         with torch.inference_mode(), quiet():
             out = self.model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                **(shared_inputs(self.model, ids, mask) if self._pads_left else {}),
                 **self._decoder_options(languages),
                 max_new_tokens=max_new_tokens,
                 do_sample=False,
@@ -280,7 +283,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         """The tokens that end a text or a sentence, and those that continue a word (none of scripts without spaces)."""
         texts = list(enumerate(self._texts_of_ids))
         ends = {*self._stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))}
-        joining = [id_ for id_, text in texts if text and _continues_word(text[0])]
+        joining = [id_ for id_, text in texts if text and continues_word(text[0])]
         return torch.tensor(sorted(ends), device=self.device), torch.tensor(joining, device=self.device)
 
     @cached_property
@@ -313,10 +316,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
     @property
     def _pad_id(self) -> int:
         return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self._end_id)
-
-
-def _continues_word(character: str) -> bool:
-    return character in _JOINING or (is_word_character(character) and not is_unspaced_script(character))
 
 
 class CausalGenerator(TransformersGenerator):

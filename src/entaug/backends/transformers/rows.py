@@ -50,8 +50,8 @@ def shared_inputs(model: Any, ids: Any, mask: Any) -> dict[str, Any]:
         mask: their attention mask.
 
     Returns:
-        Further arguments of the model's ``generate``: the keys and values of all tokens but the last of each row; empty
-        where it does not pay.
+        Further arguments of the model: the keys and values of all tokens but the last of each row; empty where it does
+        not pay.
     """
     if ids.shape[1] < _MIN_WIDTH:
         return {}
