@@ -86,8 +86,8 @@ class NearDuplicateIndex:
 
         self._least = min_similarity - _ROUNDING
         self._gram_size = next(size for least, size in _GRAM_SIZES if min_similarity >= least)
-        self._token_ids: dict[str, int] = {}
-        self._rows = _Rows(sentences, lambda token: self._token_ids.setdefault(token, len(self._token_ids) + 1))
+        self._token_ids = _TokenIds()
+        self._rows = _Rows(sentences, self._token_ids.__getitem__)
         self._compared = 0  # pairs, for tests
         hashes = self._rows.hashes()
         self._hashes, self._firsts = np.unique(hashes, return_index=True)
@@ -114,7 +114,7 @@ class NearDuplicateIndex:
         """
         import numpy as np
 
-        queries = _Rows(sentences, lambda token: self._token_ids.get(token, _UNKNOWN))
+        queries = _Rows(sentences, self._token_ids.find)
         found = np.zeros(len(queries), bool)
         if self._least <= 0 or not len(self._rows):
             found[:] = len(self._rows) > 0
@@ -304,12 +304,31 @@ class NearDuplicateIndex:
         found[rows[scores >= self._least]] = True
 
 
+class _TokenIds(dict[str, int]):
+    """Ids of tokens, above 0; tokens that differ in nothing but case have the same."""
+
+    def __init__(self) -> None:
+        self._folded: dict[str, int] = {}
+
+    def __missing__(self, token: str) -> int:
+        number = self[token] = self._folded.setdefault(token.casefold(), len(self._folded) + 1)
+        return number
+
+    def find(self, token: str) -> int:
+        """Return the id of a token, or `_UNKNOWN`.
+
+        Args:
+            token: the token.
+        """
+        return self.get(token) or self._folded.get(token.casefold(), _UNKNOWN)
+
+
 class _Rows:
     """Sentences as rows of token ids.
 
     Args:
         sentences: the sentences.
-        token_id: the id of a token, above 0.
+        token_id: returns the id of a token.
     """
 
     def __init__(self, sentences: Iterable[Sentence], token_id: Callable[[str], int]) -> None:
@@ -318,7 +337,7 @@ class _Rows:
         self._flat = array("I")
         ends = array("q", [0])
         for sentence in sentences:
-            self._flat.extend([token_id(token.casefold()) for token in sentence.tokens])
+            self._flat.extend(map(token_id, sentence.tokens))
             ends.append(len(self._flat))
         self._ends = np.array(ends)
         self.lengths: Numbers = np.diff(self._ends)
