@@ -3,10 +3,10 @@
 Run: python benchmarks/growth.py [--sizes 10000 100000 1000000] [--limit 300] [--write benchmarks/results/growth.md]
 
 Sentences: those of BC2GM train (ENTAUG_DATA or ../shared/data), else of the example corpus; as many more as a size
-asks for are the beginning of one with the end of another, both drawn with a fixed seed. No mention is cut. The augmented
-file of a size N holds N / 2 gold sentences and what `mr` makes of them. Each command runs in a process of its own, with one
-thread; CPU seconds (user and system) and the largest resident memory are those of the process. A size is left out for a
-command that the growth so far lets expect more than --limit CPU seconds.
+asks for are the beginning of one with the end of another, both drawn with a fixed seed. No mention is cut. The
+augmented file of a size N holds N / 2 gold sentences and what `mr` makes of them. Each command runs in a process of its
+own, with one thread; CPU seconds (user and system) and the largest resident memory are those of the process. A size is
+left out for a command that the growth so far lets expect more than --limit CPU seconds.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def main() -> None:
         "# Time and memory by number of sentences",
         "",
         f"`python benchmarks/growth.py --sizes {' '.join(map(str, args.sizes))} --limit {args.limit:g}`: {here}.",
-        "CPU seconds and peak of resident memory of each command, start-up included; sentences of "
-        f"{name} and joined parts of them.",
+        f"CPU seconds and peak of resident memory of each command, start-up included; sentences of {name}, and joined",
+        "parts of two.",
         f"Left out: what was expected to take more than {args.limit:g} CPU seconds (`--limit`), or reads its output.",
         "",
         "| command | " + " | ".join(f"{n:,} sentences" for n in args.sizes) + " |",

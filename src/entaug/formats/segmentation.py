@@ -137,12 +137,12 @@ def _tokenize(document: Document, language: str) -> list[Span]:
         if spans is not None:
             return spans
     nlp = _load_pipeline(language)[0]
-    spans: list[Span] = []
+    found: list[Span] = []
     for first, last in pairwise([0, *_cuts(document.text, language), len(document.text)]):
         doc = nlp.make_doc(document.text[first:last])
         rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
-        spans += [(first + start, first + start + length) for start, length, is_space in rows if not is_space]
-    return spans
+        found += [(first + start, first + start + length) for start, length, is_space in rows if not is_space]
+    return found
 
 
 def _cuts(text: str, language: str) -> Iterator[int]:
