@@ -97,6 +97,12 @@ def _lowered(tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple(token.casefold() for token in tokens)
 
 
+def _digest(sentence: Sentence) -> bytes:
+    """A digest that is equal for sentences with the same words, ignoring case; it takes a tenth of their memory."""
+    words = "\0".join(_lowered(sentence.tokens))
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def _is_word(token: str) -> bool:
     return any(c.isalnum() for c in token)
 
@@ -164,14 +170,14 @@ class Duplicates(Filter):
             raise InputError(
                 "no gold sentences for the duplicates filter", remedy="name the gold file, or remove the filter"
             )
-        self._gold = {_lowered(sentence.tokens) for sentence in gold}
+        self._gold = {_digest(sentence) for sentence in gold}
         self._near = None if self.threshold is None else NearDuplicateIndex(gold, min_similarity=self.threshold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         reasons: list[str | None] = []
         for sentence, source in zip(sentences, sources, strict=True):
-            words = _lowered(sentence.tokens)
-            is_source = source is not None and words == _lowered(source.tokens)
+            words = _digest(sentence)
+            is_source = source is not None and words == _digest(source)
             reasons.append(_AS_SOURCE if is_source else _AS_GOLD if words in self._gold else None)
         unequal = [i for i, reason in enumerate(reasons) if reason is None]
         if self.threshold is not None and self._near is not None:
