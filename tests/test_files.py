@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -105,7 +107,7 @@ class CountedBlocks(bytes):
 
     searched = 0
 
-    def rfind(self, *args: object) -> int:  # type: ignore[override]
+    def rfind(self, *args: object) -> int:
         CountedBlocks.searched += len(self)
         return super().rfind(*args)  # type: ignore[arg-type]
 
@@ -158,7 +160,7 @@ def test_devices_and_endless_input_do_not_fill_the_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "_MAX_LINE", 1 << 22)
-    monkeypatch.setattr(streams.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for device in ("/dev/zero", "/dev/urandom"):
         with pytest.raises(InputError, match=f"{device}: is a device; name a file"), rereadable_path(device):
             pass
@@ -181,7 +183,7 @@ def test_devices_and_endless_input_do_not_fill_the_temporary_folder(
     with pytest.raises(InputError, match="<stdin>: has no end of line in 4 MiB"), rereadable_path("-"):
         pass
     monkeypatch.setattr(sys, "stdin", Stdin(b"a\n" * (1 << 19)))
-    monkeypatch.setattr(streams, "_FREE", streams.shutil.disk_usage(tmp_path).free - (1 << 22))
+    monkeypatch.setattr(streams, "_FREE", shutil.disk_usage(tmp_path).free - (1 << 22))
     told = r"<stdin>: is larger than the space for its temporary copy, [345] MiB"
     with pytest.raises(OutputError, match=told), rereadable_path("-"):
         pass
