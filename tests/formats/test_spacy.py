@@ -301,7 +301,12 @@ def test_small_files_that_unpack_to_gigabytes(tmp_path: Path, monkeypatch: pytes
     width = 8 * len(message["attrs"])
     words = (1 << 23) // width
     many = {"tokens": bytes(width * words), "spaces": bytes(words)}
-    for bomb in (many, {"cats": [[[]] * 400] * 400}, {"strings": [""] * (1 << 18)}, {"flags": [{}] * (1 << 18)}):
+    lists: list[dict[str, Any]] = [
+        {"cats": [[[]] * 400] * 400},
+        {"strings": [""] * (1 << 18)},
+        {"flags": [{}] * (1 << 18)},
+    ]
+    for bomb in (many, *lists):
         path.write_bytes(zlib.compress(msgpack.packb({**message, **bomb}, use_bin_type=True)))
         assert path.stat().st_size < 1 << 16
         tracemalloc.start()
