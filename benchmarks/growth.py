@@ -128,13 +128,16 @@ def main() -> None:
     commands = [
         f"    entaug {COMMANDS[command].format(gold='N.conll', half='N-half.conll', out='N')}" for command in args.only
     ]
+    others = [command for command in COMMANDS if command not in args.only]
+    only = f" --only {' '.join(args.only)}" if others else ""
     page = [
         "# Time and memory by number of sentences",
         "",
-        f"`python benchmarks/growth.py --sizes {' '.join(map(str, args.sizes))} --limit {args.limit:g}`: {here}.",
+        f"`python benchmarks/growth.py --sizes {' '.join(map(str, args.sizes))}{only} --limit {args.limit:g}`: {here}.",
         f"CPU seconds and peak of resident memory of each command, start-up included; sentences of {name}, and joined",
         "parts of two.",
         f"Left out: what was expected to take more than {args.limit:g} CPU seconds (`--limit`), or reads its output.",
+        *([f"Not measured here: {', '.join(others)} (without `--only`)."] if others else []),
         "",
         "| command | " + " | ".join(f"{n:,} sentences" for n in args.sizes) + " |",
         "|---|" + "---:|" * len(args.sizes),
