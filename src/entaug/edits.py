@@ -6,7 +6,9 @@ positions alone.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from entaug.errors import EditError
@@ -81,26 +83,24 @@ def edited_mentions(mentions: Sequence[Mention], edits: Sequence[Edit]) -> Itera
     Raises:
         EditError: an edit would cut a mention.
     """
+    starts, ends = [edit.start for edit in edits], [edit.end for edit in edits]
+    # By number of edits, how much these let the sentence grow.
+    growths = list(accumulate((len(edit.tokens) - (edit.end - edit.start) for edit in edits), initial=0))
     for mention in mentions:
         first, last = mention.start, mention.end
         spans: list[Span] | None = []
         for start, end in mention.spans:
-            new_start, new_end = start, end
-            for edit in edits:
-                if edit.start >= end:
-                    break
-                growth = len(edit.tokens) - (edit.end - edit.start)
-                if edit.end <= start:  # left of the span, including an insertion at its edge
-                    new_start += growth
-                    new_end += growth
-                elif growth == 0 and edit.mentions is None:
+            # Edits before `left` are left of the span, including an insertion at its edge; those from `right` on are
+            # right of it. Of those between, only the first and the last can reach out of the span or cover all of it.
+            left, right = bisect_right(ends, start), bisect_left(starts, end)
+            new_start, new_end = start + growths[left], end + growths[max(left, right)]
+            for edit in edits[left:right] if right - left < 3 else (edits[left], edits[right - 1]):
+                if len(edit.tokens) == edit.end - edit.start and edit.mentions is None:
                     continue
-                elif edit.start <= first and edit.end >= last:
+                if edit.start <= first and edit.end >= last:
                     spans = None
                     break
-                elif edit.start >= start and edit.end <= end:
-                    new_end += growth
-                else:
+                if edit.start < start or edit.end > end:
                     raise EditError(
                         f"edit of [{edit.start}, {edit.end}) would cut mention {mention.label} {list(mention.spans)}"
                     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from sys import intern
 from typing import Any
 
 __all__ = ["Provenance"]
@@ -47,7 +48,7 @@ class Provenance:
         details = dict(data)
         for name in ("method", "signature", "rejected"):
             if (value := data.get(name)) and type(value) is str:
-                fields[name] = details.pop(name)
+                fields[name] = intern(details.pop(name))  # that of a method is the same in each sentence
         sources = data.get("sources")
         if sources and type(sources) in (list, tuple) and all(type(key) is str for key in sources):
             fields["sources"] = tuple(details.pop("sources"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+import tracemalloc
 import warnings
 import zlib
 from pathlib import Path
@@ -22,6 +23,7 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE
+from entaug.formats.spacy import docbin_reader
 from entaug.formats.spacy.docbin import DocBinFormat
 from entaug.formats.spacy.json import SpacyJson
 from strategies import TEXT, WORDS, sentences
@@ -287,6 +289,44 @@ def test_damaged_docbins(tmp_path: Path) -> None:
     assert faults(zlib.decompress(raw), path, 1500) > 300
     entaug.write([FULL, NESTED], path)
     assert faults(zlib.decompress(path.read_bytes()), path, 1000) > 200
+
+
+def test_small_files_that_unpack_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 1.5 MB took 3.1 GB."""
+    monkeypatch.setattr(docbin_reader, "_MIN_LIMIT", 1 << 22)
+    monkeypatch.setattr(docbin_reader, "_MAX_ITEMS", 1 << 16)
+    raw = foreign(tmp_path).read_bytes()
+    message = msgpack.unpackb(zlib.decompress(raw), raw=False, object_pairs_hook=dict)
+    path = tmp_path / "bomb.spacy"
+    width = 8 * len(message["attrs"])
+    words = (1 << 23) // width
+    many = {"tokens": bytes(width * words), "spaces": bytes(words)}
+    lists: list[dict[str, Any]] = [
+        {"cats": [[[]] * 400] * 400},
+        {"strings": [""] * (1 << 18)},
+        {"flags": [{}] * (1 << 18)},
+    ]
+    for bomb in (many, *lists):
+        path.write_bytes(zlib.compress(msgpack.packb({**message, **bomb}, use_bin_type=True)))
+        assert path.stat().st_size < 1 << 16
+        tracemalloc.start()
+        with pytest.raises(InputError, match=r"bomb\.spacy: is .*(too many unpacked|too many items for its size)"):
+            entaug.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+        tracemalloc.stop()
+
+
+def test_columns_of_numbers_are_kept_whatever_the_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.spacy"
+    entaug.write([FULL, NESTED, FULL.with_(id="s2")], path)
+    read = list(entaug.read(path))
+    for block, size in ((1, 1), (2, 7), (100, 100)):
+        monkeypatch.setattr(docbin_reader, "_BLOCK", block)
+        monkeypatch.setattr(docbin_reader, "_INPUT", size)
+        assert list(entaug.read(path)) == read
+    message = msgpack.unpackb(zlib.decompress(path.read_bytes()), raw=False, object_pairs_hook=dict)
+    path.write_bytes(zlib.compress(msgpack.packb(dict(reversed(message.items())), use_bin_type=True)))
+    assert list(entaug.read(path)) == read, "the order of the parts is of no matter"
 
 
 def test_damaged_groups_of_spans_are_no_absence_of_mentions(tmp_path: Path) -> None:

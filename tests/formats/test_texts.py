@@ -18,7 +18,7 @@ from entaug.data import split_fields
 from entaug.errors import InputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, CharMention, Document, group_by_document, join_sentences
-from entaug.formats.segmentation import SegmentationOptions, _load_pipeline, locate_tokens, split_document
+from entaug.formats.segmentation import SegmentationOptions, _cuts, _load_pipeline, locate_tokens, split_document
 
 pytest.importorskip("spacy")
 
@@ -240,3 +240,42 @@ def _as_it_comes() -> Any:
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     return nlp
+
+
+def tokens_of_spacy(text: str) -> list[str]:
+    return [token.text for token in _load_pipeline("en")[0].make_doc(text) if not token.is_space]
+
+
+def tokens_of(text: str) -> list[str]:
+    [sentence] = split_document(Document(text, []), SegmentationOptions(), Reading())
+    return list(sentence.tokens)
+
+
+@pytest.mark.parametrize(
+    ("marks", "frame"),
+    [
+        *[(marks, frame) for marks in ("=", "!?(),;", '"', "€", "😀") for frame in ("{}", "left {} Rome", "{}now {}")],
+        *[(marks, "so{}") for marks in ("!?(),;", '"', "😀")],
+    ],
+)
+def test_long_runs_of_marks_are_cut_and_their_tokens_stay(marks: str, frame: str) -> None:
+    """spaCy searches all of a run for each mark that it splits off it: 5,000 took up to 25 seconds."""
+    pytest.importorskip("spacy")
+    text = frame.format(*[(marks * 700)[:700]] * 2)
+    bounds = [0, *_cuts(text, "en"), len(text)]
+    assert max(end - start for start, end in pairwise(bounds)) <= 2 * 256 + len(frame)
+    assert tokens_of(text) == tokens_of_spacy(text)
+
+
+@pytest.mark.parametrize(
+    ("marks", "text"),
+    [
+        *[(marks, text) for marks in (".", "-", "~", "=.", "-!") for text in ("{}", "left {} Rome", "so{}now")],
+        *[("=", "so{}"), ("€", "so{}"), ("!", "so{}now")],
+    ],
+)
+def test_long_runs_that_are_few_tokens_stay_as_they_are(marks: str, text: str) -> None:
+    pytest.importorskip("spacy")
+    text = text.format((marks * 700)[:700])
+    assert list(_cuts(text, "en")) == []
+    assert tokens_of(text) == tokens_of_spacy(text)

@@ -259,10 +259,55 @@ def is_in_capitals(tokens: Sequence[str], start: int = 0, end: int = 0) -> bool:
         >>> is_in_capitals("CRICKET - ESSEX POISED".split()), is_in_capitals("NATO and EU met".split())
         (True, False)
     """
-    if sum(map(str.islower, tokens)) > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
+    totals = _totals(tokens)
+    if totals.lower > _CLEARLY_NOT * len(tokens):  # nearly all sentences; quick
         return False
-    rest = [t for t in (*tokens[:start], *tokens[end:]) if len(t) > 1 and t.lower() != t.upper()]
-    return len(rest) > 1 and sum(map(str.isupper, rest)) >= _MOST * len(rest)
+    left_out = [token for token in tokens[start:end] if _is_cased_word(token)]
+    cased = totals.cased - len(left_out)
+    return cased > 1 and totals.upper - sum(map(str.isupper, left_out)) >= _MOST * cased
+
+
+class _Totals(NamedTuple):
+    """Counts of a sentence, from which those without a mention follow.
+
+    Args:
+        lower: number of tokens in lower case.
+        cased: number of tokens of two letters or more with case.
+        upper: number of those in upper case.
+        is_lower: whether the whole text is in lower case.
+        first: position of the first token with a letter or digit; the number of tokens where there is none.
+    """
+
+    lower: int
+    cased: int
+    upper: int
+    is_lower: bool
+    first: int
+
+
+_last_totals: list[tuple[tuple[str, ...], _Totals]] = []  # at most one
+
+
+def _totals(tokens: Sequence[str]) -> _Totals:
+    """The counts of a sentence; kept for the last one, whose mentions are looked at one after the other."""
+    if _last_totals and _last_totals[0][0] is tokens:
+        return _last_totals[0][1]
+    cased = [token for token in tokens if _is_cased_word(token)]
+    words = (i for i, token in enumerate(tokens) if any(map(str.isalnum, token)))
+    totals = _Totals(
+        sum(map(str.islower, tokens)),
+        len(cased),
+        sum(map(str.isupper, cased)),
+        " ".join(tokens).islower(),
+        next(words, len(tokens)),
+    )
+    if isinstance(tokens, tuple):
+        _last_totals[:] = [(tokens, totals)]
+    return totals
+
+
+def _is_cased_word(token: str) -> bool:
+    return len(token) > 1 and token.lower() != token.upper()
 
 
 def fit_place(
@@ -290,16 +335,11 @@ def fit_place(
     if tokens[start].isupper():
         if is_in_capitals(tokens, start, end):
             return tuple([word.upper() for word in words])
-    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and " ".join(tokens).islower():
+    elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tokens).is_lower:
         return tuple([word.lower() if word.istitle() else word for word in words])
-    if _first_is_upper(tokens[start]) and words[0].islower() and _is_first(tokens, start):
+    if _first_is_upper(tokens[start]) and words[0].islower() and start <= _totals(tokens).first:
         return (words[0][:1].upper() + words[0][1:], *words[1:])
     return words
-
-
-def _is_first(tokens: Sequence[str], start: int) -> bool:
-    """Whether there is no word before a position."""
-    return not any(character.isalnum() for token in tokens[:start] for character in token)
 
 
 def _first_is_upper(text: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -12,10 +13,11 @@ from entaug.augmenters.mention_shapes import ARTICLES, MentionShapes
 from entaug.data import Mention, Sentence
 from entaug.mentions import sorted_mentions
 
-__all__ = ["MentionDonor", "Place", "TrainingDonors", "content_key", "replaceable_mentions"]
+__all__ = ["AvoidedMentions", "MentionDonor", "Place", "TrainingDonors", "content_key", "replaceable_mentions"]
 
 _ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
 _DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
+_MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
 _ANY_CAPITALS = "any"
 
 Structure = tuple[str, tuple[str, ...]]
@@ -65,6 +67,54 @@ class _Group(NamedTuple):
 
 
 _NO_DONORS = _Group([], {})
+
+
+class AvoidedMentions:
+    """The mentions that are not drawn for a sentence: those that it has, and those that were inserted already.
+
+    Args:
+        keys: their keys; see `content_key`.
+
+    Example:
+        >>> avoided = AvoidedMentions(["rome"])
+        >>> avoided.add("oslo")
+        >>> sorted(avoided.keys)
+        ['oslo', 'rome']
+    """
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self.keys = set(keys)
+        # Of groups in which a draw had to list them: the positions of the other donors, and all positions by key.
+        self._left: list[tuple[_Group, list[int], dict[str, list[int]]]] = []
+
+    def add(self, key: str) -> None:
+        """Add a mention.
+
+        Args:
+            key: its key.
+        """
+        if key in self.keys:
+            return
+        self.keys.add(key)
+        for _, left, by_key in self._left:
+            for position in by_key.get(key, ()):
+                del left[bisect_left(left, position)]
+
+    def left_in(self, group: _Group) -> list[int]:
+        """Return the positions of the donors of a group that are not avoided, in increasing order.
+
+        Args:
+            group: the group.
+        """
+        for known, left, _ in self._left:
+            if known is group:
+                return left
+        by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for i, donor in enumerate(group.donors):
+            by_key[donor.key].append(i)
+        left = [i for i, donor in enumerate(group.donors) if donor.key not in self.keys]
+        self._left.append((group, left, by_key))
+        return left
 
 
 _Content = tuple[tuple[str, ...], tuple[Mention, ...]]  # the words and the mentions of a donor
@@ -120,7 +170,8 @@ class TrainingDonors:
         >>> gold += [Sentence(["Kiel", "is", "old"], [Mention("LOC", [(0, 1)])])]
         >>> donors = TrainingDonors(by_shape=True)
         >>> donors.fit(gold)
-        >>> draws = [donors.draw(gold[0], Place(gold[0].mentions[0]), (), Random(seed)) for seed in range(30)]
+        >>> place, none = Place(gold[0].mentions[0]), AvoidedMentions()
+        >>> draws = [donors.draw(gold[0], place, none, Random(seed)) for seed in range(30)]
         >>> sorted({donor.words for donor in draws})
         [('Bonn',), ('Kiel',), ('Ulm',)]
     """
@@ -187,14 +238,14 @@ class TrainingDonors:
         return any(len(donors) > 1 for donors in self._donors.values())
 
     def draw(
-        self, sentence: Sentence, place: Place, avoided: Collection[str], rng: Random, *, any_shape: bool = False
+        self, sentence: Sentence, place: Place, avoided: AvoidedMentions, rng: Random, *, any_shape: bool = False
     ) -> MentionDonor | None:
         """Draw a donor uniformly: never the mention itself.
 
         Args:
             sentence: the sentence.
             place: the mention to be replaced.
-            avoided: the keys of mentions that are not drawn; see `content_key`.
+            avoided: the mentions that are not drawn.
             rng: the random stream.
             any_shape: whether donors of any shape are drawn.
 
@@ -272,7 +323,7 @@ def _grouped(donors: Iterable[MentionDonor]) -> _Group:
     return _Group(donors, dict(positions))
 
 
-def _draw(group: _Group, own: Sequence[int], avoided: Collection[str], rng: Random) -> MentionDonor | None:
+def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Random) -> MentionDonor | None:
     donors = group.donors
     n = len(donors) - len(own)
     if n < 1:
@@ -281,10 +332,12 @@ def _draw(group: _Group, own: Sequence[int], avoided: Collection[str], rng: Rand
         number = int(rng.random() * n)
         for position in own:
             number += number >= position
-        if donors[number].key not in avoided:
+        if donors[number].key not in avoided.keys:
             return donors[number]
-    others = [d for i, d in enumerate(donors) if i not in own and d.key not in avoided]
-    return others[int(rng.random() * len(others))] if others else None
+    others = avoided.left_in(group)
+    if own and donors[own[0]].key not in avoided.keys:
+        others = [i for i in others if i not in own]
+    return donors[others[int(rng.random() * len(others))]] if others else None
 
 
 def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
@@ -307,8 +360,8 @@ def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
 def _self_contained(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
     """Yield the mentions whose words can be moved with all their labels, and whether they are in no other.
 
-    All mentions that overlap such a mention are inside or around it. Of several with the same span only the first is in
-    no other.
+    All mentions that overlap such a mention are inside or around it, at most `_MAX_INNER` of them inside. Of several
+    with the same span only the first is in no other.
     """
     mentions = sentence.mentions
     if len(mentions) < 2 or sentence.is_flat:
@@ -316,13 +369,62 @@ def _self_contained(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
             if mention.is_contiguous:
                 yield Place(mention), True
         return
-    positions = [set(mention.positions()) for mention in mentions]
-    for i, mention in enumerate(mentions):
-        if not mention.is_contiguous:
+    # All spans from left to right, a longer one before the shorter ones that begin with it.
+    spans = sorted((start, -end, i) for i, mention in enumerate(mentions) for start, end in mention.spans)
+    ends: list[int] = []  # of the spans that begin before the current one, sorted
+    behind = 0  # the first span that does not
+    places: dict[int, tuple[Place, bool]] = {}
+    for position, (start, minus_end, i) in enumerate(spans):
+        end = -minus_end
+        while spans[behind][0] < start:
+            insort(ends, -spans[behind][1])
+            behind += 1
+        del ends[: bisect_left(ends, start + 1)]
+        if not mentions[i].is_contiguous or (ends and ends[0] < end):  # one that begins before ends within
             continue
-        own = positions[i]
-        overlapping = [j for j, other in enumerate(positions) if j != i and not own.isdisjoint(other)]
-        inner = [j for j in overlapping if positions[j] <= own]
-        if all(j in inner or own < positions[j] for j in overlapping):
-            is_outermost = len(inner) == len(overlapping) and not any(j < i and positions[j] == own for j in inner)
-            yield Place(mention, tuple(mentions[j] for j in inner)), is_outermost
+        first = bisect_left(spans, (start, minus_end, -1), behind, position + 1)
+        found = _spans_within(mentions, spans, first, end, i)
+        if found is None:
+            continue
+        inner, around = found
+        is_in_another = bool(ends) or first > behind or around
+        is_outermost = not is_in_another and not any(j < i and mentions[j].spans == mentions[i].spans for j in inner)
+        places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
+    for _, place in sorted(places.items()):
+        yield place
+
+
+def _spans_within(
+    mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
+) -> tuple[list[int], bool] | None:
+    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there.
+
+    Args:
+        mentions: all mentions.
+        spans: their spans, with the negative end and the number of the mention.
+        first: the first span that begins with the mention and is not longer, or begins after it.
+        end: the end of the mention.
+        own: its number.
+
+    Returns:
+        The numbers of the mentions, sorted; None if one is cut, or there are too many.
+    """
+    inner: set[int] = set()
+    around = False
+    start = mentions[own].start
+    for k in range(first, len(spans)):
+        other_start, minus_end, j = spans[k]
+        if other_start >= end:
+            break
+        if -minus_end > end or len(inner) > _MAX_INNER:
+            return None
+        if j == own:
+            continue
+        other = mentions[j]
+        if (other_start, -minus_end) == (start, end) and not other.is_contiguous:
+            around = True
+        elif other.start < start or other.end > end:
+            return None
+        else:
+            inner.add(j)
+    return (sorted(inner), around) if len(inner) <= _MAX_INNER else None

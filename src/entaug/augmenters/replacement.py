@@ -14,7 +14,13 @@ from typing import Any, ClassVar, Literal
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.capitals import fit_place
 from entaug.augmenters.list_donors import ListDonors, mention_keys
-from entaug.augmenters.mention_donors import MentionDonor, TrainingDonors, content_key, replaceable_mentions
+from entaug.augmenters.mention_donors import (
+    AvoidedMentions,
+    MentionDonor,
+    TrainingDonors,
+    content_key,
+    replaceable_mentions,
+)
 from entaug.augmenters.paper_presets import MR_PAPER
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError
@@ -219,10 +225,8 @@ class MentionReplacement(Augmenter):
         if not places:
             return _NO_MENTION
         # What an enumeration must not have twice: the mentions of the source, and those inserted.
-        avoided = (
-            {content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions}
-            if self.donors == "similar"
-            else set()
+        avoided = AvoidedMentions(
+            content_key(sentence.mention_tokens(mention)) for mention in sentence.mentions if self.donors == "similar"
         )
         edits = []
         from_lists = []
@@ -232,7 +236,7 @@ class MentionReplacement(Augmenter):
             list_size = 0 if place.inner else self._list_size(place.mention.label)
             donor: MentionDonor | None = None
             if self._list_donors and list_size and (self._donors.size(place) < 2 or rng.random() < self.list_share):
-                entry = self._list_donors.draw(sentence, place.mention, rng, avoided)
+                entry = self._list_donors.draw(sentence, place.mention, rng, avoided.keys)
                 if entry is not None:
                     whole = Mention(place.mention.label, ((0, len(entry.words)),))
                     donor = MentionDonor(entry.words, (whole,), entry.spaces, content_key(entry.words))

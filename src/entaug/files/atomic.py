@@ -35,6 +35,7 @@ _REPLACED = "replaced"
 _MAX_NAME = 200  # bytes of a name that temporary names repeat; file systems allow 255
 _REMEDIES = {
     errno.ENOSPC: "free some space or write elsewhere",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), or write less",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: "make the folder first",
     errno.ENOTDIR: "make the folder first",

@@ -6,8 +6,10 @@ import contextlib
 import gzip
 import os
 import shutil
+import stat
 import sys
 import tempfile
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +43,8 @@ _BINARY_KINDS = (
 )
 _MAX_LINE = 1 << 28  # bytes
 _MAX_FILE = 1 << 30  # bytes, unpacked, of a file that is read at once
+_FREE = 1 << 28  # bytes of the temporary folder that a copy leaves free
+_PATIENCE = 2.0  # seconds without a writer of a pipe until the user is told
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -73,7 +77,8 @@ def open_bytes(path: Path) -> BinaryIO:
     try:
         if path.is_dir():
             raise InputError("is a directory", path=str(path), remedy="name a file in it")
-        return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+        with _waiting_for_writer(path):
+            return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
     except FileNotFoundError:
         if path.is_symlink():
             message = f"is a link to {str(path.readlink())!r}, which does not exist"
@@ -81,6 +86,22 @@ def open_bytes(path: Path) -> BinaryIO:
         raise InputError("no such file", path=str(path), remedy="check the path") from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+
+
+@contextlib.contextmanager
+def _waiting_for_writer(path: Path) -> Iterator[None]:
+    """Tell the user, on standard error, if a block waits long for another process to open a named pipe for writing."""
+    if not path.is_fifo():
+        yield
+        return
+    note = f"entaug: {path}: is a pipe, waiting for a process that writes to it\n"
+    timer = threading.Timer(_PATIENCE, lambda: sys.stderr.write(note))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _read_blocks(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[bytes]:
@@ -179,7 +200,7 @@ def rereadable_path(path: str | Path) -> Iterator[Path]:
         The path itself, or that of the copy, which exists until the block ends.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, is a device, or has no end of line in its first 256 MiB.
         OutputError: there is no space for the copy.
     """
     path = as_path(path)
@@ -194,15 +215,13 @@ def rereadable_path(path: str | Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
         copy = Path(folder, "stdin" if is_stdin else path.name)
         try:
-            raw = sys.stdin.buffer if is_stdin else path.open("rb")
+            with _waiting_for_writer(path):
+                raw = sys.stdin.buffer if is_stdin else path.open("rb")
         except OSError as error:
             raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
         try:
-            with copy.open("wb") as out:
-                shutil.copyfileobj(raw, out)
-        except OSError as error:
-            message = f"cannot be written ({error.strerror})"
-            raise OutputError(message, path=str(copy), remedy="free some space") from None
+            _check_no_device(raw, path)
+            _copy(raw, copy, "<stdin>" if is_stdin else str(path))
         finally:
             if not is_stdin:
                 raw.close()
@@ -211,6 +230,39 @@ def rereadable_path(path: str | Path) -> Iterator[Path]:
         except EntaugError as error:
             name_original(error, copy, path)
             raise
+
+
+def _check_no_device(stream: BinaryIO, path: Path) -> None:
+    """Refuse devices such as ``/dev/zero``, which have no end; not terminals, nor ``/dev/null``."""
+    try:
+        is_device = stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty()
+    except (OSError, ValueError):  # no file of the system
+        return
+    if is_device and os.fstat(stream.fileno()).st_rdev != Path(os.devnull).stat().st_rdev:
+        raise InputError("is a device", path=str(path), remedy="name a file, a folder or a pipe")
+
+
+def _copy(stream: BinaryIO, copy: Path, name: str) -> None:
+    """Copy a stream to a temporary file, whose folder is never filled."""
+    free = shutil.disk_usage(copy.parent).free
+    done = line = 0
+    try:
+        with copy.open("wb") as out:
+            while block := stream.read(_BLOCK):
+                done += len(block)
+                end = block.rfind(b"\n") + 1
+                line = len(block) - end if end else line + len(block)
+                if line > _MAX_LINE:
+                    message = f"has no end of line in {_MAX_LINE >> 20} MiB"
+                    raise InputError(message, path=name, remedy="check that it is the right input")
+                if done > free - _FREE:
+                    message = f"is larger than the space for its temporary copy, {max(0, free - _FREE) >> 20:,} MiB"
+                    remedy = "write it to a file and name that, or let TMPDIR name a folder with more space"
+                    raise OutputError(message, path=name, remedy=remedy)
+                out.write(block)
+    except OSError as error:
+        message = f"cannot be written ({error.strerror})"
+        raise OutputError(message, path=str(copy), remedy="free some space") from None
 
 
 def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -231,19 +283,24 @@ def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Ite
         InputError: it cannot be read, is not UTF-8, or is a broken gzip file.
     """
     number = 1
-    rest = b""
+    parts: list[bytes] = []  # of the line that the last block ends within
+    size = 0
     with open_bytes(path) as stream:
         if start:
             stream.seek(start)
         for block in _read_blocks(stream, path, None if stop is None else stop - start):
             text = block
-            if number == 1 and not rest and not start and text.startswith(_BOM):
+            if number == 1 and not parts and not start and text.startswith(_BOM):
                 text = text[len(_BOM) :]
-            data = rest + text
-            if block:
-                cut = data.rfind(b"\n") + 1
-                data, rest = data[:cut], data[cut:]
-            if len(rest) > _MAX_LINE:
+            # Only the new block is searched, and a long line is joined once, at its end.
+            cut = text.rfind(b"\n") + 1 if block else 0
+            data = b""
+            if cut or not block:
+                data = b"".join((*parts, text[:cut]))
+                parts, size = [], 0
+            parts.append(text[cut:])
+            size += len(text) - cut
+            if size > _MAX_LINE:
                 message = f"a line of more than {_MAX_LINE >> 20} MiB"
                 raise InputError(message, path=str(path), line=number, remedy="check that it is the right file")
             if data:

@@ -13,7 +13,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
 from entaug.filters.base import Filter, HeldOut
 from entaug.params import NonNegativeFloat, PositiveInt, Probability
-from entaug.scoring.near_duplicates import find_near_duplicates, similarity
+from entaug.scoring.near_duplicates import NearDuplicateIndex, similarity
 from entaug.stopwords import StopWords, stop_words
 
 __all__ = ["Duplicates", "Leakage", "Mentions", "Validity"]
@@ -97,6 +97,12 @@ def _lowered(tokens: Iterable[str]) -> tuple[str, ...]:
     return tuple(token.casefold() for token in tokens)
 
 
+def _digest(sentence: Sentence) -> bytes:
+    """A digest that is equal for sentences with the same words, ignoring case; it takes a tenth of their memory."""
+    words = "\0".join(_lowered(sentence.tokens))
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def _is_word(token: str) -> bool:
     return any(c.isalnum() for c in token)
 
@@ -164,24 +170,23 @@ class Duplicates(Filter):
             raise InputError(
                 "no gold sentences for the duplicates filter", remedy="name the gold file, or remove the filter"
             )
-        self._gold = {_lowered(sentence.tokens): sentence for sentence in gold}
+        self._gold = {_digest(sentence) for sentence in gold}
+        self._near = None if self.threshold is None else NearDuplicateIndex(gold, min_similarity=self.threshold)
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         reasons: list[str | None] = []
         for sentence, source in zip(sentences, sources, strict=True):
-            words = _lowered(sentence.tokens)
-            is_source = source is not None and words == _lowered(source.tokens)
+            words = _digest(sentence)
+            is_source = source is not None and words == _digest(source)
             reasons.append(_AS_SOURCE if is_source else _AS_GOLD if words in self._gold else None)
         unequal = [i for i, reason in enumerate(reasons) if reason is None]
-        if self.threshold is not None and unequal:
-            neighbors = find_near_duplicates(
-                [sentences[i] for i in unequal], list(self._gold.values()), min_similarity=self.threshold
-            )
-            for i, neighbor in zip(unequal, neighbors, strict=True):
+        if self.threshold is not None and self._near is not None:
+            found = self._near.contains([sentences[i] for i in unequal])
+            for i, is_near in zip(unequal, found, strict=True):
                 source = sources[i]
                 if source is not None and similarity(sentences[i], source) >= self.threshold:
                     reasons[i] = _NEAR_SOURCE
-                elif neighbor is not None:
+                elif is_near:
                     reasons[i] = _NEAR_GOLD
         return reasons
 
@@ -270,7 +275,9 @@ class Leakage(Filter):
             )
 
     def _load(self) -> None:
-        self._held_out = {_lowered(sentence.tokens): sentence for sentence in self.held_out or ()}
+        held_out = list(self.held_out or ())
+        self._held_out = {_lowered(sentence.tokens) for sentence in held_out}
+        self._near = None if self.threshold is None else NearDuplicateIndex(held_out, min_similarity=self.threshold)
 
     def _plain(self, name: str, value: Any) -> Any:
         if name != "held_out":
@@ -291,15 +298,13 @@ class Leakage(Filter):
 
     def _judge(self, sentences: Sequence[Sentence], sources: Sequence[Sentence | None]) -> list[str | None]:
         del sources
-        neighbors: Sequence[object] = [None] * len(sentences)
-        if self.threshold is not None:
-            neighbors = find_near_duplicates(sentences, list(self._held_out.values()), min_similarity=self.threshold)
+        near = [False] * len(sentences) if self._near is None else self._near.contains(sentences)
         reasons: list[str | None] = []
-        for sentence, neighbor in zip(sentences, neighbors, strict=True):
+        for sentence, is_near in zip(sentences, near, strict=True):
             words = _lowered(sentence.tokens)
             if words in self._held_out:
                 reasons.append(_HELD_OUT)
-            elif neighbor is not None:
+            elif is_near:
                 reasons.append(_NEAR_HELD_OUT)
             else:
                 reasons.append(_SHARED_NGRAM if self._ngrams([words]) & self._held_out_ngrams else None)

@@ -151,8 +151,13 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
         )
     if not path.is_dir():
         open_bytes(path).close()  # report a file that is missing or unreadable before anything else
-    found = find_format(format) if format else _detect_format(path)
-    return OpenedFile(path, found, found.look(path, **_given_options(found, options)))
+    try:
+        found = find_format(format) if format else _detect_format(path)
+        return OpenedFile(path, found, found.look(path, **_given_options(found, options)))
+    except OSError as error:  # a folder, or something in it, that may not be read
+        remedy = "check its permissions"
+        named = str(error.filename or path)
+        raise InputError(f"cannot be read ({error.strerror or error})", path=named, remedy=remedy) from None
 
 
 def target(path: str | Path, format: str | None = None, like: OpenedFile | None = None, **options: Any) -> OpenedFile:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import Any, Literal
 
 import orjson
@@ -175,6 +176,11 @@ def _entity(mention: Mention, dialect: JsonlDialect) -> dict[str, Any]:
     return {"spans": mention.spans, dialect.label: mention.label}
 
 
+def _shared(tokens: list[Any]) -> tuple[Any, ...]:
+    """Tokens, so that equal ones of a corpus in memory are one string; what is none is refused later."""
+    return tuple(map(intern, tokens)) if set(map(type, tokens)) == {str} else tuple(tokens)
+
+
 def _parse_sentence(line: str) -> Sentence:
     try:
         record = orjson.loads(line)
@@ -215,7 +221,7 @@ def _parse_sentence(line: str) -> Sentence:
             fields[BEFORE] = before
         if spaces is None:
             fields["text"] = text
-    return Sentence(tuple(tokens), tuple(mentions), id_, columns=columns or {}, spaces=spaces, **split_fields(fields))
+    return Sentence(_shared(tokens), tuple(mentions), id_, columns=columns or {}, spaces=spaces, **split_fields(fields))
 
 
 def _parse_spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:

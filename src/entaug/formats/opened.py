@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError
-from entaug.files.atomic import move_file, open_output
+from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import BaseFormat, Dialect, Reading
 from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buffered
@@ -169,8 +169,13 @@ class OpenedFile:
             return
         with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
             draft = Path(folder, "draft.jsonl")
-            with draft.open("wb") as stream:
-                yield SentenceWriter(self, stream)
+            try:
+                with draft.open("wb") as stream:
+                    yield SentenceWriter(self, stream)
+            except OSError as error:
+                if error.filename is not None:
+                    raise
+                raise output_error(self.path, error) from None  # of the draft; nobody knows its name
             self.finish(draft, force=force)
 
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:

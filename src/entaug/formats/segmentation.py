@@ -6,10 +6,11 @@ is split at line ends or at ends of sentences, but never within a mention.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,6 +23,10 @@ from entaug.params import validate
 __all__ = ["SegmentationOptions", "locate_tokens", "split_document"]
 
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
+_LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
+_LONG_RUN = re.compile(rf"(?<![^\w\s])[^\w\s]{{{_LONGEST_RUN + 1},}}")
+_CONTEXT = 4  # marks before and after a cut that tell whether it is between two tokens
+_CUT_WITHIN = 32  # marks before the longest run among which a cut is looked for
 AlignedMention = tuple[Mention, CharMention]
 """A mention by tokens, and by characters."""
 
@@ -132,9 +137,42 @@ def _tokenize(document: Document, language: str) -> list[Span]:
         if spans is not None:
             return spans
     nlp = _load_pipeline(language)[0]
-    doc = nlp.make_doc(document.text)
-    rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
-    return [(start, start + length) for start, length, is_space in rows if not is_space]
+    found: list[Span] = []
+    for first, last in pairwise([0, *_cuts(document.text, language), len(document.text)]):
+        doc = nlp.make_doc(document.text[first:last])
+        rows = doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist()
+        found += [(first + start, first + start + length) for start, length, is_space in rows if not is_space]
+    return found
+
+
+def _cuts(text: str, language: str) -> Iterator[int]:
+    """Where a text is cut before it is tokenised: within long runs of punctuation marks, between two that are tokens.
+
+    The tokeniser splits one mark after the other off a run, and searches all of the rest each time. It splits nothing
+    off a run with words at both ends.
+    """
+    for run in _LONG_RUN.finditer(text):
+        # A letter stands for a word that the run is part of: other marks are split off its end than off its beginning.
+        before, after = text[max(0, run.start() - 1) : run.start()], text[run.end() : run.end() + 1]
+        begin, end = ("a" if side and not side.isspace() else "" for side in (before, after))
+        if begin and end:
+            continue
+        last = run.start()
+        while last + _LONGEST_RUN < run.end():
+            nearest = range(last + _LONGEST_RUN, last + _LONGEST_RUN - _CUT_WITHIN, -1)
+            cut = next((i for i in nearest if _is_cut(begin, text[i - _CONTEXT : i + _CONTEXT], end, language)), None)
+            if cut is None:  # one long token, such as a row of dashes: no mark is split off here
+                last += _LONGEST_RUN
+            else:
+                yield cut
+                last = cut
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_cut(begin: str, marks: str, end: str, language: str) -> bool:
+    """Whether the middle of some marks is between two tokens, and most of the marks are tokens."""
+    starts = _load_pipeline(language)[0].make_doc(begin + marks + end).to_array(["IDX"]).ravel().tolist()
+    return len(starts) >= _CONTEXT and len(begin) + _CONTEXT in starts
 
 
 def _sentence_starts(tokens: Sequence[Span], document: Document, options: SegmentationOptions) -> set[int]:

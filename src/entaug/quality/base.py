@@ -261,4 +261,4 @@ def words(tokens: Iterable[str]) -> list[str]:
         >>> words(["The", "end", "."])
         ['the', 'end']
     """
-    return [token.casefold() for token in tokens if any(c.isalnum() for c in token)]
+    return [token.casefold() for token in tokens if token.isalnum() or any(map(str.isalnum, token))]

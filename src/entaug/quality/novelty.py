@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from entaug.data import Mention, Sentence
 from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
-from entaug.scoring.near_duplicates import find_near_duplicates, similarity
+from entaug.scoring.near_duplicates import NearDuplicateIndex, find_repeats, similarity
 
 __all__ = [
     "NEAR_DUPLICATE",
@@ -118,21 +118,20 @@ def near_source(inputs: MeasureInputs) -> MeasureValue:
 @measure("Near-duplicates of gold", unit="share", higher="more near-duplicates")
 def near_gold(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to any gold sentence."""
-    return _share_of_near_duplicates(inputs, inputs.require_gold())
+    index = NearDuplicateIndex(inputs.require_gold(), min_similarity=NEAR_DUPLICATE)
+    found = index.contains(inputs.sentences, lambda *counts: inputs.models.progress("comparing", *counts))
+    return mean_over_sentences([float(is_near) for is_near in found])
 
 
 @measure("Near-duplicates within", unit="share", higher="more near-duplicates")
 def near_others(inputs: MeasureInputs) -> MeasureValue:
     """Share of sentences with a similarity of at least 0.9 to an earlier one of the same method."""
-    return _share_of_near_duplicates(inputs, None)
-
-
-def _share_of_near_duplicates(inputs: MeasureInputs, others: Sequence[Sentence] | None) -> MeasureValue:
-    def progress(done: int, total: int) -> None:
-        inputs.models.progress("comparing", done, total)
-
-    found = find_near_duplicates(inputs.sentences, others, min_similarity=NEAR_DUPLICATE, progress=progress)
-    return mean_over_sentences([float(duplicate is not None) for duplicate in found])
+    found = find_repeats(
+        inputs.sentences,
+        min_similarity=NEAR_DUPLICATE,
+        progress=lambda *counts: inputs.models.progress("comparing", *counts),
+    )
+    return mean_over_sentences([float(is_near) for is_near in found])
 
 
 @measure("Unseen mentions", unit="share", higher="newer mentions")

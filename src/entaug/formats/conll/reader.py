@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import orjson
@@ -134,6 +135,7 @@ class ConllReader:
             tokens = _remove_prefix(tokens, dialect.token_prefix)
         if "" in tokens:
             raise InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
+        tokens = tuple(map(intern, tokens))  # equal tokens of a corpus in memory are one string
         spaces = infer_spaces_of_characters(tokens) if dialect.characters else None
         layout: dict[str, Any] = {}
         has_attributes = False
