@@ -504,7 +504,7 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
             load_tagger(whole)
     for wrong in ({"labels": ["X"]}, {"labels": config["labels"][::-1]}):
         (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
-        with pytest.raises(InputError, match="tagger.json has changed since it was saved"):
+        with pytest.raises(InputError, match=r"tagger\.json has changed since it was saved"):
             load_tagger(whole)
         (whole / "tagger.json").write_text(json.dumps({n: v for n, v in config.items() if n != "sum"} | wrong))
         if wrong["labels"] == ["X"]:
