@@ -134,9 +134,9 @@ def drawn_value(parameter: Parameter, rng: Random) -> Any:
         low = int(bounds.get("ge", 0))
         return rng.randint(low, min(int(bounds.get("le", low + 5)), low + 5))
     if chosen.type is float:
-        low, high = bounds.get("ge", bounds.get("gt", 0.0)), bounds.get("le", bounds.get("lt", 3.0))
-        value = rng.choice([low, high, rng.uniform(low, high), rng.uniform(low, high)])
-        return min(math.nextafter(high, low) if "lt" in bounds else high, max(value, low))
+        least, most = bounds.get("ge", bounds.get("gt", 0.0)), bounds.get("le", bounds.get("lt", 3.0))
+        value = rng.choice([least, most, rng.uniform(least, most), rng.uniform(least, most)])
+        return min(math.nextafter(most, least) if "lt" in bounds else most, value)
     return parameter.default
 
 

@@ -149,6 +149,6 @@ def _count_changes(at: int | None, number: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the harness, which then closes standard input
+    # A shell lets what it starts in the background ignore Ctrl-C, and that is handed down.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     main()

@@ -443,7 +443,7 @@ def _checksum(tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> 
     total = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         total.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
-        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return total.hexdigest()
 
 
