@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -65,8 +66,7 @@ def _left(scenario: Scenario, tools: Tools) -> Path:
     def make() -> Path:
         whole = undisturbed(scenario, tools)
         for at in range(whole.ended.changes - 4, 0, -1):
-            folder = tools.folder / f"left-{len(tools.known)}-{at}"
-            folder.mkdir()
+            folder = Path(tempfile.mkdtemp(prefix="left-", dir=tools.folder))
             work, temporary = new_folder(scenario, folder, tools)
             start(scenario, list(scenario.argv), work, temporary, tools, at=at, signal=int(signal.SIGKILL)).wait()
             note = work / f"{scenario.output}.partial.json"
