@@ -39,3 +39,10 @@ def interrupt_after(sentences: int) -> Callable[[str, int, int | None], None]:
             raise KeyboardInterrupt
 
     return progress
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    """The bytes of a file, or of all files of a folder by name."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -46,17 +47,28 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium of the machine without a window, driven by Playwright."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("no Chromium on this machine: make browser installs it where it may")
+@contextlib.contextmanager
+def chromium() -> Iterator[Any]:
+    """Chromium of the machine without a window, driven by Playwright; an ImportError where either is missing."""
+    from playwright import sync_api
+
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        raise ImportError("no Chromium on this machine: make browser installs it where it may")
     with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield launched
         launched.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with contextlib.ExitStack() as stack:
+        try:
+            launched = stack.enter_context(chromium())
+        except ImportError as error:
+            pytest.skip(str(error))
+        yield launched
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ Each is printed on one line: ``file:line: what is wrong; what to do``.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "TagError",
     "UnknownNameError",
 ]
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class EntaugError(Exception):
@@ -66,7 +69,9 @@ class EntaugError(Exception):
     def __str__(self) -> str:
         location = ":".join(str(part) for part in (self.path, self.line) if part is not None)
         text = f"{location}: {self.message}" if location else self.message
-        return f"{text}; {self.remedy}" if self.remedy else text
+        text = f"{text}; {self.remedy}" if self.remedy else text
+        # Names of files and ids may hold line ends, and commands to a terminal.
+        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default pickling, which worker processes need, loses keyword-only arguments.

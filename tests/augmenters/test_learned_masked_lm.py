@@ -133,5 +133,8 @@ def test_melm_keeps_what_it_learned(folders: dict[str, Path], tmp_path: Path) ->
     first = made()
     assert first
     assert made(checkpoint_dir=str(tmp_path / "kept")) == first
+    (tmp_path / "kept" / "state").mkdir()  # killed after the model was saved
+    assert made(checkpoint_dir=str(tmp_path / "kept")) == first
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["key.txt", "learned"]
     assert (tmp_path / "kept" / "learned").is_dir()
     assert made(checkpoint_dir=str(tmp_path / "kept")) == first

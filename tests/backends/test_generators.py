@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -134,6 +135,21 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     assert steps == [7, 8, 9]
     assert resumed.losses == whole.losses
     assert resumed.generate(["red <mask>"]) == whole.generate(["red <mask>"])
+    # Nor is a state that has changed: the training begins anew, and gives the same.
+    [state] = tmp_path.iterdir()
+    content = bytearray(state.read_bytes())
+    content[-40] ^= 1
+    state.write_bytes(content)
+    steps.clear()
+    anew = generator.fit(
+        PAIRS,
+        TUNING,
+        new_tokens=MARKERS,
+        checkpoint_dir=tmp_path,
+        progress=lambda done, total, loss: steps.append(done),
+    )
+    assert steps[0] == 1
+    assert anew.losses == whole.losses
     # What was learned from other pairs is not gone on with.
     steps.clear()
     other = generator.fit(
@@ -145,6 +161,21 @@ def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
     )
     assert steps[0] == 1
     assert other.losses != whole.losses
+
+
+@pytest.mark.parametrize("name", ["learned.json", "learned.safetensors"])
+def test_a_saved_model_that_was_changed_is_refused(folders: dict[str, Path], tmp_path: Path, name: str) -> None:
+    generator = made(folders, "llama").fit(PAIRS, replace(TUNING, epochs=1), new_tokens=MARKERS)
+    generator.save(tmp_path / "saved")
+    file = tmp_path / "saved" / name
+    if file.suffix == ".json":
+        file.write_text(file.read_text().replace('"best_epoch": 1', '"best_epoch": 2'))
+    else:
+        content = bytearray(file.read_bytes())
+        content[-5] ^= 1
+        file.write_bytes(content)
+    with pytest.raises(InputError, match="saved: has changed since it was saved; fine-tune it again"):
+        made(folders, "llama").restore(tmp_path / "saved")
 
 
 def test_pairs_drawn_anew_for_each_epoch(folders: dict[str, Path]) -> None:

@@ -367,6 +367,15 @@ def test_each_mistake_is_one_line(
     assert not list(tmp_path.iterdir())
 
 
+def test_names_with_line_ends_and_escapes_stay_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = tmp_path / "a\nb\x1b[31m\u2028.conll"
+    assert r"a\nb\x1b[31m\u2028.conll: no such file" in fails(capsys, 2, "check", str(odd))
+    odd.write_text("Ada\tB-PER\n")
+    assert main(["convert", str(odd), str(tmp_path / "out\x1b.jsonl")]) == 0
+    assert "\x1b" not in capsys.readouterr().err
+    assert (tmp_path / "out\x1b.jsonl").exists()
+
+
 def test_faulty_input_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.conll"
     path.write_text(Path(TRAIN).read_text() + "Ada\tI-PER\n")

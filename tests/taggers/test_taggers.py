@@ -502,10 +502,17 @@ def test_damaged_taggers_are_told(bert: Path, tmp_path: Path) -> None:
         (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
         with pytest.raises(InputError, match="whole: holds"):
             load_tagger(whole)
-    config["labels"] = ["X"]
-    (whole / "tagger.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match="damaged"):
-        load_tagger(whole)
+    for wrong in ({"labels": ["X"]}, {"labels": config["labels"][::-1]}):
+        (whole / "tagger.json").write_text(json.dumps({**config, **wrong}))
+        with pytest.raises(InputError, match=r"tagger\.json has changed since it was saved"):
+            load_tagger(whole)
+        (whole / "tagger.json").write_text(json.dumps({n: v for n, v in config.items() if n != "sum"} | wrong))
+        if wrong["labels"] == ["X"]:
+            with pytest.raises(InputError, match="damaged"):
+                load_tagger(whole)
+    elsewhere = {**config, "params": {**config["params"], "device": None}}
+    (whole / "tagger.json").write_text(json.dumps(elsewhere))
+    assert load_tagger(whole)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import orjson
 import pytest
 
 import entaug
+from command_line import files_of
 from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.cli.main import main
@@ -133,6 +134,38 @@ def test_a_full_disk_while_the_note_is_written(tmp_path: Path, monkeypatch: pyte
     assert not out.exists()
     augment_file(TRAIN, out, create_augmenter("sis"))
     assert out.read_bytes() == wanted
+
+
+@pytest.mark.parametrize("what", ["text", "offset", "count", "kind"])
+def test_what_was_changed_since_the_interruption_is_not_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_bytes(b"\n".join(records(600, "X")))
+    argv = ["augment", str(gold), "-m", "sis", "-o", str(tmp_path / "out.jsonl")]
+
+    def progress(stage: str, done: int, total: int | None) -> None:
+        if stage == "augmenting":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        augment_file(gold, tmp_path / "out.jsonl", create_augmenter("sis"), progress=progress)
+    partial, note = tmp_path / "out.jsonl.partial", tmp_path / "out.jsonl.partial.json"
+    content = orjson.loads(note.read_bytes())
+    if what == "text":
+        partial.write_bytes(partial.read_bytes().replace(b"Ada", b"Eve", 1))
+    elif what == "offset":
+        content["offsets"][0] -= 1
+    elif what == "count":
+        content["state"]["statistics"]["accepted"] += 1
+    else:
+        content["offsets"] = "x"
+    note.write_bytes(orjson.dumps(content))
+    said = failure(capsys, 3, *argv)
+    assert ("has changed since" if what == "text" else "does not belong to a run") in said
+    assert "pass --force to drop it" in said
+    assert main([*argv, "--force"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gold.jsonl", "out.jsonl"]
 
 
 # -------------------------------------------------------------------------------------------------- no ordinary input
@@ -326,13 +359,6 @@ def test_a_byte_order_mark_that_is_a_character_stays(tmp_path: Path) -> None:
     assert list(entaug.read(out, **by_hand)) == wanted
     augment_file(gold, out, create_augmenter("sis"), force=True)
     assert list(entaug.read(out, **by_hand)[:2]) == wanted
-
-
-def files_of(path: Path) -> dict[str, bytes]:
-    """The bytes of a file, or of all files of a folder by name."""
-    if path.is_file():
-        return {"": path.read_bytes()}
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
 @pytest.mark.parametrize("format_name", [name for name in FORMATS if isinstance(find_format(name), BufferedFormat)])

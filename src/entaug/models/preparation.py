@@ -166,11 +166,12 @@ def _fill(task: PreparationTask) -> None:
     model, folder = task.model, task.folder
     prepared = task.source / model.name if task.source else None
     if prepared and (prepared / MANIFEST).is_file():
-        if read_manifest(prepared, model) is None:
+        manifest = read_manifest(prepared, model)
+        if manifest is None:
             raise MissingModelError(
                 "was prepared by another version of entaug", path=str(prepared), remedy="prepare it there anew"
             )
-        shutil.copytree(prepared, folder, dirs_exist_ok=True)
+        _copy_prepared(prepared, folder, manifest["sha256"])
         if damaged := first_damaged_file(folder, model):
             raise MissingModelError(
                 "is missing or damaged", path=str(prepared / damaged), remedy="copy or prepare the folder anew"
@@ -184,6 +185,14 @@ def _fill(task: PreparationTask) -> None:
         "bytes": {name: file.stat().st_size for name, file in files.items()},
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _copy_prepared(prepared: Path, folder: Path, names: Iterable[str]) -> None:
+    """Copy the manifest of a model that was prepared elsewhere and the files that it names, and nothing else."""
+    for name in (MANIFEST, *names):
+        if (prepared / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(prepared / name, folder / name)
 
 
 # ----------------------------------------------------------------------------------------------------------- verifying

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ TAGGERS: Registry[Any] = Registry(
 """Classes of taggers by name; third-party packages add theirs through the entry point group ``entaug.taggers``."""
 
 CONFIG_FILE = "tagger.json"
+_OF_THE_MACHINE = ("device", "precision")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +280,10 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         name, params = str(config["tagger"]), {**config["params"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        checksum = config.get("sum")
+        if checksum is not None and checksum != _sum_of_config(config):
+            raise damaged_tagger(folder, f"{CONFIG_FILE} has changed since it was saved")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         remedy = "name a folder that `entaug train` or `TrainableTagger.save` wrote"
         raise InputError(f"holds no tagger (no readable {CONFIG_FILE})", path=str(folder), remedy=remedy) from None
     try:
@@ -286,6 +291,26 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
     except (UnknownNameError, ParameterError) as error:
         raise damaged_tagger(folder, error) from None
     return tagger.restore(folder)
+
+
+def write_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write the file that `load_tagger` reads, with a checksum, since labels that were edited would be wrong results.
+
+    Args:
+        folder: the folder of the tagger.
+        config: ``"tagger"`` and ``"params"``, and what `TrainableTagger.restore` needs.
+    """
+    config = json.loads(json.dumps(config))  # as it will be read: keys are strings
+    text = json.dumps({**config, "sum": _sum_of_config(config)}, ensure_ascii=False, indent=1)
+    (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def _sum_of_config(config: Mapping[str, Any]) -> str:
+    """The checksum of a configuration but for the parameters that depend on the machine."""
+    params = {name: value for name, value in config["params"].items() if name not in _OF_THE_MACHINE}
+    content = {**config, "params": params}
+    content.pop("sum", None)
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def damaged_tagger(folder: Path, reason: object) -> InputError:

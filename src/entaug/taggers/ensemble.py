@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,13 +17,13 @@ from entaug.files.atomic import atomic_folder
 from entaug.params import Configurable, PositiveInt, construct, parameters
 from entaug.tag_probabilities import TagProbabilities, label_confidence
 from entaug.taggers.base import (
-    CONFIG_FILE,
     TAGGERS,
     TaggerTrainingConfig,
     TrainableTagger,
     TrainingHistory,
     create_tagger,
     load_tagger,
+    write_config,
 )
 from entaug.taggers.relations import RelationProbabilities
 
@@ -195,7 +194,7 @@ class EnsembleTagger(Configurable):
                 member.save(new / f"member-{number}")
             params = {**self.get_params(), "params": dict(self.params), "training": dict(self.training)}
             config = {"tagger": self.name, "params": params, "version": _version.__version__}
-            (new / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+            write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
         """See `entaug.taggers.base.TrainableTagger.restore`.

@@ -26,7 +26,13 @@ from entaug.files.atomic import atomic_folder
 from entaug.params import Configurable, parameters
 from entaug.scoring.span_f1 import score
 from entaug.tag_probabilities import TagProbabilities
-from entaug.taggers.base import CONFIG_FILE, TaggerTrainingConfig, TrainingHistory, damaged_tagger
+from entaug.taggers.base import (
+    CONFIG_FILE,
+    TaggerTrainingConfig,
+    TrainingHistory,
+    damaged_tagger,
+    write_config,
+)
 from entaug.taggers.batches import batches, learning_rate_factor
 from entaug.taggers.bodies import EncoderBody
 from entaug.taggers.packing import replace_dropout
@@ -327,8 +333,7 @@ class NeuralTagger(Configurable, abc.ABC):
                 "version": _version.__version__,
                 "sums": _sums(new),
             }
-            text = json.dumps(config, ensure_ascii=False, indent=1)
-            (new / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+            write_config(new, config)
 
     def restore(self, folder: Path) -> Self:
         """See `entaug.taggers.base.TrainableTagger.restore`.

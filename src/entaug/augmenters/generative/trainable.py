@@ -85,6 +85,7 @@ class TrainableAugmenter(Augmenter):
         _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
         if (folder / "learned").exists():
             trained = model.restore(folder / "learned")
+            shutil.rmtree(folder / "state", ignore_errors=True)  # of a training that was killed at its very end
             return trained
         trained = model.fit(data, config, checkpoint_dir=folder / "state", **options)
         trained.save(folder / "learned")

@@ -80,7 +80,7 @@ class TrainableModel(abc.ABC):
             self._read_config(config)
             self.losses = [(loss, validation_loss) for loss, validation_loss in config["losses"]]
             self.best_epoch = int(config["best_epoch"])
-            self._weights = read_weights(folder / _WEIGHTS)
+            self._weights = read_weights(folder / _WEIGHTS, config)
             self._use_weights()
         except InputError as error:
             error.path = error.path or str(folder)

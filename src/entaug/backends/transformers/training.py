@@ -45,6 +45,7 @@ Row = tuple[list[int], list[int]]
 Example = TypeVar("Example")
 
 _STATE = "state.safetensors"
+_SUM = "sum"  # the key of the checksum in a configuration
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 # The embeddings of added tokens, as peft names them. They start from the words of their labels and should move away
 # from these within some tens of steps, so their learning rate is higher.
@@ -289,12 +290,13 @@ class TrainingLoop(Generic[Example]):
             "best_epoch": str(self.best_epoch),
             "schedule": json.dumps(self._schedule.state_dict()),
         }
+        metadata["sum"] = _checksum(tensors, metadata)
         temporary = folder / f"{_STATE}.new"
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
         temporary.replace(folder / _STATE)
 
     def load_state(self, folder: Path, key: str) -> None:
-        """Continue from a checkpoint, if there is one of the same key.
+        """Continue from a checkpoint, if there is one of the same key that is as it was written.
 
         Args:
             folder: the folder that `save_state` was given.
@@ -307,6 +309,8 @@ class TrainingLoop(Generic[Example]):
                 return
             tensors = load_file(folder / _STATE)
         except (OSError, SafetensorError):
+            return
+        if metadata.pop("sum", None) != _checksum(tensors, metadata):
             return
         for name, parameter in self.parameters.items():
             parameter.data.copy_(tensors[f"now.{name}"])
@@ -434,22 +438,37 @@ def _num_predicted(row: Row) -> int:
     return sum(label != IGNORED for label in row[1])
 
 
-def read_weights(path: Path) -> dict[str, torch.Tensor]:
+def _checksum(tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> str:
+    """The checksum of tensors and of what is saved with them."""
+    total = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        total.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
+        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()
+
+
+def read_weights(path: Path, config: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Read weights that `save_weights` wrote.
 
     Args:
         path: the file.
+        config: the configuration that was saved with them.
 
     Returns:
         The tensors by name.
 
     Raises:
-        InputError: the file is missing or damaged.
+        InputError: the file is missing or damaged, or the weights or the configuration have changed.
     """
+    remedy = "fine-tune it again"
     try:
-        return load_file(path)
+        weights: dict[str, torch.Tensor] = load_file(path)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot be read ({error})", path=str(path), remedy="fine-tune it again") from None
+        raise InputError(f"cannot be read ({error})", path=str(path), remedy=remedy) from None
+    notes = {name: value for name, value in config.items() if name != _SUM}
+    if _SUM in config and config[_SUM] != _checksum(weights, notes):
+        raise InputError("has changed since it was saved", path=str(path.parent), remedy=remedy)
+    return weights
 
 
 def save_weights(
@@ -469,5 +488,6 @@ def save_weights(
     """
     with atomic_folder(folder) as new:
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, new / weights_name)
-        text = json.dumps(config, ensure_ascii=False, indent=1)
+        notes = json.loads(json.dumps(config))  # as it will be read
+        text = json.dumps({**notes, _SUM: _checksum(weights, notes)}, ensure_ascii=False, indent=1)
         (new / config_name).write_text(text + "\n", encoding="utf-8")

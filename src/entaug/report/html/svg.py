@@ -25,6 +25,7 @@ _NAMES = ("ink", "muted", "line", "gold", "augmented", *(f"series-{number}" for 
 COLOURS = {name: f"#0001{number:02x}" for number, name in enumerate(_NAMES)}
 """Placeholder colours by class name; ``series-0`` to ``series-7`` are for several series."""
 _CLASSES = {colour: name for name, colour in COLOURS.items()}
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # characters that labels may hold, and XML not
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _ATTRIBUTES = {
     *("fill-opacity", "stroke-opacity", "stroke-width", "stroke-dasharray", "stroke-dashoffset", "stroke-linecap"),
@@ -94,7 +95,7 @@ def draw_svg(draw: Callable[[Axes], None], *, width: float, height: float, name:
 
 def _convert(svg: str, title: str) -> str:
     """The figure as an element of HTML: placeholder colours as classes, styles as attributes, no metadata."""
-    root = ET.fromstring(svg)  # noqa: S314
+    root = ET.fromstring(_NOT_XML.sub("\ufffd", svg))  # noqa: S314
     for element in list(root.iter()):
         for child in list(element):
             if child.tag.endswith(("}metadata", "}style")):
