@@ -26,7 +26,7 @@ from entaug.augmenters.contracts import (
     RunStatistics,
 )
 from entaug.augmenters.run import Run
-from entaug.augmenters.survey import Survey, own_fields, source_of
+from entaug.augmenters.survey import Learned, LearnedPart, Survey, SurveyCounts, own_fields, source_of
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
@@ -115,7 +115,19 @@ class Augmenter(Component, abc.ABC):
     # -------------------------------------------------------------------------------------------------- for subclasses
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Fit the method to the training corpus, in one pass."""
+        """Fit the method to the training corpus, in one pass.
+
+        A method that can learn from the parts of a corpus, one by one, overrides `_learn` and `_conclude` instead.
+        """
+        self._conclude(self._learn(corpus))
+
+    def _learn(self, corpus: Iterable[Sentence]) -> Learned | None:
+        """Return what a part of the training corpus tells; the method itself does not change."""
+        del corpus
+        return None
+
+    def _conclude(self, learned: Any) -> None:
+        """Fit the method to what was learned from all parts."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         """Generate one new version of a sentence."""
@@ -206,6 +218,8 @@ class Augmenter(Component, abc.ABC):
                 not serve.
         """
         self.load()
+        if self.learns_in_parts:
+            return self.fit_learned(self.learn(corpus), source_of(corpus))
         survey = Survey(corpus, self.info, self.id_infix, self._models())
         if self.filters_ or self.teacher_:
             gold = list(survey)
@@ -216,24 +230,75 @@ class Augmenter(Component, abc.ABC):
             self._fit(gold)
         else:
             self._fit(survey)
-        for _ in survey:  # a method without a fit has not read the corpus
+        for _ in survey:  # a method may not have read the corpus to its end
             pass
-        if self.info.needs_mentions and not survey.mentions:
+        return self._finish_fit(survey.counts, survey.source)
+
+    def _finish_fit(self, counts: SurveyCounts, source: str | None) -> Self:
+        """Check that the corpus has something that the method can use."""
+        if self.info.needs_mentions and not counts.mentions:
             raise InputError(
-                f"the corpus has no mentions, which {self.name} needs",
-                path=survey.source,
-                remedy="check the tag column",
+                f"the corpus has no mentions, which {self.name} needs", path=source, remedy="check the tag column"
             )
-        if survey.rejected and survey.rejected == survey.with_mentions:
+        if counts.rejected and counts.rejected == counts.with_mentions:
             kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
             raise InputError(
                 f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
-                path=survey.source,
+                path=source,
                 remedy="use another method, see: entaug methods",
             )
-        self.existing_ids = survey.existing_ids
+        self.existing_ids = counts.existing_ids
         self._is_fitted = True
         return self
+
+    # ------------------------------------------------------------------------------------------------- fitting in parts
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether `learn` and `fit_learned` can take the place of `fit`, once the method is loaded.
+
+        Filters, teachers and models that check the language need the whole corpus.
+        """
+        cls = type(self)
+        has_parts = cls._fit is Augmenter._fit or cls._learn is not Augmenter._learn
+        return has_parts and not (self.filters_ or self.teacher_ or self._models())
+
+    def learn(self, corpus: Iterable[Sentence]) -> LearnedPart:
+        """Learn from a part of the training sentences, for example in a process of its own.
+
+        Args:
+            corpus: the sentences; read once.
+
+        Returns:
+            What `fit_learned` needs, after the `LearnedPart.update` with all other parts in their order.
+        """
+        survey = Survey(corpus, self.info, self.id_infix)
+        learned = self._learn(survey)
+        for _ in survey:  # a method without a fit has not read the corpus
+            pass
+        return LearnedPart(survey.counts, learned)
+
+    def fit_learned(self, learned: LearnedPart, source: str | None = None) -> Self:
+        """Fit the method to what was learned from all parts of the training sentences.
+
+        Args:
+            learned: what was learned; not to be used afterwards.
+            source: the origin of the corpus, for messages.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            InputError: see `fit`.
+        """
+        try:
+            self._conclude(learned.learned)
+        except InputError as error:
+            error.path = error.path or source
+            raise
+        return self._finish_fit(learned.counts, source)
+
+    # ---------------------------------------------------------------------------------------------------- around a fit
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.
@@ -317,6 +382,11 @@ class Augmenter(Component, abc.ABC):
     def id_infix(self) -> str:
         """The part that the ids of all sentences of this method and seed share."""
         return f"/{self.name}-{self.seed}-"
+
+    @property
+    def uses_models(self) -> bool:
+        """See `entaug.component.Component`; those of filters and teacher included."""
+        return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
 
     @property
     def has_teacher(self) -> bool:

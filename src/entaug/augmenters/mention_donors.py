@@ -97,6 +97,16 @@ class _SeenMentions:
         if not (words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)):
             uses.add(bool(mention.start) and sentence.tokens[mention.start - 1].lower() in ARTICLES)
 
+    def update(self, other: _SeenMentions) -> None:
+        """Add the mentions of the sentences that follow."""
+        for structure, contents in other.uses.items():
+            own = self.uses[structure]
+            for content, uses in contents.items():
+                own.setdefault(content, set()).update(uses)
+        for words, spaces in other.spaces.items():
+            self.spaces[words] = min(spaces, self.spaces.get(words, spaces))
+        self._initial += other._initial
+
     def add_initial(self, capitals: CorpusCapitals) -> None:
         """Add the mentions from the beginning of sentences, in the form that they have within sentences."""
         for structure, (words, mentions) in self._initial:
@@ -128,6 +138,8 @@ class TrainingDonors:
     def __init__(self, *, by_shape: bool) -> None:
         self._by_shape = by_shape
         self._shapes = MentionShapes()
+        self._capitals = CorpusCapitals()
+        self._seen = _SeenMentions()
 
     def fit(self, corpus: Iterable[Sentence]) -> None:
         """Learn the mentions of a corpus, in one pass.
@@ -137,9 +149,10 @@ class TrainingDonors:
         """
         for _ in self.observe(corpus):
             pass
+        self.conclude()
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Learn the mentions of sentences that pass by; complete once all have passed.
+        """Learn the mentions of sentences that pass by; `conclude` makes donors of them.
 
         Args:
             corpus: the sentences.
@@ -147,16 +160,29 @@ class TrainingDonors:
         Yields:
             The same sentences.
         """
-        seen = _SeenMentions()
-        capitals = CorpusCapitals()
+        seen, capitals = self._seen, self._capitals if self._by_shape else None
         for sentence in corpus:
-            if self._by_shape:
+            if capitals is not None:
                 self._shapes.add(sentence)
                 capitals.add(sentence)
             for place, _ in _self_contained(sentence):
-                seen.add(sentence, place, capitals if self._by_shape else None)
+                seen.add(sentence, place, capitals)
             yield sentence
-        seen.add_initial(capitals)
+
+    def update(self, other: TrainingDonors) -> None:
+        """Add what was learned from the sentences that follow; before `conclude`.
+
+        Args:
+            other: what was learned; not to be used afterwards.
+        """
+        self._shapes.update(other._shapes)
+        self._capitals.update(other._capitals)
+        self._seen.update(other._seen)
+
+    def conclude(self) -> None:
+        """Make donors of the mentions that were learned."""
+        seen = self._seen
+        seen.add_initial(self._capitals)
         self._donors = {
             structure: {
                 MentionDonor(words, mentions, seen.spaces.get(words), content_key(words)): uses[words, mentions]
@@ -164,6 +190,7 @@ class TrainingDonors:
             }
             for structure, uses in seen.uses.items()
         }
+        del self._seen, self._capitals
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
 

@@ -93,6 +93,18 @@ class MentionShapes:
                 after = tokens[mention.end].lower() if mention.end < len(tokens) else ""
                 self._contexts[mention.label].add((tokens[mention.end - 1].lower(), after))
 
+    def update(self, other: MentionShapes) -> None:
+        """Learn what another one has learned.
+
+        Args:
+            other: the other one.
+        """
+        self._modifiers = None
+        self._tokens.update(other._tokens)
+        self._tokens_outside.update(other._tokens_outside)
+        for label, contexts in other._contexts.items():
+            self._contexts[label] |= contexts
+
     def shape(self, label: str, words: Sequence[str], before: str = "") -> Shape:
         """Return the shape of a mention.
 

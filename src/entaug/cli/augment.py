@@ -40,6 +40,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "--rejected", metavar="FILE", help="write the candidates that filters reject to this JSON Lines file"
     )
     options.add_review_option(parser)
+    options.add_jobs_option(parser)
     options.add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:
@@ -99,6 +100,7 @@ def _run(args: argparse.Namespace) -> int:
             **options.write_options(args),
             rejected=args.rejected,
             review=args.apply_review,
+            jobs=args.jobs,
             progress=progress,
         )
     if args.json:

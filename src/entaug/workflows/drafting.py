@@ -1,0 +1,302 @@
+"""What an augmentation does with a part of its input. It depends on no other part, so any process can do it."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
+from entaug.augmenters.contracts import Accepted, Rejected
+from entaug.augmenters.run import Candidate, Run
+from entaug.corpus import sentence_key
+from entaug.data import PLACEHOLDER, Sentence
+from entaug.errors import EntaugError, LossError
+from entaug.formats import OpenedFile, find_format
+from entaug.formats.base import Reading
+from entaug.formats.parts import Part
+from entaug.relabelling import count_changes
+from entaug.report.review import Review
+from entaug.workflows.statistics import CorpusStatistics, SentenceCounts, sentence_counts
+
+__all__ = [
+    "DraftJob",
+    "DraftTask",
+    "Dropped",
+    "Made",
+    "PartSurvey",
+    "SourceDrafts",
+    "SurveyJob",
+    "draft_part",
+    "draft_sources",
+    "gold_text",
+    "survey_part",
+]
+
+_EXAMPLE_SOURCES = 64  # sources of a part whose new sentences are offered as examples
+
+
+# ---------------------------------------------------------------------------------------------------------- first pass
+
+
+@dataclass(frozen=True)
+class SurveyJob:
+    """What all parts of the first pass need.
+
+    Args:
+        source: the input.
+        to: the output.
+        repair: whether invalid tag sequences are repaired.
+        with_gold: whether the gold sentences are written.
+        augmenter: the method, where it learns from parts; None where it is fitted on sentences, or not at all.
+        with_sentences: whether the sentences are sent back.
+    """
+
+    source: OpenedFile
+    to: OpenedFile
+    repair: bool
+    with_gold: bool
+    augmenter: Augmenter | CombinedAugmenter | None = None
+    with_sentences: bool = False
+
+
+@dataclass
+class PartSurvey:
+    """What the first pass finds in a part.
+
+    Args:
+        before: counts of the sentences.
+        lost: content that the output cannot store, with the number of sentences.
+        ids: the ids of the sentences that have one.
+        fingerprints: the fingerprints of those that have none.
+        repaired: counts of repairs by kind.
+        notes: counts of notes.
+        text: the gold sentences as the output has them.
+        learned: what the method learned.
+        sentences: the sentences, where they were asked for.
+    """
+
+    before: CorpusStatistics = field(default_factory=CorpusStatistics)
+    lost: Counter[str] = field(default_factory=Counter)
+    ids: list[str] = field(default_factory=list)
+    fingerprints: array[int] = field(default_factory=lambda: array("Q"))
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    text: str = ""
+    learned: Any = None
+    sentences: list[Sentence] = field(default_factory=list)
+
+
+def survey_part(job: SurveyJob, part: Part) -> PartSurvey | None:
+    """Read a part for the first time.
+
+    Args:
+        job: what all parts need.
+        part: the part.
+
+    Returns:
+        What was found; None for a part with an error, which only a reader of the whole file can name.
+    """
+    survey = PartSurvey()
+    reading = Reading(repair=job.repair)
+    texts: list[str] = []
+
+    def surveyed() -> Iterator[Sentence]:
+        for sentence in part.sentences(job.source, reading):
+            survey.before.add(sentence)
+            survey.lost.update(job.to.lost(sentence))
+            if sentence.id is None:
+                survey.fingerprints.append(sentence.fingerprint_number())
+            else:
+                survey.ids.append(sentence.id)
+            if job.with_gold:
+                texts.append(job.to.encode(sentence))
+            yield sentence
+
+    try:
+        if job.augmenter is not None:
+            survey.learned = job.augmenter.learn(surveyed())
+        else:
+            for sentence in surveyed():
+                if job.with_sentences:
+                    survey.sentences.append(sentence)
+    except EntaugError:
+        return None
+    survey.repaired, survey.notes, survey.text = reading.repaired, reading.notes, "".join(texts)
+    return survey
+
+
+def gold_text(job: SurveyJob, part: Part) -> str:
+    """Return the gold sentences of a part as the output has them.
+
+    Args:
+        job: what all parts need.
+        part: the part, which is valid.
+    """
+    return "".join(map(job.to.encode, part.sentences(job.source, Reading(repair=job.repair))))
+
+
+# --------------------------------------------------------------------------------------------------------- second pass
+
+
+class Made(NamedTuple):
+    """A new sentence, for the process that writes it.
+
+    Args:
+        fingerprint: its fingerprint as stored in the output.
+        text: the sentence as the output has it; None if it cannot store it; an error if it cannot store its source.
+        counts: its counts.
+        changes: mentions that a teacher changed, by change and label.
+        filled: the columns in which new words have a placeholder.
+        example: the sentence with its source, where it may be shown.
+    """
+
+    fingerprint: int
+    text: str | LossError | None
+    counts: SentenceCounts
+    changes: Counter[str] | None = None
+    filled: tuple[str, ...] = ()
+    example: Accepted | None = None
+
+
+class Dropped(NamedTuple):
+    """A draft that was not accepted.
+
+    Args:
+        reason: the reason.
+        is_last: see `Rejected`.
+        text: the draft as JSON, where rejected drafts are written.
+    """
+
+    reason: str
+    is_last: bool
+    text: str | None = None
+
+
+SourceDrafts = tuple[int, list[Made | Dropped]]
+"""The number of sentences requested for a source, and what came of them."""
+
+
+@dataclass(frozen=True)
+class DraftJob:
+    """What all parts of the second pass need.
+
+    Args:
+        augmenter: the fitted method.
+        source: the input.
+        to: the output.
+        repair: whether invalid tag sequences are repaired.
+        review: the decisions of a reviewer.
+        with_rejected: whether rejected drafts are written.
+    """
+
+    augmenter: Augmenter | CombinedAugmenter
+    source: OpenedFile
+    to: OpenedFile
+    repair: bool
+    review: Review
+    with_rejected: bool
+
+    def run(self) -> Run:
+        """Create a run of the method."""
+        excluded = self.review.rejects if self.review.decisions else None
+        return self.augmenter.run(target=self.to, excluded=excluded)
+
+
+class DraftTask(NamedTuple):
+    """A part of the input in the second pass.
+
+    Args:
+        part: the part.
+        occurrences: for each sentence without an id the number of sentences so far with the same content, with itself;
+            None where it is 1 for all.
+        skipped: the number of sentences at the beginning that an earlier run has finished.
+        with_examples: whether examples are wanted.
+    """
+
+    part: Part
+    occurrences: Sequence[int] | None
+    skipped: int = 0
+    with_examples: bool = False
+
+
+def draft_part(job: DraftJob, task: DraftTask) -> list[SourceDrafts]:
+    """Generate the new sentences of a part.
+
+    Args:
+        job: what all parts need.
+        task: the part.
+
+    Returns:
+        The drafts of each source that is not skipped.
+    """
+    sources: list[Sentence] = []
+    keys: list[str] = []
+    occurrences = iter(task.occurrences or ())
+    for sentence in task.part.sentences(job.source, Reading(repair=job.repair)):
+        occurrence = next(occurrences, 1) if sentence.id is None else 1
+        sources.append(sentence)
+        keys.append(sentence_key(sentence, occurrence) if len(sources) > task.skipped else "")
+    left = iter([task.with_examples] * _EXAMPLE_SOURCES)
+    new = draft_sources(
+        job, job.run(), sources[task.skipped :], keys[task.skipped :], with_examples=lambda: next(left, False)
+    )
+    return list(new)
+
+
+def draft_sources(
+    job: DraftJob,
+    run: Run,
+    sources: Iterable[Sentence],
+    keys: Iterable[str],
+    *,
+    with_examples: Callable[[], bool],
+    known: Container[str] = (),
+) -> Iterator[SourceDrafts]:
+    """Generate the new sentences of sources.
+
+    Args:
+        job: what all sources need.
+        run: the run of the method.
+        sources: the sources.
+        keys: their keys.
+        with_examples: called for each source; whether its new sentences may be shown.
+        known: columns that are known to have placeholders.
+
+    Yields:
+        The drafts of each source.
+    """
+    as_json = find_format("jsonl")
+    dialect = as_json.dialect()
+
+    def finished(result: Candidate | Rejected, *, is_example: bool) -> Made | Dropped:
+        if isinstance(result, Rejected):
+            is_written = job.with_rejected and result.sentence is not None
+            text = as_json.dump(result.sentence, dialect) if is_written and result.sentence else None
+            return Dropped(result.reason, result.is_last, text)
+        sentence, source, fingerprint = result
+        encoded: str | LossError | None
+        try:
+            encoded = run.encode(result)
+        except LossError as error:  # of no consequence if the sentence turns out to be a duplicate
+            encoded = error
+        filled = _filled_columns(sentence, source, known) if sentence.columns else ()
+        changes = count_changes(sentence) if sentence.provenance and sentence.provenance.details else None
+        example = Accepted(sentence, source) if is_example else None
+        return Made(fingerprint, encoded, sentence_counts(sentence), changes, filled, example)
+
+    for _, requested, results in run.candidates(sources, keys):
+        is_example = with_examples()
+        yield requested, [finished(result, is_example=is_example) for result in results]
+
+
+def _filled_columns(sentence: Sentence, source: Sentence, known: Container[str]) -> tuple[str, ...]:
+    """The columns in which new words have a placeholder."""
+    return tuple(
+        name
+        for name, values in sentence.columns.items()
+        if name not in known and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
+    )
