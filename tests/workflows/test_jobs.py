@@ -30,6 +30,8 @@ from entaug.formats.base import Reading
 from entaug.formats.parts import parts_of
 from entaug.workflows import augmentation, processes
 from entaug.workflows.augment import augment_file
+from entaug.workflows.check import check_file
+from entaug.workflows.convert import convert_file
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -200,6 +202,32 @@ def test_standard_output_is_the_same_too(tmp_path: Path, capfdbinary: pytest.Cap
         assert main(["augment", str(gold), "-m", "sis", "--jobs", jobs, "--quiet"]) == 0
         written.append(capfdbinary.readouterr().out)
     assert written[0] == written[1] != b""
+
+
+@pytest.mark.usefixtures("inline")
+def test_check_and_convert_by_several_processes(tmp_path: Path) -> None:
+    named = nested(tmp_path)
+    for path in (repeated(tmp_path, 2), named):
+        results = []
+        for jobs in (1, 2):
+            out = tmp_path / f"out-{jobs}{'.jsonl' if path is not named else '.json'}"
+            to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}} if path is named else {}
+            converted = convert_file(path, out, jobs=jobs, lose=["all"], **to)
+            checked = check_file(path, jobs=jobs)
+            results.append((out.read_bytes(), {**vars(converted), "output": ""}, checked))
+        assert results[0] == results[1]
+        assert results[1][2].counts.sentences > results[1][2].repeated > 0
+    bad = tmp_path / "bad.conll"
+    bad.write_text(TRAIN.read_text() + "\nfaulty X-Y-Z\n\nfaulty I-PER\n")
+    assert check_file(bad, jobs=2) == check_file(bad, jobs=1)
+    assert len(check_file(bad, jobs=2).errors) == 2
+    errors = []
+    for jobs in (1, 2):
+        with pytest.raises(LossError) as caught:
+            convert_file(named, tmp_path / "out.conll", jobs=jobs)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    assert not (tmp_path / "out.conll").exists()
 
 
 # -------------------------------------------------------------------------------------------------------- interruptions

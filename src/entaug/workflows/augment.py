@@ -23,16 +23,13 @@ from entaug.files.streams import is_special, is_stdout, open_bytes
 from entaug.formats import OpenedFile
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
-from entaug.workflows.augmentation import Augmentation, AugmentSummary, Irregular
+from entaug.workflows.augmentation import Augmentation, AugmentSummary
 from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
-from entaug.workflows.processes import Workers, available_cores, check_jobs
+from entaug.workflows.processes import check_jobs
 from entaug.workflows.relabel import check_soft_labels
+from entaug.workflows.surveys import Irregular, Sharing
 
 __all__ = ["AugmentSummary", "augment_file", "run_key"]
-
-_SMALL = 4 << 20  # bytes of an input that one process has augmented before others have started
-_PART = 1 << 20  # bytes of the parts that processes share
-_MIN_PART = 1 << 12
 
 
 def augment_file(
@@ -134,9 +131,8 @@ def augment_file(
                         finish=lambda draft: to.finish(draft, force=force),
                     )
                 with writer:
-                    workers = stack.enter_context(Workers.start(jobs)) if jobs > 1 else None
-                    part_size = max(_MIN_PART, min(_PART, _size(source) // (4 * jobs)))
-                    run = Augmentation(augmenter, source, to, writer, summary, repair, progress, workers, part_size)
+                    sharing = stack.enter_context(Sharing.start(jobs, source))
+                    run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing)
                     run.fit(copy_gold=not only_new)
                     run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
                     if not (summary.statistics.accepted or allow_empty):
@@ -152,25 +148,19 @@ def augment_file(
     return summary
 
 
-def _size(source: OpenedFile) -> int:
-    return sum(file.stat().st_size for file in source.source_files())
-
-
 def _number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
     """The number of processes that share the work; 1 for this one alone.
 
     Raises:
         ParameterError: several are wanted, and the method uses models.
     """
-    if jobs == 1 or (jobs is None and (augmenter.uses_models or _size(source) < _SMALL)):
-        return 1
-    if augmenter.uses_models:
+    if augmenter.uses_models and (jobs or 1) > 1:
         raise ParameterError(
             f"{augmenter.name} uses models, which compute in one process with all threads",
             parameter="jobs",
             remedy="leave out --jobs",
         )
-    return jobs or available_cores()
+    return Sharing.processes_for(jobs, source, uses_models=augmenter.uses_models)
 
 
 def _no_sentence_error(summary: AugmentSummary, *, has_rejected: bool) -> InputError:

@@ -25,7 +25,6 @@ from entaug.errors import LossError
 from entaug.files.checkpoints import CheckpointedWriter, RunWriter
 from entaug.formats import OpenedFile
 from entaug.formats.base import Reading
-from entaug.formats.parts import parts_of
 from entaug.progress import Progress
 from entaug.report.review import Review
 from entaug.workflows.common import (
@@ -35,30 +34,15 @@ from entaug.workflows.common import (
     read_sentences,
     usage_of_models,
 )
-from entaug.workflows.drafting import (
-    DraftJob,
-    DraftTask,
-    Made,
-    PartSurvey,
-    SourceDrafts,
-    SurveyJob,
-    draft_part,
-    draft_sources,
-    gold_text,
-    survey_part,
-)
-from entaug.workflows.processes import Workers
+from entaug.workflows.drafting import DraftJob, DraftTask, Made, SourceDrafts, draft_part, draft_sources
 from entaug.workflows.relabel import notes_on_soft_labels
 from entaug.workflows.statistics import CorpusStatistics
+from entaug.workflows.surveys import PartSurvey, Sharing, SurveyJob, gold_text
 
-__all__ = ["AugmentSummary", "Augmentation", "Irregular"]
+__all__ = ["AugmentSummary", "Augmentation"]
 
 _BATCH = 64  # source sentences between two checkpoints
 _EXAMPLES = 3
-
-
-class Irregular(Exception):  # noqa: N818 - internal: the input is read again, as a whole
-    """The parts of the input do not tell all: an error whose line is to be named, or an id in two parts."""
 
 
 @dataclass
@@ -126,8 +110,7 @@ class Augmentation:
         summary: filled in.
         repair: whether invalid tag sequences are repaired.
         progress: the progress callback.
-        workers: the processes that share the work; None for this one alone.
-        part_size: the bytes of the parts that they get.
+        sharing: the processes that share the work; None for this one alone.
     """
 
     augmenter: Augmenter | CombinedAugmenter
@@ -137,8 +120,7 @@ class Augmentation:
     summary: AugmentSummary
     repair: bool
     progress: Progress
-    workers: Workers | None = None
-    part_size: int = 1 << 20
+    sharing: Sharing | None = None
 
     def __post_init__(self) -> None:
         self._gold_end = 0  # number of bytes of the gold sentences in the output
@@ -161,14 +143,14 @@ class Augmentation:
         copy_gold = copy_gold and self.writer.state is None
         copies_now = copy_gold and self.writer.is_resumable
         augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
-        if self.workers is None:
+        if self.sharing is None:
             reading = Reading(repair=self.repair)
             sentences = read_sentences(self.source, reading, progress=progress)
             if copies_now:
                 sentences = self._copied(sentences, reading)
             augmenter.fit(self._named(self._counted(sentences)))
         else:
-            reading = self._fit_on_parts(self.workers, copy_gold=copies_now)
+            reading = self._fit_on_parts(self.sharing, copy_gold=copies_now)
         augmenter.progress = None
         summary.repaired = reading.repaired
         summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *notes_on_other_tags(self.source)]
@@ -201,15 +183,15 @@ class Augmentation:
     def _copy_again(self) -> None:
         """Read the input, which is known to be valid, and write its sentences to the output."""
         reading = Reading(repair=self.repair)
-        if self.workers is None:
+        if self.sharing is None:
             for _ in self._copied(self.source.sentences(reading), reading):
                 pass
             return
         job = SurveyJob(self.source, self.to, self.repair, with_gold=True)
-        for text in self.workers.map(gold_text, job, parts_of(self.source, reading, self.part_size)):
+        for text in self.sharing.workers.map(gold_text, job, self.sharing.parts(reading)):
             self.writer.write([text] if text else [])
 
-    def _fit_on_parts(self, workers: Workers, *, copy_gold: bool) -> Reading:
+    def _fit_on_parts(self, sharing: Sharing, *, copy_gold: bool) -> Reading:
         """Fit the method, with parts of the input read by processes."""
         augmenter = self.augmenter
         in_parts = augmenter.learns_in_parts
@@ -223,7 +205,7 @@ class Augmentation:
         )
         reading = Reading(repair=self.repair)
         augmenter.progress, progress = None, augmenter.progress  # a callback stays in its process
-        surveys = self._merged(workers.map(survey_part, job, parts_of(self.source, reading, self.part_size)), reading)
+        surveys = self._merged(sharing.surveys(job, reading, "reading", self.progress))
         if in_parts:
             learned: Any = None
             for survey in surveys:
@@ -239,35 +221,22 @@ class Augmentation:
             augmenter.fit(self._named(chain(first.sentences, rest)))
         return reading
 
-    def _merged(self, surveys: Iterable[PartSurvey | None], reading: Reading) -> Iterator[PartSurvey]:
+    def _merged(self, surveys: Iterable[PartSurvey]) -> Iterator[PartSurvey]:
         """Add up what was found in the parts, and number the sentences of equal content."""
         summary = self.summary
         seen: Counter[int] = Counter()
-        ids: set[str] = set()
-        total = self.source.estimated_sentences()
         for survey in surveys:
-            if survey is None or not (survey.before.sentences or self.source.format.is_divisible):
-                raise Irregular
             occurrences = array("I")
             for fingerprint in survey.fingerprints:
                 seen[fingerprint] += 1
                 occurrences.append(seen[fingerprint])
             is_plain = occurrences.count(1) == len(occurrences)
             self._records.append(_PartRecord(survey.before.sentences, None if is_plain else occurrences))
-            if not ids.isdisjoint(survey.ids):
-                raise Irregular
-            ids.update(survey.ids)
             summary.before.update(survey.before)
             summary.lost.update(survey.lost)
-            reading.repaired.update(survey.repaired)
-            reading.notes.update(survey.notes)
             if survey.text:
                 self.writer.write([survey.text])
-            self.progress("reading", summary.before.sentences, total)
             yield survey
-        if not summary.before.sentences:
-            raise Irregular
-        self.progress("reading", summary.before.sentences, summary.before.sentences)
 
     # ----------------------------------------------------------------------------------------------------- second pass
 
@@ -299,7 +268,7 @@ class Augmentation:
         """Yield the drafts of the sources that an interrupted run has not finished."""
         run = job.run()
         run.statistics = self.augmenter.statistics_ = self.summary.statistics
-        if self.workers is None:
+        if self.sharing is None:
             keys = SentenceKeys()
             sentences = self.source.sentences(Reading(repair=self.repair))
             for _ in range(self.summary.resumed_at):
@@ -309,15 +278,15 @@ class Augmentation:
                 job, run, sources, map(keys.assign, to_name), with_examples=self._wants_examples, known=filled
             )
         else:
-            for drafts in self.workers.map(draft_part, job, self._tasks()):
+            for drafts in self.sharing.workers.map(draft_part, job, self._tasks(self.sharing)):
                 yield from drafts
 
     def _wants_examples(self) -> bool:
         return len(self.summary.examples) < _EXAMPLES
 
-    def _tasks(self) -> Iterator[DraftTask]:
+    def _tasks(self, sharing: Sharing) -> Iterator[DraftTask]:
         done = self.summary.resumed_at
-        parts = parts_of(self.source, Reading(repair=self.repair), self.part_size)
+        parts = sharing.parts(Reading(repair=self.repair))
         for part, record in zip(parts, self._records, strict=True):
             if done < record.sentences:
                 yield DraftTask(part, record.occurrences, done, self._wants_examples())

@@ -1,12 +1,11 @@
-"""What an augmentation does with a part of its input. It depends on no other part, so any process can do it."""
+"""The drafts of a part of the input of an augmentation. They depend on no other part, so any process can make them."""
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
@@ -14,132 +13,25 @@ from entaug.augmenters.contracts import Accepted, Rejected
 from entaug.augmenters.run import Candidate, Run
 from entaug.corpus import sentence_key
 from entaug.data import PLACEHOLDER, Sentence
-from entaug.errors import EntaugError, LossError
+from entaug.errors import LossError
 from entaug.formats import OpenedFile, find_format
 from entaug.formats.base import Reading
 from entaug.formats.parts import Part
 from entaug.relabelling import count_changes
 from entaug.report.review import Review
-from entaug.workflows.statistics import CorpusStatistics, SentenceCounts, sentence_counts
+from entaug.workflows.statistics import SentenceCounts, sentence_counts
 
 __all__ = [
     "DraftJob",
     "DraftTask",
     "Dropped",
     "Made",
-    "PartSurvey",
     "SourceDrafts",
-    "SurveyJob",
     "draft_part",
     "draft_sources",
-    "gold_text",
-    "survey_part",
 ]
 
 _EXAMPLE_SOURCES = 64  # sources of a part whose new sentences are offered as examples
-
-
-# ---------------------------------------------------------------------------------------------------------- first pass
-
-
-@dataclass(frozen=True)
-class SurveyJob:
-    """What all parts of the first pass need.
-
-    Args:
-        source: the input.
-        to: the output.
-        repair: whether invalid tag sequences are repaired.
-        with_gold: whether the gold sentences are written.
-        augmenter: the method, where it learns from parts; None where it is fitted on sentences, or not at all.
-        with_sentences: whether the sentences are sent back.
-    """
-
-    source: OpenedFile
-    to: OpenedFile
-    repair: bool
-    with_gold: bool
-    augmenter: Augmenter | CombinedAugmenter | None = None
-    with_sentences: bool = False
-
-
-@dataclass
-class PartSurvey:
-    """What the first pass finds in a part.
-
-    Args:
-        before: counts of the sentences.
-        lost: content that the output cannot store, with the number of sentences.
-        ids: the ids of the sentences that have one.
-        fingerprints: the fingerprints of those that have none.
-        repaired: counts of repairs by kind.
-        notes: counts of notes.
-        text: the gold sentences as the output has them.
-        learned: what the method learned.
-        sentences: the sentences, where they were asked for.
-    """
-
-    before: CorpusStatistics = field(default_factory=CorpusStatistics)
-    lost: Counter[str] = field(default_factory=Counter)
-    ids: list[str] = field(default_factory=list)
-    fingerprints: array[int] = field(default_factory=lambda: array("Q"))
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: Counter[str] = field(default_factory=Counter)
-    text: str = ""
-    learned: Any = None
-    sentences: list[Sentence] = field(default_factory=list)
-
-
-def survey_part(job: SurveyJob, part: Part) -> PartSurvey | None:
-    """Read a part for the first time.
-
-    Args:
-        job: what all parts need.
-        part: the part.
-
-    Returns:
-        What was found; None for a part with an error, which only a reader of the whole file can name.
-    """
-    survey = PartSurvey()
-    reading = Reading(repair=job.repair)
-    texts: list[str] = []
-
-    def surveyed() -> Iterator[Sentence]:
-        for sentence in part.sentences(job.source, reading):
-            survey.before.add(sentence)
-            survey.lost.update(job.to.lost(sentence))
-            if sentence.id is None:
-                survey.fingerprints.append(sentence.fingerprint_number())
-            else:
-                survey.ids.append(sentence.id)
-            if job.with_gold:
-                texts.append(job.to.encode(sentence))
-            yield sentence
-
-    try:
-        if job.augmenter is not None:
-            survey.learned = job.augmenter.learn(surveyed())
-        else:
-            for sentence in surveyed():
-                if job.with_sentences:
-                    survey.sentences.append(sentence)
-    except EntaugError:
-        return None
-    survey.repaired, survey.notes, survey.text = reading.repaired, reading.notes, "".join(texts)
-    return survey
-
-
-def gold_text(job: SurveyJob, part: Part) -> str:
-    """Return the gold sentences of a part as the output has them.
-
-    Args:
-        job: what all parts need.
-        part: the part, which is valid.
-    """
-    return "".join(map(job.to.encode, part.sentences(job.source, Reading(repair=job.repair))))
-
-
-# --------------------------------------------------------------------------------------------------------- second pass
 
 
 class Made(NamedTuple):
