@@ -6,9 +6,7 @@ call resumes from there and gives the same bytes.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,20 +14,19 @@ from typing import Any
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import InputError, ParameterError
-from entaug.files.atomic import atomic_file
-from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
-from entaug.files.streams import is_special, is_stdout, open_bytes
+from entaug.errors import ParameterError
+from entaug.files.streams import open_bytes
 from entaug.formats import OpenedFile
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
-from entaug.workflows.augmentation import Augmentation, AugmentSummary
+from entaug.workflows.accepting import AugmentSummary, check_any, open_writer
+from entaug.workflows.augmentation import Augmentation
 from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
 from entaug.workflows.processes import check_jobs
 from entaug.workflows.relabel import check_soft_labels
 from entaug.workflows.surveys import Irregular, Sharing
 
-__all__ = ["AugmentSummary", "augment_file", "run_key"]
+__all__ = ["AugmentSummary", "augment_file", "new_summary", "number_of_processes", "run_key"]
 
 
 def augment_file(
@@ -106,50 +103,42 @@ def augment_file(
     ) as (source, to):
         check_soft_labels(augmenter.teacher_, to)
 
+        settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
+
         def attempt(jobs: int) -> AugmentSummary:
-            with contextlib.ExitStack() as stack:
-                summary = AugmentSummary(
-                    augmenter.name,
-                    augmenter.signature,
-                    str(input),
-                    str(output),
-                    source.dialect.describe(),
-                    to.dialect.describe(),
-                )
-                if is_stdout(output) or is_special(Path(output)):
-                    stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
-                    rejected_stream = stack.enter_context(atomic_file(rejected_path)) if rejected_path else None
-                    writer: RunWriter = DirectWriter(stream, to.heading, rejected_stream)
-                else:
-                    settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
-                    writer = CheckpointedWriter(
-                        Path(output),
-                        run_key(augmenter, source, to, *settings),
-                        force=force,
-                        heading=to.heading,
-                        rejected=rejected_path,
-                        finish=lambda draft: to.finish(draft, force=force),
-                    )
-                with writer:
-                    sharing = stack.enter_context(Sharing.start(jobs, source))
-                    run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing)
-                    run.fit(copy_gold=not only_new)
-                    run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
-                    if not (summary.statistics.accepted or allow_empty):
-                        writer.keep_rejected()
-                        raise _no_sentence_error(summary, has_rejected=rejected_path is not None)
+            summary = new_summary(augmenter, input, output, source, to)
+            with (
+                Sharing.start(jobs, source) as sharing,
+                open_writer(
+                    output,
+                    to,
+                    lambda: run_key(augmenter, source, to, *settings),
+                    force=force,
+                    rejected=rejected_path,
+                ) as writer,
+            ):
+                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing)
+                run.fit(copy_gold=not only_new)
+                run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
+                if not allow_empty:
+                    check_any(summary, writer, has_rejected=rejected_path is not None)
             return summary
 
         try:
-            summary = attempt(_number_of_processes(jobs, augmenter, source))
+            summary = attempt(number_of_processes(jobs, augmenter, source))
         except Irregular:
             summary = attempt(1)
     summary.seconds = time.monotonic() - begun
     return summary
 
 
-def _number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
-    """The number of processes that share the work; 1 for this one alone.
+def number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
+    """Return the number of processes that share the work; 1 for this one alone.
+
+    Args:
+        jobs: the number that is wanted; None for the default.
+        augmenter: the method, loaded.
+        source: the input.
 
     Raises:
         ParameterError: several are wanted, and the method uses models.
@@ -163,11 +152,21 @@ def _number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmen
     return Sharing.processes_for(jobs, source, uses_models=augmenter.uses_models)
 
 
-def _no_sentence_error(summary: AugmentSummary, *, has_rejected: bool) -> InputError:
-    reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
-    message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
-    why = "the rejected sentences" if has_rejected else "why with --rejected FILE"
-    return InputError(message, path=summary.input, remedy=f"see {why}, or try other parameters or methods")
+def new_summary(
+    augmenter: Augmenter | CombinedAugmenter, input: object, output: object, source: OpenedFile, to: OpenedFile
+) -> AugmentSummary:
+    """Return a summary without any counts.
+
+    Args:
+        augmenter: the method.
+        input: the input as given.
+        output: the output as given.
+        source: the input.
+        to: the output.
+    """
+    return AugmentSummary(
+        augmenter.name, augmenter.signature, str(input), str(output), source.dialect.describe(), to.dialect.describe()
+    )
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:

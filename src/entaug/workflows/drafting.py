@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from entaug.augmenters.base import Augmenter
@@ -68,8 +69,18 @@ class Dropped(NamedTuple):
     text: str | None = None
 
 
-SourceDrafts = tuple[int, list[Made | Dropped]]
-"""The number of sentences requested for a source, and what came of them."""
+class SourceDrafts(NamedTuple):
+    """What came of a source.
+
+    Args:
+        requested: the number of sentences requested for it.
+        outcomes: the new sentences and the rejected drafts.
+        gold: the source as the output has it, where it was asked for.
+    """
+
+    requested: int
+    outcomes: Sequence[Made | Dropped]
+    gold: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,7 @@ class DraftJob:
         repair: whether invalid tag sequences are repaired.
         review: the decisions of a reviewer.
         with_rejected: whether rejected drafts are written.
+        with_gold: whether the sources are encoded, too.
     """
 
     augmenter: Augmenter | CombinedAugmenter
@@ -91,6 +103,7 @@ class DraftJob:
     repair: bool
     review: Review
     with_rejected: bool
+    with_gold: bool = False
 
     def run(self) -> Run:
         """Create a run of the method."""
@@ -105,13 +118,15 @@ class DraftTask(NamedTuple):
         part: the part.
         occurrences: for each sentence without an id the number of sentences so far with the same content, with itself;
             None where it is 1 for all.
-        skipped: the number of sentences at the beginning that an earlier run has finished.
+        start: the first of its sentences that is wanted.
+        stop: the number of the one after the last.
         with_examples: whether examples are wanted.
     """
 
     part: Part
     occurrences: Sequence[int] | None
-    skipped: int = 0
+    start: int
+    stop: int
     with_examples: bool = False
 
 
@@ -123,20 +138,19 @@ def draft_part(job: DraftJob, task: DraftTask) -> list[SourceDrafts]:
         task: the part.
 
     Returns:
-        The drafts of each source that is not skipped.
+        The drafts of each source that is wanted.
     """
     sources: list[Sentence] = []
     keys: list[str] = []
     occurrences = iter(task.occurrences or ())
-    for sentence in task.part.sentences(job.source, Reading(repair=job.repair)):
+    sentences = task.part.sentences(job.source, Reading(repair=job.repair))
+    for number, sentence in enumerate(islice(sentences, task.stop)):
         occurrence = next(occurrences, 1) if sentence.id is None else 1
-        sources.append(sentence)
-        keys.append(sentence_key(sentence, occurrence) if len(sources) > task.skipped else "")
+        if number >= task.start:
+            sources.append(sentence)
+            keys.append(sentence_key(sentence, occurrence))
     left = iter([task.with_examples] * _EXAMPLE_SOURCES)
-    new = draft_sources(
-        job, job.run(), sources[task.skipped :], keys[task.skipped :], with_examples=lambda: next(left, False)
-    )
-    return list(new)
+    return list(draft_sources(job, job.run(), sources, keys, with_examples=lambda: next(left, False)))
 
 
 def draft_sources(
@@ -180,9 +194,10 @@ def draft_sources(
         example = Accepted(sentence, source) if is_example else None
         return Made(fingerprint, encoded, sentence_counts(sentence), changes, filled, example)
 
-    for _, requested, results in run.candidates(sources, keys):
+    for source, requested, results in run.candidates(sources, keys):
         is_example = with_examples()
-        yield requested, [finished(result, is_example=is_example) for result in results]
+        outcomes = [finished(result, is_example=is_example) for result in results]
+        yield SourceDrafts(requested, outcomes, job.to.encode(source) if job.with_gold else "")
 
 
 def _filled_columns(sentence: Sentence, source: Sentence, known: Container[str]) -> tuple[str, ...]:
