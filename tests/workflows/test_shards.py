@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "1 of 3 shards missing: 2; write them: entaug augment --shard 2/3" in refusal()
     augment_shard(gold, folder, create_augmenter("sis", seed=1), Shard(2, 3))
     assert "differs from" in (said := refusal())
-    assert "in input, options, version or models (key, signature); merge the shards of one run" in said
+    assert "in input, options, version or models (key, fitted, signature); merge the shards of one run" in said
     second.write_bytes(content)
     (folder / "part-2-of-3.jsonl.gz").write_bytes(content)
     assert "is shard 2/3, as is" in refusal()

@@ -25,11 +25,11 @@ from entaug.augmenters.contracts import (
     Request,
     RunStatistics,
 )
+from entaug.augmenters.learning import Learning
 from entaug.augmenters.run import Run
-from entaug.augmenters.survey import Learned, LearnedPart, Survey, SurveyCounts, own_fields, source_of
-from entaug.component import Component
+from entaug.augmenters.survey import own_fields, source_of
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.guard import LabelGuard
 from entaug.params import PositiveInt
@@ -50,7 +50,7 @@ _GUARDED_ATTEMPTS = 3
 
 
 @dataclass(kw_only=True, eq=False)
-class Augmenter(Component, abc.ABC):
+class Augmenter(Learning, abc.ABC):
     """Base class of all methods.
 
     Args:
@@ -113,21 +113,6 @@ class Augmenter(Component, abc.ABC):
                 )
 
     # -------------------------------------------------------------------------------------------------- for subclasses
-
-    def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Fit the method to the training corpus, in one pass.
-
-        A method that can learn from the parts of a corpus, one by one, overrides `_learn` and `_conclude` instead.
-        """
-        self._conclude(self._learn(corpus))
-
-    def _learn(self, corpus: Iterable[Sentence]) -> Learned | None:
-        """Return what a part of the training corpus tells; the method itself does not change."""
-        del corpus
-        return None
-
-    def _conclude(self, learned: Any) -> None:
-        """Fit the method to what was learned from all parts."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         """Generate one new version of a sentence."""
@@ -202,103 +187,6 @@ class Augmenter(Component, abc.ABC):
         if self.teacher_ is not None:
             self.teacher_.load()
         return super().load()
-
-    def fit(self, corpus: Iterable[Sentence]) -> Self:
-        """Fit the method to the training sentences (never to dev or test sentences).
-
-        Args:
-            corpus: the sentences; read once.
-
-        Returns:
-            This augmenter.
-
-        Raises:
-            ParameterError: a parameter has an invalid value.
-            InputError: the corpus has no mentions, nothing that the method can use, or a language that its model does
-                not serve.
-        """
-        self.load()
-        if self.learns_in_parts:
-            return self.fit_learned(self.learn(corpus), source_of(corpus))
-        survey = Survey(corpus, self.info, self.id_infix, self._models())
-        if self.filters_ or self.teacher_:
-            gold = list(survey)
-            if self.teacher_:
-                self.teacher_.fit(gold)
-            for filter_ in self.filters_:
-                filter_.fit(gold)
-            self._fit(gold)
-        else:
-            self._fit(survey)
-        for _ in survey:  # a method may not have read the corpus to its end
-            pass
-        return self._finish_fit(survey.counts, survey.source)
-
-    def _finish_fit(self, counts: SurveyCounts, source: str | None) -> Self:
-        """Check that the corpus has something that the method can use."""
-        if self.info.needs_mentions and not counts.mentions:
-            raise InputError(
-                f"the corpus has no mentions, which {self.name} needs", path=source, remedy="check the tag column"
-            )
-        if counts.rejected and counts.rejected == counts.with_mentions:
-            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
-            raise InputError(
-                f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
-                path=source,
-                remedy="use another method, see: entaug methods",
-            )
-        self.existing_ids = counts.existing_ids
-        self._is_fitted = True
-        return self
-
-    # ------------------------------------------------------------------------------------------------- fitting in parts
-
-    @property
-    def learns_in_parts(self) -> bool:
-        """Whether `learn` and `fit_learned` can take the place of `fit`, once the method is loaded.
-
-        Filters, teachers and models that check the language need the whole corpus.
-        """
-        cls = type(self)
-        has_parts = cls._fit is Augmenter._fit or cls._learn is not Augmenter._learn
-        return has_parts and not (self.filters_ or self.teacher_ or self._models())
-
-    def learn(self, corpus: Iterable[Sentence]) -> LearnedPart:
-        """Learn from a part of the training sentences, for example in a process of its own.
-
-        Args:
-            corpus: the sentences; read once.
-
-        Returns:
-            What `fit_learned` needs, after the `LearnedPart.update` with all other parts in their order.
-        """
-        survey = Survey(corpus, self.info, self.id_infix)
-        learned = self._learn(survey)
-        for _ in survey:  # a method without a fit has not read the corpus
-            pass
-        return LearnedPart(survey.counts, learned)
-
-    def fit_learned(self, learned: LearnedPart, source: str | None = None) -> Self:
-        """Fit the method to what was learned from all parts of the training sentences.
-
-        Args:
-            learned: what was learned; not to be used afterwards.
-            source: the origin of the corpus, for messages.
-
-        Returns:
-            This augmenter.
-
-        Raises:
-            InputError: see `fit`.
-        """
-        try:
-            self._conclude(learned.learned)
-        except InputError as error:
-            error.path = error.path or source
-            raise
-        return self._finish_fit(learned.counts, source)
-
-    # ---------------------------------------------------------------------------------------------------- around a fit
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.

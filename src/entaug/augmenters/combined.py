@@ -178,6 +178,17 @@ class CombinedAugmenter:
             augmenter.fit_learned(part, source)
         return self
 
+    def fitted_state(self) -> dict[str, Any]:
+        """Return the fitted methods as plain values; see `Augmenter.fitted_state`.
+
+        Returns:
+            The values of all methods.
+
+        Raises:
+            ParameterError: one of them is not fitted, or cannot be saved yet.
+        """
+        return {"methods": [augmenter.fitted_state() for augmenter in self.augmenters]}
+
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences for all methods; see `Augmenter.hold_out`.
 

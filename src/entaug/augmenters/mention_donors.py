@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from entaug.augmenters.capitals import CorpusCapitals, is_in_capitals
 from entaug.augmenters.mention_shapes import ARTICLES, MentionShapes
@@ -191,8 +191,45 @@ class TrainingDonors:
             for structure, uses in seen.uses.items()
         }
         del self._seen, self._capitals
+        self._clear_groups()
+
+    def _clear_groups(self) -> None:
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
+
+    def state(self) -> dict[str, Any]:
+        """Return the donors and what was learned about shapes, as plain values for JSON."""
+        donors = [
+            [label, labels, [[*_plain(donor), sorted(articles)] for donor, articles in of_structure.items()]]
+            for (label, labels), of_structure in self._donors.items()
+        ]
+        return {"donors": donors, "shapes": self._shapes.state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], *, by_shape: bool) -> TrainingDonors:
+        """Create donors from plain values.
+
+        Args:
+            state: as returned by `state`, also after it was written as JSON.
+            by_shape: see `TrainingDonors`.
+        """
+        donors = cls(by_shape=by_shape)
+        donors._shapes = MentionShapes.from_state(state["shapes"])
+        donors._donors = {
+            (label, tuple(labels)): {
+                MentionDonor(
+                    tuple(words),
+                    tuple([Mention(name, tuple([(start, end) for start, end in spans])) for name, spans in mentions]),
+                    None if spaces is None else tuple(spaces),
+                    content_key(words),
+                ): set(articles)
+                for words, mentions, spaces, articles in of_structure
+            }
+            for label, labels, of_structure in state["donors"]
+        }
+        del donors._seen, donors._capitals
+        donors._clear_groups()
+        return donors
 
     @property
     def pools(self) -> dict[str, list[tuple[str, ...]]]:
@@ -276,6 +313,12 @@ class TrainingDonors:
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
+
+
+def _plain(donor: MentionDonor) -> list[Any]:
+    """The words, mentions and spaces of a donor as plain values."""
+    mentions = [[mention.label, [list(span) for span in mention.spans]] for mention in donor.mentions]
+    return [list(donor.words), mentions, None if donor.spaces is None else list(donor.spaces)]
 
 
 def content_key(words: Sequence[str]) -> str:

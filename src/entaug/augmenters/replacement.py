@@ -17,7 +17,7 @@ from entaug.augmenters.list_donors import ListDonors, mention_keys
 from entaug.augmenters.mention_donors import MentionDonor, TrainingDonors, content_key, replaceable_mentions
 from entaug.augmenters.paper_presets import MR_PAPER
 from entaug.data import Edit, Mention, Sentence
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.filters.base import HeldOut
 from entaug.mention_lists import MentionLists, describe_mention_lists, mention_lists, relative_to_folder
 from entaug.params import Probability
@@ -97,6 +97,12 @@ class LabelWiseTokenReplacement(Augmenter):
             for tag, of_tag in learned.tokens.items()
             for tokens in [sorted(of_tag)]
         }
+
+    def _state(self) -> dict[str, Any]:
+        return {tag: [tokens, sums] for tag, (tokens, sums) in self.pools_.items()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.pools_ = {tag: (tokens, sums) for tag, (tokens, sums) in state.items()}
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         tokens, stop = sentence.tokens, stop_words(self.stop_words)
@@ -208,6 +214,7 @@ class MentionReplacement(Augmenter):
 
     def _conclude(self, learned: TrainingDonors) -> None:
         self._list_donors = None
+        learned.conclude()
         self._use(learned)
 
     def _fit(self, corpus: Iterable[Sentence]) -> None:
@@ -217,11 +224,22 @@ class MentionReplacement(Augmenter):
         donors = TrainingDonors(by_shape=self.donors == "similar")
         self._list_donors = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
         self._list_donors.fit(donors.observe(self._list_donors.observe(corpus)))
+        donors.conclude()
         self._use(donors, getattr(corpus, "source", None))
+
+    def _state(self) -> dict[str, Any]:
+        if self._list_donors is not None:
+            raise ParameterError(
+                f"{self.name} with lists of mentions cannot be saved yet", remedy="save it without them"
+            )
+        return self._donors.state()
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._list_donors = None
+        self._use(TrainingDonors.from_state(state, by_shape=self.donors == "similar"))
 
     def _use(self, donors: TrainingDonors, source: str | None = None) -> None:
         """Use donors, and check that there are any."""
-        donors.conclude()
         self._donors = donors
         self.coverage_ = self._list_donors.coverage if self._list_donors else []
         self.pools_ = self._donors.pools

@@ -53,7 +53,7 @@ class Shard:
         match = _SHARD.fullmatch(text.strip())
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 99_999:
             raise ParameterError(
-                f"--shard {text!r} is no part of a whole", remedy="write it as 3/64, the first is 1/64"
+                f"--shard {text!r} is no part of a whole", remedy="write it as 3/64; the first is 1/64"
             )
         return cls(int(match[1]), int(match[2]))
 
@@ -84,7 +84,14 @@ def json_line(value: Any) -> str:
 
 
 def manifest(
-    shard: Shard, key: str, whole: AugmentSummary, to: OpenedFile, review: ReviewCounts, *, with_gold: bool
+    shard: Shard,
+    key: str,
+    whole: AugmentSummary,
+    to: OpenedFile,
+    review: ReviewCounts,
+    *,
+    with_gold: bool,
+    fitted: str | None,
 ) -> dict[str, Any]:
     """Return the first line of a shard; but for the number it is that of all shards of a corpus.
 
@@ -95,6 +102,7 @@ def manifest(
         to: the output of the merge.
         review: the counts of the review.
         with_gold: whether the output has the gold sentences.
+        fitted: the sum of what the method learned; None if it is not known.
     """
     dialect: Any = to.dialect
     described = ("method", "signature", "input", "from_format", "to_format", "lost", "repaired", "notes")
@@ -104,6 +112,7 @@ def manifest(
         "shard": shard.number,
         "of": shard.of,
         "key": key,
+        "fitted": fitted,
         "format": to.format.name,
         "dialect": asdict(dialect),
         "with_gold": with_gold,

@@ -17,7 +17,7 @@ from typing import Any
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import OutputError
+from entaug.errors import OutputError, ParameterError
 from entaug.files.checkpoints import CheckpointedWriter
 from entaug.files.streams import is_stdout
 from entaug.formats import OpenedFile, find_format, target
@@ -161,7 +161,15 @@ def augment_shard(
                 summary.resumed_at, summary.drafts = state["sources"], state["drafts"]
                 if writer.state is None:
                     counts = ReviewCounts(len(decisions.decisions), len(decisions.rejected), decisions.others)
-                    writer.write([json_line(manifest(shard, key, whole, to, counts, with_gold=not only_new))])
+                    writer.write(
+                        [
+                            json_line(
+                                manifest(
+                                    shard, key, whole, to, counts, with_gold=not only_new, fitted=_digest(augmenter)
+                                )
+                            )
+                        ]
+                    )
                 with_rejected = bool(augmenter.filters_) or augmenter.teacher_ is not None
                 job = DraftJob(augmenter, source, to, repair, decisions, with_rejected, with_gold=not only_new)
                 done = summary.resumed_at
@@ -243,6 +251,14 @@ def merge_shards(
             check_any(summary, writer, has_rejected=rejected_path is not None)
     summary.seconds = time.monotonic() - begun
     return summary
+
+
+def _digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
+    """The sum of what a method learned; None if it cannot be saved."""
+    try:
+        return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
+    except (ParameterError, TypeError):
+        return None
 
 
 def _batches(sources: Iterator[SourceDrafts]) -> Iterator[Sequence[SourceDrafts]]:
