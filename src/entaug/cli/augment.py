@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli import options, output, unlabelled
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 from entaug.cli.relabel import add_teacher_option
 from entaug.cli.requests import add_request_options
 from entaug.errors import ParameterError
@@ -49,7 +49,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "which entaug merge joins",
     )
     options.add_review_option(parser)
-    options.add_jobs_option(parser)
+    add_jobs_option(parser)
     options.add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from entaug.cli import options, output
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 
 __all__ = ["COMMAND"]
 
@@ -21,7 +21,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         help="also count phrases by category, as a constituency parser of the method cr gives them (without a value: "
         "projected)",
     )
-    options.add_jobs_option(parser)
+    add_jobs_option(parser)
     options.add_json_option(parser)
     options.add_read_options(parser)
     options.add_compute_options(parser)

@@ -18,7 +18,6 @@ __all__ = [
     "add_compute_options",
     "add_filter_options",
     "add_gold_option",
-    "add_jobs_option",
     "add_json_option",
     "add_loss_option",
     "add_output_options",
@@ -263,21 +262,6 @@ def add_output_options(parser: argparse.ArgumentParser, **more: Any) -> None:
     usual: dict[str, Any] = {"default": "-", "help": "the output file (default: - for standard output)"}
     parser.add_argument("-o", "--output", **(usual | more))
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
-
-
-def add_jobs_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--jobs``.
-
-    Args:
-        parser: the parser of the command.
-    """
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="the number of processes that share the work; the result does not depend on it (default: as many as there "
-        "are cores, for large files and without models; else one)",
-    )
 
 
 def add_json_option(

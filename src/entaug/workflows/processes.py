@@ -85,7 +85,11 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
 
 @contextlib.contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards."""
+    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards.
+
+    Yields:
+        Nothing.
+    """
     import signal
 
     if not hasattr(signal, "pthread_sigmask"):  # Windows

@@ -21,6 +21,9 @@ def sentence_counts(sentence: Sentence) -> SentenceCounts:
 
     Args:
         sentence: the sentence.
+
+    Returns:
+        The counts.
     """
     mentions = sentence.mentions
     nested = discontinuous = 0

@@ -193,6 +193,9 @@ class Sharing:
 
         Args:
             reading: see `entaug.formats.parts.parts_of`.
+
+        Returns:
+            The parts, in order.
         """
         return parts_of(self.source, reading, self.part_size)
 
