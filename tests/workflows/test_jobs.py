@@ -211,7 +211,9 @@ def test_check_and_convert_by_several_processes(tmp_path: Path) -> None:
         results = []
         for jobs in (1, 2):
             out = tmp_path / f"out-{jobs}{'.jsonl' if path is not named else '.json'}"
-            to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}} if path is named else {}
+            to: dict[str, Any] = {}
+            if path is named:
+                to = {"to_format": "spacy-json", "write_options": {"overlap": "outermost"}}
             converted = convert_file(path, out, jobs=jobs, lose=["all"], **to)
             checked = check_file(path, jobs=jobs)
             results.append((out.read_bytes(), {**vars(converted), "output": ""}, checked))

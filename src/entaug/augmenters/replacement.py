@@ -213,7 +213,7 @@ class MentionReplacement(Augmenter):
         return donors
 
     def _conclude(self, learned: TrainingDonors) -> None:
-        self._list_donors = None
+        self._list_donors: ListDonors | None = None
         learned.conclude()
         self._use(learned)
 
@@ -222,8 +222,9 @@ class MentionReplacement(Augmenter):
             super()._fit(corpus)
             return
         donors = TrainingDonors(by_shape=self.donors == "similar")
-        self._list_donors = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
-        self._list_donors.fit(donors.observe(self._list_donors.observe(corpus)))
+        lists = ListDonors(mention_lists(self.mentions), mention_keys(self.held_out or ()))
+        lists.fit(donors.observe(lists.observe(corpus)))
+        self._list_donors = lists
         donors.conclude()
         self._use(donors, getattr(corpus, "source", None))
 
