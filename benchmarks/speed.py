@@ -1,4 +1,4 @@
-"""How fast the rule-based methods, check and convert are, on one core, beside augmenty in the same run.
+"""How fast the rule-based methods, check and convert are: on one core, beside augmenty in the same run; on all cores.
 
 Run: make bench (or: python benchmarks/speed.py [--write FILE] [--quick])
 
@@ -153,6 +153,36 @@ def large_files(gold: Path, folder: Path, sizes: list[int]) -> Iterator[tuple[st
             yield name, size, time.perf_counter() - begun, int(done.stdout) / 1024
 
 
+def job_rates(
+    gold: Path, folder: Path, size: int, numbers: list[int]
+) -> Iterator[tuple[str, int, float, float, float]]:
+    """Method, processes, wall-clock seconds, CPU seconds of the first process and of all, from file to file.
+
+    On a machine with other work the CPU seconds tell more: with enough cores, a run takes about as long as its busiest
+    process, which is the first one or, of the others, each with an equal share.
+    """
+    blocks = [b.strip("\n") for b in gold.read_text(encoding="utf-8").split("\n\n") if b.strip()]
+    path = folder / "jobs.conll"
+    path.write_text("".join(blocks[i % len(blocks)] + "\n\n" for i in range(size)), encoding="utf-8")
+    measure = (
+        "import resource, sys, time; from entaug.cli.main import main; code = main(); "
+        "times = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]; "
+        "print(times[0], sum(times)); sys.exit(code)"
+    )
+    for name in ("mr", "sis"):
+        for jobs in numbers:
+            command = ["augment", str(path), "-m", name, "--force", "-o", str(folder / "jobs.out.conll")]
+            begun = time.perf_counter()
+            done = subprocess.run(
+                [sys.executable, "-c", measure, *command, "--jobs", str(jobs)],
+                check=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            own, all_ = map(float, done.stdout.split())
+            yield name, jobs, time.perf_counter() - begun, own, all_
+
+
 def machine() -> str:
     """What was measured on."""
     cpu = platform.processor() or platform.machine()
@@ -195,7 +225,26 @@ def report(quick: bool) -> str:
         for name, size, seconds, megabytes in large_files(path, folder, sizes):
             lines.append(f"| `{name}` | {size:,} | {seconds:.1f} | {size / seconds:,.0f} | {megabytes:.0f} |")
             print(lines[-1], flush=True)
+    lines += ["", *jobs_table(quick)]
     return "\n".join(lines) + "\n"
+
+
+def jobs_table(quick: bool) -> list[str]:
+    """What several processes gain, on all cores."""
+    size = 20_000 if quick else 200_000
+    cores = len(os.sched_getaffinity(0))
+    numbers = [n for n in (1, 2, 4, 8, 16) if n <= max(2, cores)]
+    what = f"{size:,} sentences on {cores} cores"
+    lines = [f"| {what} | `--jobs` | seconds | sentences/s | CPU s, first process | CPU s, all |"]
+    lines.append("|---|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        path, _ = gold_file(folder)
+        for name, jobs, seconds, own, all_ in job_rates(path, folder, size, numbers):
+            rate = f"{size / seconds:,.0f}"
+            lines.append(f"| `{name}` | {jobs} | {seconds:.1f} | {rate} | {own:.1f} | {all_:.1f} |")
+            print(lines[-1], flush=True)
+    return lines
 
 
 def main() -> None:
@@ -203,8 +252,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, help="write the report there")
     parser.add_argument("--quick", action="store_true", help="a smaller large file")
+    parser.add_argument("--jobs-only", action="store_true", help="only what several processes gain")
     args = parser.parse_args()
-    text = report(args.quick)
+    text = "\n".join(jobs_table(args.quick)) + "\n" if args.jobs_only else report(args.quick)
     if args.write:
         args.write.write_text(text, encoding="utf-8")
     else:

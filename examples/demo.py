@@ -29,7 +29,7 @@ TRAIN, NESTED = Path("examples/corpus/train.conll"), Path("examples/corpus/neste
 COLORS = {"PER": "cyan", "ORG": "magenta", "LOC": "green", "PRODUCT": "yellow", "EVENT": "blue"}
 LEGEND = Text("  ").join(Text(label, f"bold {color}") for label, color in COLORS.items()) + "   new words underlined"
 # Methods that train a model or score many candidates get the first sentences only.
-SLOW_METHODS = {"aclm": 12, "cassi": 15, "entda": 12, "melm": 24, "mulda": 24}
+SLOW_METHODS = {"aclm": 12, "cassi": 15, "entda": 12, "gal": 12, "melm": 24, "mulda": 24}
 
 
 def colored(sentence: entaug.Sentence, source: entaug.Sentence | None = None) -> Text:
@@ -100,6 +100,9 @@ def show_methods(console: Console) -> list[Path]:
     paths = []
     for name in [*entaug.METHODS, "lwtr"]:
         train, label = TRAIN, name
+        if name == "rewrite":
+            console.print(f"{name} is not shown: it asks an instruct model (--generator http://HOST:PORT/v1#MODEL)\n")
+            continue
         if name in SLOW_METHODS:
             train = OUTPUT / f"first-sentences-{name}.conll"
             entaug.write(list(entaug.read(TRAIN))[: SLOW_METHODS[name]], train)

@@ -43,10 +43,13 @@ from .workflows.check import check_file
 from .workflows.convert import convert_file
 from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
+from .workflows.fitted import load_augmenter, save_augmenter
 from .workflows.mentions import mentions_file
 from .workflows.ratings import merge_ratings, write_rating_page
 from .workflows.relabel import relabel_file
 from .workflows.report import write_html_report
+from .workflows.shard_files import Shard
+from .workflows.shards import augment_shard, merge_shards
 from .workflows.subset import subset_file
 from .workflows.suggest import suggest_file
 from .workflows.unlabelled import read_unlabelled
@@ -85,11 +88,13 @@ __all__ = [
     "Scores",
     "SelfTraining",
     "Sentence",
+    "Shard",
     "ShuffleWithinSegments",
     "SynonymReplacement",
     "__version__",
     "augment",
     "augment_file",
+    "augment_shard",
     "auto",
     "best_by_likelihood",
     "check_file",
@@ -100,10 +105,12 @@ __all__ = [
     "filter_file",
     "from_datasets",
     "krippendorff_alpha",
+    "load_augmenter",
     "markdown_report",
     "measure_quality",
     "mentions_file",
     "merge_ratings",
+    "merge_shards",
     "pair_with_sources",
     "paired_bootstrap",
     "pairwise_bertscore",
@@ -114,6 +121,7 @@ __all__ = [
     "read_run_records",
     "read_unlabelled",
     "relabel_file",
+    "save_augmenter",
     "score",
     "stream",
     "subset_file",

@@ -160,6 +160,12 @@ class Component(Configurable, _KnowsGivenParameters):
         return [note for several in notes if isinstance(several, list | tuple) for note in several]
 
     @property
+    def uses_models(self) -> bool:
+        """Whether models compute for this component, once it is loaded; lists of words are none."""
+        kinds = [p.name for p in self._parameters() if p.name in BACKENDS and p.name != "lexicon"]
+        return any(getattr(self, f"{kind}_", None) is not None for kind in kinds)
+
+    @property
     def is_fitted(self) -> bool:
         """Whether `fit` has been called with the present backends and filters."""
         return self._is_fitted

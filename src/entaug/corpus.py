@@ -8,7 +8,25 @@ from typing import overload
 
 from entaug.data import Sentence
 
-__all__ = ["Corpus", "CorpusStream", "SentenceKeys", "UnlabelledText"]
+__all__ = ["Corpus", "CorpusStream", "SentenceKeys", "UnlabelledText", "sentence_key"]
+
+
+def sentence_key(sentence: Sentence, occurrence: int) -> str:
+    """Return the key of a sentence of a corpus.
+
+    Args:
+        sentence: the sentence.
+        occurrence: how many sentences without an id had the same content so far, with this one; not used where it has
+            an id.
+
+    Example:
+        >>> sentence_key(Sentence(["Ada"], id="s1"), 1), sentence_key(Sentence(["Ada"]), 2)[16:]
+        ('s1', '-2')
+    """
+    if sentence.id is not None:
+        return sentence.id
+    key = f"{sentence.fingerprint_number():016x}"
+    return key if occurrence == 1 else f"{key}-{occurrence}"
 
 
 class SentenceKeys:

@@ -275,6 +275,7 @@ def test_donors_are_learned_while_sentences_pass() -> None:
     donors = TrainingDonors(by_shape=True)
     gold = [sentence(f"in {name}", ("X", 1, 2)) for name in CITIES]
     assert list(donors.observe(gold)) == gold
+    donors.conclude()
     [place] = replaceable_mentions(gold[0], nested=True)
     assert donors.size(place) == 5
     assert donors.pools == {"X": [("Bonn",), ("Kiel",), ("Oslo",), ("Rome",), ("Ulm",)]}

@@ -29,7 +29,7 @@ from entaug.errors import InputError, MissingModelError, ParameterError
 from entaug.experiment.data import prepare_splits
 from entaug.experiment.reading import read_plan
 from entaug.experiment.records import RecordStore, RunRecord, read_run_records
-from entaug.experiment.runner import _interrupts_blocked, _run_error, run_experiment
+from entaug.experiment.runner import _run_error, run_experiment
 from entaug.experiment.runs import execute_run
 from entaug.experiment.schedule import Schedule
 from entaug.experiment.specification import RunSpec
@@ -37,6 +37,7 @@ from entaug.experiment.values import copies_for, patience_amounts
 from entaug.files.locks import lock
 from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores
+from entaug.workflows.processes import interrupts_blocked
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
@@ -487,7 +488,7 @@ def test_errors_name_their_run(encoder: Path, tmp_path: Path) -> None:
 def test_processes_for_runs_never_hear_ctrl_c() -> None:
     ask = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    with _interrupts_blocked():
+    with interrupts_blocked():
         assert subprocess.run([sys.executable, "-c", ask], capture_output=True, check=True).stdout == b"True\n"
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 

@@ -183,5 +183,5 @@ def test_the_command_line_takes_a_folder(tmp_path: Path) -> None:
 
     out = tmp_path / "out.conll"
     command = ["augment", str(EXAMPLE / "train.conll"), "-m", "lm", "--masked-lm", str(models.model_path("tiny-bert"))]
-    assert main([*command, "-o", str(out), "--n", "1", "--filtered", "0.2", "--plausible", "0"]) == 0
+    assert main([*command, "-o", str(out), "--num-replacements", "1", "--min-p", "0"]) == 0
     assert len(entaug.read(out)) > 160

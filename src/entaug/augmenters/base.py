@@ -25,11 +25,11 @@ from entaug.augmenters.contracts import (
     Request,
     RunStatistics,
 )
+from entaug.augmenters.learning import Learning
 from entaug.augmenters.run import Run
-from entaug.augmenters.survey import Survey, own_fields, source_of
-from entaug.component import Component
+from entaug.augmenters.survey import own_fields, source_of
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import ParameterError
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.guard import LabelGuard
 from entaug.params import PositiveInt
@@ -50,7 +50,7 @@ _GUARDED_ATTEMPTS = 3
 
 
 @dataclass(kw_only=True, eq=False)
-class Augmenter(Component, abc.ABC):
+class Augmenter(Learning, abc.ABC):
     """Base class of all methods.
 
     Args:
@@ -113,9 +113,6 @@ class Augmenter(Component, abc.ABC):
                 )
 
     # -------------------------------------------------------------------------------------------------- for subclasses
-
-    def _fit(self, corpus: Iterable[Sentence]) -> None:
-        """Fit the method to the training corpus, in one pass."""
 
     def _rewrite(self, sentence: Sentence, rng: Random) -> Sentence | Rejection:
         """Generate one new version of a sentence."""
@@ -190,50 +187,6 @@ class Augmenter(Component, abc.ABC):
         if self.teacher_ is not None:
             self.teacher_.load()
         return super().load()
-
-    def fit(self, corpus: Iterable[Sentence]) -> Self:
-        """Fit the method to the training sentences (never to dev or test sentences).
-
-        Args:
-            corpus: the sentences; read once.
-
-        Returns:
-            This augmenter.
-
-        Raises:
-            ParameterError: a parameter has an invalid value.
-            InputError: the corpus has no mentions, nothing that the method can use, or a language that its model does
-                not serve.
-        """
-        self.load()
-        survey = Survey(corpus, self.info, self.id_infix, self._models())
-        if self.filters_ or self.teacher_:
-            gold = list(survey)
-            if self.teacher_:
-                self.teacher_.fit(gold)
-            for filter_ in self.filters_:
-                filter_.fit(gold)
-            self._fit(gold)
-        else:
-            self._fit(survey)
-        for _ in survey:  # a method without a fit has not read the corpus
-            pass
-        if self.info.needs_mentions and not survey.mentions:
-            raise InputError(
-                f"the corpus has no mentions, which {self.name} needs",
-                path=survey.source,
-                remedy="check the tag column",
-            )
-        if survey.rejected and survey.rejected == survey.with_mentions:
-            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
-            raise InputError(
-                f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
-                path=survey.source,
-                remedy="use another method, see: entaug methods",
-            )
-        self.existing_ids = survey.existing_ids
-        self._is_fitted = True
-        return self
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences, before `fit`, for methods that leave out what occurs in them.
@@ -317,6 +270,11 @@ class Augmenter(Component, abc.ABC):
     def id_infix(self) -> str:
         """The part that the ids of all sentences of this method and seed share."""
         return f"/{self.name}-{self.seed}-"
+
+    @property
+    def uses_models(self) -> bool:
+        """See `entaug.component.Component`; those of filters and teacher included."""
+        return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
 
     @property
     def has_teacher(self) -> bool:

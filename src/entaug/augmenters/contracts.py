@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, NamedTuple, Protocol
@@ -203,16 +203,42 @@ class RunStatistics:
             requested: the number of sentences requested for it.
             outcomes: all outcomes.
         """
-        self.sources += 1
-        self.requested += requested
+        self.add_source(requested)
         for outcome in outcomes:
             if isinstance(outcome, Accepted):
-                self.accepted += 1
-                self.relabelled.update(count_changes(outcome.sentence))
+                self.add_accepted(count_changes(outcome.sentence))
             else:
-                self.rejected[outcome.reason] += 1
-                if outcome.is_last:
-                    self.missing[outcome.reason] += 1
+                self.add_rejected(outcome.reason, is_last=outcome.is_last)
+
+    def add_source(self, requested: int) -> None:
+        """Count a source.
+
+        Args:
+            requested: the number of sentences requested for it.
+        """
+        self.sources += 1
+        self.requested += requested
+
+    def add_accepted(self, changes: Mapping[str, int] | None) -> None:
+        """Count an accepted sentence.
+
+        Args:
+            changes: see `entaug.relabelling.count_changes`; None for none.
+        """
+        self.accepted += 1
+        if changes:
+            self.relabelled.update(changes)
+
+    def add_rejected(self, reason: str, *, is_last: bool) -> None:
+        """Count a rejected draft.
+
+        Args:
+            reason: see `Rejected`.
+            is_last: see `Rejected`.
+        """
+        self.rejected[reason] += 1
+        if is_last:
+            self.missing[reason] += 1
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
         """Return the counts as plain values.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from entaug.augmenters.capitals import CorpusCapitals, is_in_capitals
 from entaug.augmenters.mention_shapes import ARTICLES, MentionShapes
@@ -147,6 +147,16 @@ class _SeenMentions:
         if not (words[0].isupper() and is_in_capitals(sentence.tokens, mention.start, mention.end)):
             uses.add(bool(mention.start) and sentence.tokens[mention.start - 1].lower() in ARTICLES)
 
+    def update(self, other: _SeenMentions) -> None:
+        """Add the mentions of the sentences that follow."""
+        for structure, contents in other.uses.items():
+            own = self.uses[structure]
+            for content, uses in contents.items():
+                own.setdefault(content, set()).update(uses)
+        for words, spaces in other.spaces.items():
+            self.spaces[words] = min(spaces, self.spaces.get(words, spaces))
+        self._initial += other._initial
+
     def add_initial(self, capitals: CorpusCapitals) -> None:
         """Add the mentions from the beginning of sentences, in the form that they have within sentences."""
         for structure, (words, mentions) in self._initial:
@@ -179,6 +189,8 @@ class TrainingDonors:
     def __init__(self, *, by_shape: bool) -> None:
         self._by_shape = by_shape
         self._shapes = MentionShapes()
+        self._capitals = CorpusCapitals()
+        self._seen = _SeenMentions()
 
     def fit(self, corpus: Iterable[Sentence]) -> None:
         """Learn the mentions of a corpus, in one pass.
@@ -188,9 +200,10 @@ class TrainingDonors:
         """
         for _ in self.observe(corpus):
             pass
+        self.conclude()
 
     def observe(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Learn the mentions of sentences that pass by; complete once all have passed.
+        """Learn the mentions of sentences that pass by; `conclude` makes donors of them.
 
         Args:
             corpus: the sentences.
@@ -198,16 +211,29 @@ class TrainingDonors:
         Yields:
             The same sentences.
         """
-        seen = _SeenMentions()
-        capitals = CorpusCapitals()
+        seen, capitals = self._seen, self._capitals if self._by_shape else None
         for sentence in corpus:
-            if self._by_shape:
+            if capitals is not None:
                 self._shapes.add(sentence)
                 capitals.add(sentence)
             for place, _ in _self_contained(sentence):
-                seen.add(sentence, place, capitals if self._by_shape else None)
+                seen.add(sentence, place, capitals)
             yield sentence
-        seen.add_initial(capitals)
+
+    def update(self, other: TrainingDonors) -> None:
+        """Add what was learned from the sentences that follow; before `conclude`.
+
+        Args:
+            other: what was learned; not to be used afterwards.
+        """
+        self._shapes.update(other._shapes)
+        self._capitals.update(other._capitals)
+        self._seen.update(other._seen)
+
+    def conclude(self) -> None:
+        """Make donors of the mentions that were learned."""
+        seen = self._seen
+        seen.add_initial(self._capitals)
         self._donors = {
             structure: {
                 MentionDonor(words, mentions, seen.spaces.get(words), content_key(words)): uses[words, mentions]
@@ -215,8 +241,46 @@ class TrainingDonors:
             }
             for structure, uses in seen.uses.items()
         }
+        del self._seen, self._capitals
+        self._clear_groups()
+
+    def _clear_groups(self) -> None:
         self._groups: dict[tuple[object, ...], dict[tuple[object, ...], _Group]] = {}
         self._chosen: dict[tuple[object, ...], _Group] = {}
+
+    def state(self) -> dict[str, Any]:
+        """Return the donors and what was learned about shapes, as plain values for JSON."""
+        donors = [
+            [label, labels, [[*_plain(donor), sorted(articles)] for donor, articles in of_structure.items()]]
+            for (label, labels), of_structure in self._donors.items()
+        ]
+        return {"donors": donors, "shapes": self._shapes.state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], *, by_shape: bool) -> TrainingDonors:
+        """Create donors from plain values.
+
+        Args:
+            state: as returned by `state`, also after it was written as JSON.
+            by_shape: see `TrainingDonors`.
+        """
+        donors = cls(by_shape=by_shape)
+        donors._shapes = MentionShapes.from_state(state["shapes"])
+        donors._donors = {
+            (label, tuple(labels)): {
+                MentionDonor(
+                    tuple(words),
+                    tuple([Mention(name, tuple([(start, end) for start, end in spans])) for name, spans in mentions]),
+                    None if spaces is None else tuple(spaces),
+                    content_key(words),
+                ): set(articles)
+                for words, mentions, spaces, articles in of_structure
+            }
+            for label, labels, of_structure in state["donors"]
+        }
+        del donors._seen, donors._capitals
+        donors._clear_groups()
+        return donors
 
     @property
     def pools(self) -> dict[str, list[tuple[str, ...]]]:
@@ -300,6 +364,12 @@ class TrainingDonors:
             for key in dict.fromkeys(shape[:length] for shape in shapes):
                 groups[key].append(donor)
         return {shape: _grouped(donors) for shape, donors in groups.items()}
+
+
+def _plain(donor: MentionDonor) -> list[Any]:
+    """The words, mentions and spaces of a donor as plain values."""
+    mentions = [[mention.label, [list(span) for span in mention.spans]] for mention in donor.mentions]
+    return [list(donor.words), mentions, None if donor.spaces is None else list(donor.spaces)]
 
 
 def content_key(words: Sequence[str]) -> str:

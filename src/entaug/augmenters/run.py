@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, tee
 from random import Random
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from entaug.augmenters.contracts import (
     DUPLICATE,
@@ -30,7 +30,7 @@ from entaug.errors import LossError
 from entaug.provenance import Provenance
 from entaug.rng import Streams
 
-__all__ = ["Draft", "Run", "draw"]
+__all__ = ["Candidate", "Draft", "Run", "draw"]
 
 _SOFT_LABELS = ("tag_probabilities", "relation_probabilities")  # the fields of soft labels in `Sentence.layout`
 
@@ -160,8 +160,25 @@ def _filtered(
     return kept, refused
 
 
+class Candidate(NamedTuple):
+    """A new sentence of a source that has not been compared with those of other sources.
+
+    Args:
+        sentence: the sentence, with its id and provenance.
+        source: the source sentence.
+        fingerprint: the fingerprint of the sentence as stored in the target.
+    """
+
+    sentence: Sentence
+    source: Sentence
+    fingerprint: int
+
+
 class Run:
     """One pass of one or more methods over a corpus.
+
+    What a source gives depends on nothing but the source and its key (`candidates`), so it may be computed anywhere and
+    in any order. What is accepted depends on the sentences before it (`outcomes`).
 
     Args:
         methods: fitted augmenters; each contributes its copies of a source, in this order.
@@ -186,27 +203,59 @@ class Run:
         self._excluded = excluded
         self._methods = [_MethodRun(method) for method in methods]
         self.window_size = min(method.window_size for method in methods)
-        self._accepted: set[int] = set()
-        self._keys = SentenceKeys()
 
-    def skip(self, source: Sentence) -> None:
-        """Skip a source that an earlier, interrupted run has finished.
-
-        Args:
-            source: the next sentence of the corpus.
-        """
-        self._keys.assign(source)
-
-    def remember(self, sentence: Sentence) -> None:
-        """Treat a sentence as accepted by an earlier, interrupted run.
+    def candidates(
+        self, sources: Iterable[Sentence], keys: Iterable[str]
+    ) -> Iterator[tuple[Sentence, int, list[Candidate | Rejected]]]:
+        """Generate the new sentences of some sources.
 
         Args:
-            sentence: the sentence as stored in the target.
+            sources: the sources; streamed.
+            keys: the key of each source, see `entaug.corpus.SentenceKeys`; streamed after the source.
+
+        Yields:
+            Each source with the number of sentences requested for it, and what came of them.
         """
-        self._accepted.add(sentence.fingerprint_number())
+        sources, keys = iter(sources), iter(keys)
+        while window := list(islice(sources, self.window_size)):
+            keys_of_window = list(islice(keys, len(window)))
+            drafts = [run.drafts(window, keys_of_window) for run in self._methods]
+            for i, (source, key) in enumerate(zip(window, keys_of_window, strict=True)):
+                results: list[Candidate | Rejected] = []
+                requested = 0
+                for run, of_run in zip(self._methods, drafts, strict=True):
+                    requested += len(of_run[i])
+                    for draft in of_run[i]:
+                        if draft.rejections:
+                            results += _rejected(run, draft, key)
+                        if draft.sentence is not None:
+                            results.append(self._candidate(source, run.signed(draft.sentence, draft, key)))
+                yield source, requested, results
+
+    def encode(self, candidate: Candidate) -> str | None:
+        """Return the text of a sentence in the target.
+
+        Args:
+            candidate: the sentence.
+
+        Returns:
+            The text; None if the target cannot store it.
+
+        Raises:
+            LossError: the target cannot even store the source: another layout is needed.
+        """
+        assert self._target is not None
+        try:
+            return self._target.encode(candidate.sentence)
+        except LossError:
+            self._target.encode(candidate.source)
+            return None
 
     def outcomes(self, corpus: Iterable[Sentence]) -> Iterator[tuple[Sentence, list[Outcome]]]:
         """Process a corpus.
+
+        A sentence equal to one from another source is rejected here without requesting another draft. The candidates
+        for a source therefore never depend on the other sentences of the corpus.
 
         Args:
             corpus: the sentences; read once, streamed.
@@ -214,19 +263,26 @@ class Run:
         Yields:
             Each source with all outcomes of its copies.
         """
-        sources = iter(corpus)
-        while window := list(islice(sources, self.window_size)):
-            keys = [self._keys.assign(source) for source in window]
-            drafts = [run.drafts(window, keys) for run in self._methods]
-            for i, (source, key) in enumerate(zip(window, keys, strict=True)):
-                outcomes = [
-                    outcome
-                    for run, of_run in zip(self._methods, drafts, strict=True)
-                    for draft in of_run[i]
-                    for outcome in self._finish(run, draft, key)
-                ]
-                self.statistics.add(sum(len(of_run[i]) for of_run in drafts), outcomes)
-                yield source, outcomes
+        keys, accepted = SentenceKeys(), set()
+        sources, to_name = tee(corpus)
+        for source, requested, results in self.candidates(sources, map(keys.assign, to_name)):
+            outcomes: list[Outcome] = []
+            for result in results:
+                outcome: Outcome
+                if isinstance(result, Rejected):
+                    outcome = result
+                elif result.fingerprint in accepted:
+                    outcome = Rejected(None, source, DUPLICATE.reason, is_last=True)
+                else:
+                    encoded = self.encode(result) if self._target else None
+                    if self._target and encoded is None:
+                        outcome = Rejected(None, source, UNWRITABLE.reason, is_last=True)
+                    else:
+                        accepted.add(result.fingerprint)
+                        outcome = Accepted(result.sentence, source, encoded)
+                outcomes.append(outcome)
+            self.statistics.add(requested, outcomes)
+            yield source, outcomes
 
     def sentences(self, corpus: Iterable[Sentence]) -> Iterator[Sentence]:
         """Process a corpus.
@@ -240,41 +296,24 @@ class Run:
         for _, outcomes in self.outcomes(corpus):
             yield from (outcome.sentence for outcome in outcomes if isinstance(outcome, Accepted))
 
-    def _finish(self, run: _MethodRun, draft: Draft, key: str) -> Iterator[Outcome]:
-        """Yield the outcomes of a draft.
-
-        A sentence equal to one from another source is rejected here without requesting another draft. The candidates
-        for a source therefore never depend on the other sentences of the corpus.
-        """
-        filtered = 0
-        for number, (sentence, rejection) in enumerate(draft.rejections, start=1):
-            signed = None
-            if sentence is not None:
-                filtered += 1
-                signed = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
-            is_last = draft.sentence is None and number == len(draft.rejections)
-            yield Rejected(signed, draft.source, rejection.reason, is_last)
-        if draft.sentence is not None:
-            yield self._final(draft.source, run.signed(draft.sentence, draft, key))
-
-    def _final(self, source: Sentence, sentence: Sentence) -> Outcome:
-        """Accept a sentence unless it was rejected in review, is a duplicate, or cannot be written."""
+    def _candidate(self, source: Sentence, sentence: Sentence) -> Candidate | Rejected:
+        """Return a new sentence with its fingerprint, unless it was rejected in review."""
         fingerprint = (self._target.carried(sentence) if self._target else sentence).fingerprint_number()
         if self._excluded is not None and self._excluded(fingerprint, sentence.id):
             return Rejected(None, source, REVIEWED.reason, is_last=True)
-        if fingerprint in self._accepted:
-            return Rejected(None, source, DUPLICATE.reason, is_last=True)
-        encoded = None
-        if self._target:
-            try:
-                encoded = self._target.encode(sentence)
-            except LossError:
-                self._target.encode(
-                    source
-                )  # raises an error if even the source cannot be written: another layout is needed
-                return Rejected(None, source, UNWRITABLE.reason, is_last=True)
-        self._accepted.add(fingerprint)
-        return Accepted(sentence, source, encoded)
+        return Candidate(sentence, source, fingerprint)
+
+
+def _rejected(run: _MethodRun, draft: Draft, key: str) -> Iterator[Rejected]:
+    """Yield the rejections of a draft."""
+    filtered = 0
+    for number, (sentence, rejection) in enumerate(draft.rejections, start=1):
+        signed = None
+        if sentence is not None:
+            filtered += 1
+            signed = run.signed(sentence, draft, key, f"/rejected-{filtered}", rejected=rejection.reason)
+        is_last = draft.sentence is None and number == len(draft.rejections)
+        yield Rejected(signed, draft.source, rejection.reason, is_last)
 
 
 class _MethodRun:

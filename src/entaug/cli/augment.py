@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli import options, output, unlabelled
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 from entaug.cli.relabel import add_teacher_option
 from entaug.cli.requests import add_request_options
+from entaug.errors import ParameterError
 
 if TYPE_CHECKING:
+    from entaug.augmenters.base import Augmenter
+    from entaug.augmenters.combined import CombinedAugmenter
     from entaug.augmenters.contracts import Accepted
     from entaug.data import Sentence
     from entaug.workflows.augment import AugmentSummary
     from entaug.workflows.statistics import CorpusStatistics
 
-__all__ = ["COMMAND"]
+__all__ = ["COMMAND", "print_summary"]
 
 _COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
@@ -39,7 +42,14 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--rejected", metavar="FILE", help="write the candidates that filters reject to this JSON Lines file"
     )
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        help="do the I-th of N parts of the work, for example on one of N machines; OUTPUT is the folder of all parts, "
+        "which entaug merge joins",
+    )
     options.add_review_option(parser)
+    add_jobs_option(parser)
     options.add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:
@@ -88,29 +98,52 @@ def _run(args: argparse.Namespace) -> int:
     augmenter = parse_methods(args.method, **values)
     if args.held_out:
         augmenter.hold_out(options.held_out_sentences(args))
+    shared: dict[str, Any] = {
+        "only_new": args.only_new,
+        "force": args.force,
+        **options.read_options(args),
+        **options.write_options(args),
+        "review": args.apply_review,
+        "jobs": args.jobs,
+    }
+    if args.shard is not None:
+        return _write_shard(args, augmenter, shared)
     with output.show_progress(quiet=args.quiet) as progress:
-        summary = augment_file(
-            args.input,
-            args.output,
-            augmenter,
-            only_new=args.only_new,
-            force=args.force,
-            **options.read_options(args),
-            **options.write_options(args),
-            rejected=args.rejected,
-            review=args.apply_review,
-            progress=progress,
-        )
+        summary = augment_file(args.input, args.output, augmenter, **shared, rejected=args.rejected, progress=progress)
     if args.json:
         output.print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
     elif not args.quiet:
         if sys.stderr.isatty():
             _print_examples(summary.examples)
-        _print_summary(summary, ["teacher", *(filter_.name for filter_ in augmenter.filters_)])
+        print_summary(summary, ["teacher", *(filter_.name for filter_ in augmenter.filters_)])
     return output.ExitCode.OK
 
 
-def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
+def _write_shard(args: argparse.Namespace, augmenter: Augmenter | CombinedAugmenter, shared: dict[str, Any]) -> int:
+    from entaug.workflows.shards import Shard, augment_shard
+
+    if args.rejected:
+        raise ParameterError("a shard has no file of rejected candidates", remedy="pass --rejected to entaug merge")
+    shard = Shard.parse(args.shard)
+    with output.show_progress(quiet=args.quiet) as progress:
+        summary = augment_shard(args.input, args.output, augmenter, shard, **shared, progress=progress)
+    if args.json:
+        output.print_json(summary)
+    elif not args.quiet:
+        sources = f"{summary.sources:,} of {output.quantity(summary.of_sources, 'sentence')}"
+        new = output.quantity(summary.drafts, "new sentence")
+        output.print_message(f"shard {shard}: {sources}, {new} ({summary.seconds:.1f} s)")
+        output.print_message(f"wrote {summary.output}; when all are written: entaug merge {args.output}")
+    return output.ExitCode.OK
+
+
+def print_summary(summary: AugmentSummary, filters: Sequence[str] | None) -> None:
+    """Print what was read, made and written.
+
+    Args:
+        summary: the summary.
+        filters: the names of filters and teacher; None if they are not known.
+    """
     source = "standard input" if summary.input == "-" else summary.input
     output.print_message(f"read {source}: {summary.from_format}")
     output.print_file_notes(summary)
@@ -123,7 +156,8 @@ def _print_summary(summary: AugmentSummary, filters: Sequence[str]) -> None:
     for reason, count in statistics.missing.most_common():
         output.print_message(f"  not generated: {count:,} ({reason})")
     rejected = statistics.rejected
-    by_filter = {r: rejected[r] for name in dict.fromkeys(filters) for r in rejected if r.startswith(f"{name}: ")}
+    names = dict.fromkeys(filters if filters is not None else [r.partition(": ")[0] for r in rejected if ": " in r])
+    by_filter = {r: rejected[r] for name in names for r in rejected if r.startswith(f"{name}: ")}
     output.print_rejections(by_filter)
     output.print_relabelling(statistics.relabelled)
     for reason, count in sorted(rejected.items()):

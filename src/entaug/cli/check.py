@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from entaug.cli import options, output
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 
 __all__ = ["COMMAND"]
 
@@ -21,6 +21,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         help="also count phrases by category, as a constituency parser of the method cr gives them (without a value: "
         "projected)",
     )
+    add_jobs_option(parser)
     options.add_json_option(parser)
     options.add_read_options(parser)
     options.add_compute_options(parser)
@@ -32,7 +33,12 @@ def _run(args: argparse.Namespace) -> int:
     with output.show_progress() as progress:
         on_error = None if args.json else print
         summary = check_file(
-            args.input, **options.read_options(args), phrases=args.phrases, on_error=on_error, progress=progress
+            args.input,
+            **options.read_options(args),
+            phrases=args.phrases,
+            on_error=on_error,
+            jobs=args.jobs,
+            progress=progress,
         )
     code = output.ExitCode.INVALID if summary.errors else output.ExitCode.OK
     if args.json:

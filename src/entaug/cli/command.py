@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Command"]
+__all__ = ["Command", "add_jobs_option"]
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,13 @@ class Command:
     run: Callable[[argparse.Namespace], int]
     description: str = ""
     is_resumable: bool = False
+
+
+def add_jobs_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--jobs``.
+
+    Args:
+        parser: the parser.
+    """
+    text = "the number of processes; the result does not depend on it (default: one for each core, for large files)"
+    parser.add_argument("--jobs", type=int, metavar="N", help=text)

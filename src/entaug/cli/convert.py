@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from entaug.cli import options, output
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 
 __all__ = ["COMMAND"]
 
@@ -16,6 +16,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("output", nargs="?", default="-", help="the new file (default: - for standard output)")
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
     options.add_loss_option(parser)
+    add_jobs_option(parser)
     options.add_json_option(parser)
     options.add_read_options(parser)
     options.add_write_options(parser)
@@ -33,6 +34,7 @@ def _run(args: argparse.Namespace) -> int:
             **options.read_options(args),
             **options.write_options(args),
             lose=args.lose,
+            jobs=args.jobs,
             progress=progress,
         )
     if args.json:

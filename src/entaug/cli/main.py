@@ -29,6 +29,7 @@ COMMANDS: Registry[Command] = Registry(
         name: f"entaug.cli.{name}:COMMAND"
         for name in (
             "augment",
+            "merge",
             "auto",
             "methods",
             "prompts",

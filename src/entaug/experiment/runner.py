@@ -6,19 +6,16 @@ change its record.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, OutputError
 from entaug.experiment.data import DataSplit, prepare_splits
 from entaug.experiment.plan import Plan
@@ -30,6 +27,7 @@ from entaug.experiment.specification import RunSpec
 from entaug.files.locks import lock
 from entaug.formats import read
 from entaug.language_check import note_on_encoder
+from entaug.workflows.processes import interrupts_blocked, process_pool
 
 __all__ = ["ExperimentProgress", "ProgressCallback", "SettingProgress", "run_experiment"]
 
@@ -170,7 +168,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
         store.sort([(run.key, {**run.labels(), "chosen": run.key in schedule.chosen}) for run in schedule.runs])
 
     sort_records()
-    with _process_pool(jobs, plan.threads) as pool:
+    with process_pool(jobs, plan.threads) as pool:
         while True:
             number_of_runs = -1
             while number_of_runs != len(schedule.runs):
@@ -179,7 +177,7 @@ def _execute(plan: Plan, schedule: Schedule, jobs: int, progress: ProgressCallba
             for run in _execution_order(schedule.runs):
                 if run.key not in store.records and run.key not in submitted:
                     submitted.add(run.key)
-                    with _interrupts_blocked():
+                    with interrupts_blocked():
                         futures[pool.submit(execute_run, run)] = run
             report()
             if not futures:
@@ -272,55 +270,3 @@ def _default_jobs(threads: int) -> int:
     if choose_device()[0].type == "cuda":
         return 1
     return max(1, min(4, (os.cpu_count() or 1) // threads))
-
-
-@contextlib.contextmanager
-def _process_pool(jobs: int, threads: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes for runs, which end together with this one."""
-    import multiprocessing
-
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=_initialize, initargs=(threads, os.getpid(), compute_settings())
-    )
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    pool.shutdown()
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards."""
-    import signal
-
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _initialize(threads: int, parent: int, settings: ComputeSettings) -> None:
-    """Initialize a process for runs."""
-    import signal
-
-    import torch
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates it
-    torch.set_num_threads(threads)
-    set_compute_settings(settings)
-
-    def exit_with_parent() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=exit_with_parent, daemon=True).start()

@@ -28,6 +28,7 @@ __all__ = [
     "name_original",
     "open_bytes",
     "read_beginning",
+    "read_block",
     "read_bytes",
     "read_line_chunks",
     "rereadable_path",
@@ -104,15 +105,29 @@ def _waiting_for_writer(path: Path) -> Iterator[None]:
         timer.cancel()
 
 
+def read_block(stream: BinaryIO, path: Path, size: int = _BLOCK) -> bytes:
+    """The next bytes of a stream; none at its end.
+
+    Args:
+        stream: the stream, opened by `open_bytes`.
+        path: its file.
+        size: how many bytes at most.
+
+    Raises:
+        InputError: they cannot be read, or the gzip file is broken.
+    """
+    try:
+        return stream.read(size)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it again") from None
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+
+
 def _read_blocks(stream: BinaryIO, path: Path, limit: int | None = None) -> Iterator[bytes]:
     """The content of a stream, block by block; the last block is empty."""
     while True:
-        try:
-            block = stream.read(_BLOCK if limit is None else min(_BLOCK, limit))
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(f"broken gzip file ({error})", path=str(path), remedy="fetch it again") from None
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", path=str(path)) from None
+        block = read_block(stream, path, _BLOCK if limit is None else min(_BLOCK, limit))
         if limit is not None:
             limit -= len(block)
         yield block

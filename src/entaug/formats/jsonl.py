@@ -68,6 +68,7 @@ class Jsonl(BaseFormat):
     extensions = (".jsonl", ".json", ".ndjson")
     carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
     dialect_class = JsonlDialect
+    is_divisible = True
 
     def recognises(self, path: Path) -> bool:
         """See `BaseFormat.recognises`: the first line begins like a JSON object or array."""
@@ -119,6 +120,10 @@ class Jsonl(BaseFormat):
                 yield sentence
         if is_empty and stop is None:
             raise no_sentences(path)
+
+    def last_break(self, data: bytes) -> int:
+        """See `BaseFormat.last_break`: after a line."""
+        return data.rfind(b"\n") + 1
 
     def dump(self, sentence: Sentence, dialect: JsonlDialect) -> str:
         """See `BaseFormat.dump`; a sentence is one line with a JSON object."""

@@ -43,9 +43,18 @@ class SentenceWriter:
         Raises:
             LossError: the format cannot represent it.
         """
-        text = self._file.encode(sentence)
-        self._stream.write(encode_text(text if self.count else self._file.heading + text, first=not self.count))
-        self.count += 1
+        self.write_text(self._file.encode(sentence))
+
+    def write_text(self, text: str, count: int = 1) -> None:
+        """Append sentences that are encoded already.
+
+        Args:
+            text: their text.
+            count: their number.
+        """
+        if count:
+            self._stream.write(encode_text(text if self.count else self._file.heading + text, first=not self.count))
+            self.count += count
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,11 @@ class LabelGuard(Filter):
             if value is not None and value != _AUTO:
                 check_name(kind, value)
 
+    @property
+    def uses_models(self) -> bool:
+        """See `entaug.component.Component`: which ones are used is decided by `fit`."""
+        return True
+
     def _load(self) -> None:
         for kind in _SOURCES:
             value = getattr(self, kind)

@@ -6,96 +6,27 @@ call resumes from there and gives the same bytes.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.augmenters.contracts import REVIEWED, Accepted, RunStatistics
-from entaug.augmenters.run import Run
-from entaug.backends.instruct import Usage
-from entaug.data import PLACEHOLDER, Sentence
-from entaug.errors import InputError
-from entaug.files.atomic import atomic_file
-from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
-from entaug.files.streams import is_special, is_stdout, open_bytes
-from entaug.formats import OpenedFile, find_format
-from entaug.formats.base import Reading
+from entaug.errors import ParameterError
+from entaug.files.streams import open_bytes
+from entaug.formats import OpenedFile
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
-from entaug.workflows.common import (
-    Options,
-    check_apart,
-    check_output,
-    check_rejected_output,
-    locate_losses,
-    notes_on_models,
-    notes_on_other_tags,
-    open_corpora,
-    read_sentences,
-    usage_of_models,
-)
-from entaug.workflows.relabel import check_soft_labels, notes_on_soft_labels
-from entaug.workflows.statistics import CorpusStatistics
+from entaug.workflows.accepting import AugmentSummary, check_any, open_writer
+from entaug.workflows.augmentation import Augmentation
+from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
+from entaug.workflows.processes import check_jobs
+from entaug.workflows.relabel import check_soft_labels
+from entaug.workflows.surveys import Irregular, Sharing
 
-__all__ = ["AugmentSummary", "augment_file", "run_key"]
-
-_BATCH = 64  # source sentences between two checkpoints
-_EXAMPLES = 3
-
-
-@dataclass
-class AugmentSummary:
-    """Result of `augment_file`.
-
-    Args:
-        method: the name of the method.
-        signature: method, parameters and version, as in provenance.
-        input: the file that was read.
-        output: the file that was written.
-        from_format: description of the input's format and layout.
-        to_format: description of the output's format and layout.
-        before: counts of the input.
-        after: counts of the output.
-        statistics: counts of the run.
-        lost: content that the output cannot store, with the number of gold sentences.
-        repaired: counts of repairs by kind.
-        notes: notes for the user.
-        usage: counts of the requests to instruct models, their tokens and their cost, by the name of the model.
-        examples: the first augmented sentences, each with its source.
-        resumed_at: the number of source sentences that an interrupted run had finished.
-        seconds: the duration in seconds.
-    """
-
-    method: str
-    signature: str
-    input: str
-    output: str
-    from_format: str
-    to_format: str
-    before: CorpusStatistics = field(default_factory=CorpusStatistics)
-    after: CorpusStatistics = field(default_factory=CorpusStatistics)
-    statistics: RunStatistics = field(default_factory=RunStatistics)
-    lost: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-    notes: list[str] = field(default_factory=list)
-    usage: dict[str, Usage] = field(default_factory=dict)
-    examples: list[Accepted] = field(default_factory=list)
-    resumed_at: int = 0
-    seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the examples as plain values, for JSON."""
-        return {name: value for name, value in vars(self).items() if name != "examples"}
+__all__ = ["AugmentSummary", "augment_file", "new_summary", "number_of_processes", "run_key"]
 
 
 def augment_file(
@@ -113,6 +44,7 @@ def augment_file(
     rejected: str | Path | None = None,
     review: str | Path | None = None,
     allow_empty: bool = False,
+    jobs: int | None = 1,
     progress: Progress = no_progress,
 ) -> AugmentSummary:
     r"""Augment a file.
@@ -131,12 +63,16 @@ def augment_file(
         rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
         review: decisions exported from a report, see `entaug.report.review`; sentences rejected there are left out.
         allow_empty: whether no augmented sentence at all is a valid result.
+        jobs: the number of processes that share the work of rules; None for as many as there are cores, where the input
+            is large enough to keep them busy. The output does not depend on it. A script that starts processes needs
+            the usual ``if __name__ == "__main__":``.
         progress: the progress callback.
 
     Returns:
         A summary with counts.
 
     Raises:
+        ParameterError: several processes are wanted for a method that uses models.
         InputError: the input is invalid, or no sentence was generated; then nothing is written but the rejected ones.
         OutputError: the output exists or cannot be written.
 
@@ -150,62 +86,87 @@ def augment_file(
         (2, 4)
     """
     begun = time.monotonic()
+    check_jobs(jobs)
     augmenter.load()
     check_output(output, input, force=force, folders=True)
     rejected_path = check_rejected_output(rejected, input, output, force=force)
     check_apart([output, rejected], [review])
     decisions = read_review(review, augmenter.name) if review is not None else Review()
-    with (
-        open_corpora(
-            input,
-            output,
-            force=force,
-            from_format=from_format,
-            to_format=to_format,
-            read_options=read_options,
-            write_options=write_options,
-        ) as (source, to),
-        contextlib.ExitStack() as stack,
-    ):
+    with open_corpora(
+        input,
+        output,
+        force=force,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+    ) as (source, to):
         check_soft_labels(augmenter.teacher_, to)
-        summary = AugmentSummary(
-            augmenter.name,
-            augmenter.signature,
-            str(input),
-            str(output),
-            source.dialect.describe(),
-            to.dialect.describe(),
-        )
-        if is_stdout(output) or is_special(Path(output)):
-            stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
-            rejected_stream = stack.enter_context(atomic_file(rejected_path)) if rejected_path else None
-            writer: RunWriter = DirectWriter(stream, to.heading, rejected_stream)
-        else:
-            settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
-            writer = CheckpointedWriter(
-                Path(output),
-                run_key(augmenter, source, to, *settings),
-                force=force,
-                heading=to.heading,
-                rejected=rejected_path,
-                finish=lambda draft: to.finish(draft, force=force),
-            )
-        with writer:
-            job = _Job(augmenter, source, to, writer, summary, repair, progress)
-            job.fit(copy_gold=not only_new)
-            job.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
-            if not (summary.statistics.accepted or allow_empty):
-                writer.keep_rejected()
-                raise _no_sentence_error(summary, has_rejected=rejected_path is not None)
+
+        settings = (only_new, repair, bool(rejected_path), sorted(map(repr, decisions.decisions.items())))
+
+        def attempt(jobs: int) -> AugmentSummary:
+            summary = new_summary(augmenter, input, output, source, to)
+            with (
+                Sharing.start(jobs, source) as sharing,
+                open_writer(
+                    output,
+                    to,
+                    lambda: run_key(augmenter, source, to, *settings),
+                    force=force,
+                    rejected=rejected_path,
+                ) as writer,
+            ):
+                run = Augmentation(augmenter, source, to, writer, summary, repair, progress, sharing)
+                run.fit(copy_gold=not only_new)
+                run.run(decisions, with_gold=not only_new, with_rejected=rejected_path is not None)
+                if not allow_empty:
+                    check_any(summary, writer, has_rejected=rejected_path is not None)
+            return summary
+
+        try:
+            summary = attempt(number_of_processes(jobs, augmenter, source))
+        except Irregular:
+            summary = attempt(1)
     summary.seconds = time.monotonic() - begun
     return summary
 
 
-def _no_sentence_error(summary: AugmentSummary, *, has_rejected: bool) -> InputError:
-    reasons = [f"{count:,} times {reason}" for reason, count in summary.statistics.missing.most_common(5)]
-    message = f"{summary.method} generated no sentence{': ' if reasons else ''}{', '.join(reasons)}"
-    why = "the rejected sentences" if has_rejected else "why with --rejected FILE"
-    return InputError(message, path=summary.input, remedy=f"see {why}, or try other parameters or methods")
+def number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
+    """Return the number of processes that share the work; 1 for this one alone.
+
+    Args:
+        jobs: the number that is wanted; None for the default.
+        augmenter: the method, loaded.
+        source: the input.
+
+    Raises:
+        ParameterError: several are wanted, and the method uses models.
+    """
+    if augmenter.uses_models and (jobs or 1) > 1:
+        raise ParameterError(
+            f"{augmenter.name} uses models, which compute in one process with all threads",
+            parameter="jobs",
+            remedy="leave out --jobs",
+        )
+    return Sharing.processes_for(jobs, source, uses_models=augmenter.uses_models)
+
+
+def new_summary(
+    augmenter: Augmenter | CombinedAugmenter, input: object, output: object, source: OpenedFile, to: OpenedFile
+) -> AugmentSummary:
+    """Return a summary without any counts.
+
+    Args:
+        augmenter: the method.
+        input: the input as given.
+        output: the output as given.
+        source: the input.
+        to: the output.
+    """
+    return AugmentSummary(
+        augmenter.name, augmenter.signature, str(input), str(output), source.dialect.describe(), to.dialect.describe()
+    )
 
 
 def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: OpenedFile, *settings: Any) -> str:
@@ -224,174 +185,3 @@ def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: Op
         content += f"{file.relative_to(source.path) if source.path.is_dir() else ''}{digest}"
     parts = (__version__, augmenter.signature, source.dialect, to.format.name, to.dialect, content, *settings)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-@dataclass
-class _Job:
-    """One call of `augment_file`, with its files open."""
-
-    augmenter: Augmenter | CombinedAugmenter
-    source: OpenedFile
-    to: OpenedFile
-    writer: RunWriter
-    summary: AugmentSummary
-    repair: bool
-    progress: Progress
-    gold_end: int = 0  # number of bytes of the gold sentences in the output
-
-    # ------------------------------------------------------------------------------------------------------------- fit
-
-    def fit(self, *, copy_gold: bool) -> None:
-        """Fit the method on the input; validate, count and copy the sentences to the output in the same pass."""
-        summary, augmenter, progress = self.summary, self.augmenter, self.progress
-        reading = Reading(repair=self.repair)
-        copy_gold = copy_gold and self.writer.state is None
-        sentences = read_sentences(self.source, reading, progress=progress)
-        if copy_gold and self.writer.is_resumable:
-            sentences = self._copied(sentences, reading)
-        augmenter.progress = lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total)
-        augmenter.fit(_NamedCorpus(self._counted(sentences), str(self.source.path)))
-        summary.repaired = reading.repaired
-        summary.notes += [*augmenter.notes(), *notes_on_models(augmenter), *notes_on_other_tags(self.source)]
-        summary.notes += [f"{note} ({n:,} times)" if n > 1 else note for note, n in sorted(reading.notes.items())]
-        if (
-            copy_gold and not self.writer.is_resumable
-        ):  # the input is known to be valid only after it was read to its end
-            reading = Reading(repair=self.repair)
-            for _ in self._copied(self.source.sentences(reading), reading):
-                pass
-        self.gold_end = self.writer.offset
-
-    def _counted(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        for sentence in sentences:
-            self.summary.before.add(sentence)
-            self.summary.lost.update(self.to.lost(sentence))
-            yield sentence
-
-    def _copied(self, sentences: Iterable[Sentence], reading: Reading) -> Iterator[Sentence]:
-        """Write each sentence to the output, then yield it."""
-        texts: list[str] = []
-        for sentence in sentences:
-            with locate_losses(self.source, reading):
-                texts.append(self.to.encode(sentence))
-            if len(texts) >= _BATCH:
-                self.writer.write(texts)
-                texts.clear()
-            yield sentence
-        self.writer.write(texts)
-
-    # ------------------------------------------------------------------------------------------------------------- run
-
-    def run(self, review: Review, *, with_gold: bool, with_rejected: bool) -> None:
-        """Write the augmented sentences, starting where an interrupted run stopped."""
-        summary, writer = self.summary, self.writer
-        excluded = review.rejects if review.decisions else None
-        run = self.augmenter.run(target=self.to, excluded=excluded)
-        summary.statistics = run.statistics
-        sentences = self.source.sentences(Reading(repair=self.repair))
-        if writer.state is None:
-            if with_gold:
-                summary.after = CorpusStatistics.from_dict(summary.before.to_dict())
-            else:
-                summary.after.mentions.update(dict.fromkeys(summary.before.mentions, 0))
-        else:
-            self._resume(run, sentences, writer.state)
-        filled: set[str] = set()
-        texts: list[str] = []
-        rejected: list[str] = []
-        as_json = find_format("jsonl")
-        total, done, first = summary.before.sentences, summary.resumed_at, summary.resumed_at
-        for done, (_, outcomes) in enumerate(run.outcomes(sentences), start=first + 1):
-            for outcome in outcomes:
-                if isinstance(outcome, Accepted):
-                    texts.append(outcome.encoded or "")
-                    self._count(outcome, filled)
-                elif with_rejected and outcome.sentence is not None:
-                    rejected.append(as_json.dump(outcome.sentence, as_json.dialect()))
-            if not done % _BATCH:
-                writer.write(texts)
-                writer.write_rejected(rejected)
-                texts.clear()
-                rejected.clear()
-                writer.checkpoint(self._state(done))
-                if not done % (4 * _BATCH):
-                    self.progress("augmenting", done, total)
-        writer.write(texts)
-        writer.write_rejected(rejected)
-        self.progress("augmenting", done, total)
-        summary.notes += _notes_on_review(review, summary)
-        summary.notes += self.augmenter.advice(run.statistics)
-        summary.usage = usage_of_models(self.augmenter)
-        summary.notes += notes_on_soft_labels(run.statistics.relabelled, self.to)
-        if filled:
-            columns = ", ".join(sorted(filled))
-            summary.notes.append(f"new words have the placeholder {PLACEHOLDER!r} in other columns ({columns})")
-
-    def _state(self, done: int) -> dict[str, Any]:
-        """Return the state that a resumed run needs."""
-        return {
-            "sources": done,
-            "gold_end": self.gold_end,
-            "statistics": self.summary.statistics.to_dict(),
-            "after": self.summary.after.to_dict(),
-        }
-
-    def _resume(self, run: Run, sentences: Iterator[Sentence], state: Any) -> None:
-        self.gold_end = state["gold_end"]
-        self.summary.resumed_at = state["sources"]
-        for _ in range(state["sources"]):
-            run.skip(next(sentences))
-        assert isinstance(self.writer, CheckpointedWriter)
-        for sentence in self.to.read_draft(self.writer.path, self.gold_end, self.writer.offset):
-            run.remember(sentence)
-        run.statistics.update(state["statistics"])
-        self.summary.after = CorpusStatistics.from_dict(state["after"])
-
-    def _count(self, accepted: Accepted, filled: set[str]) -> None:
-        """Count an augmented sentence; note the columns in which its new words have a placeholder."""
-        summary, (sentence, source, _) = self.summary, accepted
-        summary.after.add(sentence)
-        if len(summary.examples) < _EXAMPLES and self._is_varied(accepted):
-            summary.examples.append(accepted)
-        if sentence.columns:
-            filled.update(
-                name
-                for name, values in sentence.columns.items()
-                if name not in filled and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
-            )
-
-    def _is_varied(self, accepted: Accepted) -> bool:
-        """Whether an example is from a new source and its method has fewer examples than its share."""
-        examples = self.summary.examples
-        methods = [_method_of(example.sentence) for example in examples]
-        share = ceil(_EXAMPLES / len(self.augmenter.name.split("+")))
-        is_new = all(accepted.source is not example.source for example in examples)
-        return is_new and methods.count(_method_of(accepted.sentence)) < share
-
-
-class _NamedCorpus(Iterable[Sentence]):
-    """An iterable of sentences with the name of their file."""
-
-    def __init__(self, sentences: Iterator[Sentence], source: str) -> None:
-        self._sentences = sentences
-        self.source = source
-
-    def __iter__(self) -> Iterator[Sentence]:
-        return self._sentences
-
-
-def _notes_on_review(review: Review, summary: AugmentSummary) -> list[str]:
-    notes = []
-    if review.others and not review.decisions:
-        notes.append(f"the review covers other methods only; all sentences of {summary.method} are kept")
-    unknown = len(review.rejected) - summary.statistics.missing[REVIEWED.reason]
-    if unknown > 0:
-        notes.append(
-            f"{unknown:,} of {len(review.rejected):,} sentences that the review rejects were not generated in this "
-            "run; use the same file, options, seed and version as before"
-        )
-    return notes
-
-
-def _method_of(sentence: Sentence) -> str | None:
-    return sentence.provenance.method if sentence.provenance else None

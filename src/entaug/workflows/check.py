@@ -12,12 +12,13 @@ from entaug.backends.resolve import resolve
 from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.files.streams import name_original, rereadable_path
-from entaug.formats import open_file
+from entaug.formats import OpenedFile, open_file
 from entaug.formats.base import Reading
 from entaug.language_check import LoadedModel, check_languages
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, read_sentences
 from entaug.workflows.statistics import CorpusStatistics, PhraseCounts
+from entaug.workflows.surveys import Irregular, Sharing, SurveyJob
 
 __all__ = ["CheckSummary", "check_file"]
 
@@ -57,6 +58,7 @@ def check_file(
     read_options: Options = None,
     phrases: ConstituencyParser | str | None = None,
     on_error: Callable[[str], object] | None = None,
+    jobs: int | None = 1,
     progress: Progress = no_progress,
 ) -> CheckSummary:
     r"""Read a file and report every error in it.
@@ -68,6 +70,8 @@ def check_file(
         read_options: options of its format.
         phrases: a parser, or its name, to count phrases by category as well.
         on_error: called with the message of each error immediately.
+        jobs: the number of processes, see `entaug.augment_file`; a file with an error is read again by one, and phrases
+            are counted by one.
         progress: the progress callback.
 
     Returns:
@@ -105,6 +109,8 @@ def check_file(
         try:
             source = open_file(path, from_format, **(read_options or {}))
             summary.format = source.dialect.describe()
+            if _check_in_parts(source, summary, repair, Sharing.processes_for(jobs, source), progress):
+                return summary
             sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
             for sentence in sentences:
                 summary.counts.add(sentence)
@@ -120,6 +126,27 @@ def check_file(
         summary.repaired, summary.notes = reading.repaired, reading.notes
         summary.repeated = summary.counts.sentences - len(contents)
     return summary
+
+
+def _check_in_parts(source: OpenedFile, summary: CheckSummary, repair: bool, jobs: int, progress: Progress) -> bool:
+    """Check a file by several processes; whether it is valid, so that all has been counted."""
+    if jobs == 1 or summary.phrases is not None:
+        return False
+    reading = Reading(repair=repair)
+    counts = CorpusStatistics()
+    contents: set[int] = set()
+    job = SurveyJob(source, None, repair, fingerprints="all")
+    try:
+        with Sharing.start(jobs, source) as sharing:
+            assert sharing is not None
+            for survey in sharing.surveys(job, reading, "checking", progress):
+                counts.update(survey.before)
+                contents.update(survey.fingerprints)
+    except Irregular:
+        return False
+    summary.counts, summary.repaired, summary.notes = counts, reading.repaired, reading.notes
+    summary.repeated = counts.sentences - len(contents)
+    return True
 
 
 def _count_phrases(waiting: list[Sentence], parser: ConstituencyParser | None, counts: PhraseCounts | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from entaug.files.streams import is_special, is_stdout
 from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import (
@@ -19,6 +20,7 @@ from entaug.workflows.common import (
     reject_losses,
 )
 from entaug.workflows.statistics import CorpusStatistics
+from entaug.workflows.surveys import Irregular, Sharing, SurveyJob
 
 __all__ = ["ConvertSummary", "convert_file"]
 
@@ -59,6 +61,7 @@ def convert_file(
     read_options: Options = None,
     write_options: Options = None,
     lose: Collection[str] = (),
+    jobs: int | None = 1,
     progress: Progress = no_progress,
 ) -> ConvertSummary:
     r"""Write a file in another format or layout.
@@ -74,6 +77,7 @@ def convert_file(
         write_options: options of the output's format.
         lose: kinds of content to drop if the new format cannot store them: ``"id"``, ``"text"`` (the spaces between
             tokens), ``"column"``, ``"field"`` ..., as `LossError` names them, or ``"all"``.
+        jobs: the number of processes, see `entaug.augment_file`; standard output is written by one.
         progress: the progress callback.
 
     Returns:
@@ -103,14 +107,29 @@ def convert_file(
         read_options=read_options,
         write_options=write_options,
     ) as (source, to):
-        summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
-        reading = Reading(repair=repair)
-        with to.writer(force=force) as writer:
-            with locate_losses(source, reading):
-                for sentence in read_sentences(source, reading, "converting", progress):
-                    summary.counts.add(sentence)
-                    summary.lost.update(to.lost(sentence))
-                    writer.write(sentence)
-            reject_losses(summary.lost, lose, to)
-        summary.repaired, summary.notes = reading.repaired, reading.notes
-    return summary
+
+        def attempt(jobs: int) -> ConvertSummary:
+            summary = ConvertSummary(str(input), str(output), source.dialect.describe(), to.dialect.describe())
+            reading = Reading(repair=repair)
+            with Sharing.start(jobs, source) as sharing, to.writer(force=force) as writer:
+                if sharing is None:
+                    with locate_losses(source, reading):
+                        for sentence in read_sentences(source, reading, "converting", progress):
+                            summary.counts.add(sentence)
+                            summary.lost.update(to.lost(sentence))
+                            writer.write(sentence)
+                else:
+                    job = SurveyJob(source, to, repair, with_gold=True, fingerprints="none")
+                    for survey in sharing.surveys(job, reading, "converting", progress):
+                        summary.counts.update(survey.before)
+                        summary.lost.update(survey.lost)
+                        writer.write_text(survey.text, survey.before.sentences)
+                reject_losses(summary.lost, lose, to)
+            summary.repaired, summary.notes = reading.repaired, reading.notes
+            return summary
+
+        is_once = is_stdout(output) or is_special(Path(output))  # what was written there cannot be taken back
+        try:
+            return attempt(Sharing.processes_for(1 if is_once else jobs, source))
+        except Irregular:
+            return attempt(1)

@@ -10,7 +10,28 @@ from typing import Any, Self
 from entaug.backends.protocols import Constituent
 from entaug.data import Sentence
 
-__all__ = ["CorpusStatistics", "PhraseCounts"]
+__all__ = ["CorpusStatistics", "PhraseCounts", "SentenceCounts", "sentence_counts"]
+
+SentenceCounts = tuple[int, tuple[str, ...], int, int]
+"""Counts of a sentence: its tokens, the labels of its mentions, the nested and the discontinuous mentions."""
+
+
+def sentence_counts(sentence: Sentence) -> SentenceCounts:
+    """Count the tokens and mentions of a sentence.
+
+    Args:
+        sentence: the sentence.
+
+    Returns:
+        The counts.
+    """
+    mentions = sentence.mentions
+    nested = discontinuous = 0
+    if mentions and not sentence.is_flat:
+        discontinuous = sum(not mention.is_contiguous for mention in mentions)
+        covering = Counter(i for mention in mentions for i in mention.positions())
+        nested = sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
+    return len(sentence.tokens), tuple([mention.label for mention in mentions]), nested, discontinuous
 
 
 @dataclass
@@ -49,15 +70,33 @@ class CorpusStatistics:
         Args:
             sentence: the sentence.
         """
+        self.add_counts(sentence_counts(sentence))
+
+    def add_counts(self, counts: SentenceCounts) -> None:
+        """Add the counts of a sentence.
+
+        Args:
+            counts: see `sentence_counts`.
+        """
+        tokens, labels, nested, discontinuous = counts
         self.sentences += 1
-        self.tokens += len(sentence.tokens)
-        mentions = sentence.mentions
-        for mention in mentions:
-            self.mentions[mention.label] += 1
-        if mentions and not sentence.is_flat:
-            self.discontinuous += sum(not mention.is_contiguous for mention in mentions)
-            covering = Counter(i for mention in mentions for i in mention.positions())
-            self.nested += sum(any(covering[i] > 1 for i in mention.positions()) for mention in mentions)
+        self.tokens += tokens
+        for label in labels:
+            self.mentions[label] += 1
+        self.nested += nested
+        self.discontinuous += discontinuous
+
+    def update(self, other: CorpusStatistics) -> None:
+        """Add the counts of further sentences.
+
+        Args:
+            other: the counts.
+        """
+        self.sentences += other.sentences
+        self.tokens += other.tokens
+        self.mentions.update(other.mentions)
+        self.nested += other.nested
+        self.discontinuous += other.discontinuous
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, for JSON."""

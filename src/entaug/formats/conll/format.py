@@ -18,6 +18,7 @@ from entaug.errors import ParameterError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading
 from entaug.formats.conll.detection import detect_dialect
 from entaug.formats.conll.dialect import ConllDialect
+from entaug.formats.conll.lines import last_break
 from entaug.formats.conll.reader import ConllReader
 from entaug.formats.conll.tag_columns import flatten_to_levels
 from entaug.formats.conll.writer import find_losses, format_sentence
@@ -34,6 +35,7 @@ class Conll(BaseFormat):
     extensions = (".conll", ".tsv", ".iob2", ".iob", ".bio", ".conllu", ".conllup")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=True, fields=False, spaces=False)
     dialect_class = ConllDialect
+    is_divisible = True
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: any file, because nearly any text could be rows."""
@@ -56,6 +58,10 @@ class Conll(BaseFormat):
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`."""
         return ConllReader(path, dialect, reading).sentences(start, stop)
+
+    def last_break(self, data: bytes) -> int:
+        """See `entaug.formats.base.BaseFormat.last_break`: after an empty line that ends the rows of a sentence."""
+        return last_break(data)
 
     def carried(self, sentence: Sentence, dialect: ConllDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`; without the mentions that the option `overlap` excludes."""

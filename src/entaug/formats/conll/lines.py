@@ -18,6 +18,7 @@ __all__ = [
     "is_comment",
     "is_numbering",
     "is_writable_comment",
+    "last_break",
     "parse_column_names",
     "parse_sentence_id",
     "read_blocks",
@@ -29,6 +30,7 @@ DOCSTART = "-DOCSTART-"
 TEXT_COMMENT = "# text = "
 Block = tuple[int, list[str]]
 """The lines between two empty ones, and the number of the first."""
+_BOM = b"\xef\xbb\xbf"
 _RUNS = re.compile(r"[ \t]+")
 
 
@@ -71,6 +73,31 @@ def read_blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator
             pending = pending + lines[begin:]
     if pending:
         yield pending_first, pending
+
+
+def last_break(data: bytes) -> int:
+    r"""Return where lines can be cut so that all sentences and their comments are whole.
+
+    Args:
+        data: the lines, from the beginning of a sentence.
+
+    Returns:
+        The position after the last empty line that ends rows; comments may stand before an empty line, too, and belong
+        to the rows behind it. 0 where there is none.
+
+    Example:
+        >>> last_break(b"Ada B-PER\n\nBo B-PER"), last_break(b"-DOCSTART- O\n\nBo B-PER")
+        (11, 0)
+    """
+    end = len(data)
+    while True:
+        at = max(data.rfind(b"\n\n", 0, end), data.rfind(b"\n\r\n", 0, end))
+        if at < 0:
+            return 0
+        line = data[data.rfind(b"\n", 0, at) + 1 : at].removeprefix(_BOM)
+        if line.strip() and not line.startswith((b"#", DOCSTART.encode())):
+            return at + (2 if data[at + 1 : at + 2] == b"\n" else 3)
+        end = at + 1
 
 
 def split_row(row: str, delimiter: str | None) -> list[str]:

@@ -1,0 +1,208 @@
+"""How methods learn from a corpus: as a whole, or part by part; and how they are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+from entaug.augmenters.contracts import MethodInfo
+from entaug.augmenters.survey import Learned, LearnedPart, Survey, SurveyCounts, source_of
+from entaug.component import Component
+from entaug.data import Sentence
+from entaug.errors import InputError, ParameterError
+from entaug.filters import Filter
+from entaug.relabelling import Relabeller
+
+__all__ = ["Learning"]
+
+
+class Learning(Component):
+    """The part of `entaug.augmenters.base.Augmenter` that fits it.
+
+    Attributes:
+        info: the description of the method.
+        existing_ids: ids of the corpus that contain `id_infix`.
+        id_infix: the part that the ids of all sentences of the method and its seed share.
+    """
+
+    info: ClassVar[MethodInfo]
+    existing_ids: set[str]
+    filters_: list[Filter]
+    teacher_: Relabeller | None
+
+    @property
+    def id_infix(self) -> str:
+        """The part that the ids of all sentences of this method and seed share."""
+        raise NotImplementedError
+
+    def check_ready(self) -> None:
+        """Check that the method is fitted, if it needs fitting."""
+        raise NotImplementedError
+
+    # -------------------------------------------------------------------------------------------------- for subclasses
+
+    def _fit(self, corpus: Iterable[Sentence]) -> None:
+        """Fit the method to the training corpus, in one pass.
+
+        A method that can learn from the parts of a corpus, one by one, overrides `_learn` and `_conclude` instead.
+        """
+        self._conclude(self._learn(corpus))
+
+    def _learn(self, corpus: Iterable[Sentence]) -> Learned | None:
+        """Return what a part of the training corpus tells; the method itself does not change."""
+        del corpus
+        return None
+
+    def _conclude(self, learned: Any) -> None:
+        """Fit the method to what was learned from all parts."""
+
+    def fit(self, corpus: Iterable[Sentence]) -> Self:
+        """Fit the method to the training sentences (never to dev or test sentences).
+
+        Args:
+            corpus: the sentences; read once.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            ParameterError: a parameter has an invalid value.
+            InputError: the corpus has no mentions, nothing that the method can use, or a language that its model does
+                not serve.
+        """
+        self.load()
+        if self.learns_in_parts:
+            return self.fit_learned(self.learn(corpus), source_of(corpus))
+        survey = Survey(corpus, self.info, self.id_infix, self._models())
+        if self.filters_ or self.teacher_:
+            gold = list(survey)
+            if self.teacher_:
+                self.teacher_.fit(gold)
+            for filter_ in self.filters_:
+                filter_.fit(gold)
+            self._fit(gold)
+        else:
+            self._fit(survey)
+        for _ in survey:  # a method may not have read the corpus to its end
+            pass
+        return self._finish_fit(survey.counts, survey.source)
+
+    def _finish_fit(self, counts: SurveyCounts, source: str | None) -> Self:
+        """Check that the corpus has something that the method can use."""
+        if self.info.needs_mentions and not counts.mentions:
+            raise InputError(
+                f"the corpus has no mentions, which {self.name} needs", path=source, remedy="check the tag column"
+            )
+        if counts.rejected and counts.rejected == counts.with_mentions:
+            kinds = [kind for kind in ("nested", "discontinuous") if not getattr(self.info, kind)]
+            raise InputError(
+                f"every sentence with mentions has {' or '.join(kinds)} mentions, which {self.name} does not support",
+                path=source,
+                remedy="use another method, see: entaug methods",
+            )
+        self.existing_ids = counts.existing_ids
+        self._is_fitted = True
+        return self
+
+    # ------------------------------------------------------------------------------------------------- fitting in parts
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether `learn` and `fit_learned` can take the place of `fit`, once the method is loaded.
+
+        Filters, teachers and models that check the language need the whole corpus.
+        """
+        cls = type(self)
+        has_parts = cls._fit is Learning._fit or cls._learn is not Learning._learn
+        return has_parts and not (self.filters_ or self.teacher_ or self._models())
+
+    def learn(self, corpus: Iterable[Sentence]) -> LearnedPart:
+        """Learn from a part of the training sentences, for example in a process of its own.
+
+        Args:
+            corpus: the sentences; read once.
+
+        Returns:
+            What `fit_learned` needs, after the `LearnedPart.update` with all other parts in their order.
+        """
+        survey = Survey(corpus, self.info, self.id_infix)
+        learned = self._learn(survey)
+        for _ in survey:  # a method without a fit has not read the corpus
+            pass
+        return LearnedPart(survey.counts, learned)
+
+    def fit_learned(self, learned: LearnedPart, source: str | None = None) -> Self:
+        """Fit the method to what was learned from all parts of the training sentences.
+
+        Args:
+            learned: what was learned; not to be used afterwards.
+            source: the origin of the corpus, for messages.
+
+        Returns:
+            This augmenter.
+
+        Raises:
+            InputError: see `fit`.
+        """
+        try:
+            self._conclude(learned.learned)
+        except InputError as error:
+            error.path = error.path or source
+            raise
+        return self._finish_fit(learned.counts, source)
+
+    # ------------------------------------------------------------------------------------------------------- saved fits
+
+    def _state(self) -> dict[str, Any]:
+        """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus."""
+        cls = type(self)
+        if cls._fit is not Learning._fit or cls._learn is not Learning._learn:
+            raise ParameterError(
+                f"{self.name} cannot be saved yet",
+                remedy="save lwtr, mr (without lists) or sis, or fit it again where it is needed",
+            )
+        return {}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what `_state` returned."""
+        del state
+
+    def fitted_state(self) -> dict[str, Any]:
+        """Return the fitted method as plain values, for JSON.
+
+        Returns:
+            The name, the parameters and what was learned; `restore` takes them over.
+
+        Raises:
+            ParameterError: it is not fitted; or it has models, filters or lists, or learns what cannot be saved yet.
+        """
+        self.check_ready()
+        if self.uses_models or self.filters_:
+            what = "filters" if self.filters_ else "models"
+            raise ParameterError(f"{self.name} with {what} cannot be saved yet", remedy=f"save it without {what}")
+        if self.info.needs_fit and not self.is_fitted:
+            raise ParameterError(f"{self.name} is not fitted", remedy="call fit(corpus) first")
+        state = self._state()
+        parameters = {p.name: getattr(self, p.name) for p in self._parameters()}
+        given = {name: value for name, value in parameters.items() if not isinstance(value, Filter | list | tuple)}
+        return {
+            "method": self.name,
+            "parameters": {name: value for name, value in given.items() if name not in ("filters", "teacher")},
+            "existing_ids": sorted(self.existing_ids),
+            "state": state,
+        }
+
+    def restore(self, fitted: Mapping[str, Any]) -> Self:
+        """Take over a fit.
+
+        Args:
+            fitted: what `fitted_state` of a method with the same parameters returned.
+
+        Returns:
+            This augmenter.
+        """
+        self.load()
+        self._restore(fitted["state"])
+        self.existing_ids = set(fitted["existing_ids"])
+        self._is_fitted = True
+        return self

@@ -1,0 +1,209 @@
+"""The drafts of a part of the input of an augmentation. They depend on no other part, so any process can make them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
+from entaug.augmenters.contracts import Accepted, Rejected
+from entaug.augmenters.run import Candidate, Run
+from entaug.corpus import sentence_key
+from entaug.data import PLACEHOLDER, Sentence
+from entaug.errors import LossError
+from entaug.formats import OpenedFile, find_format
+from entaug.formats.base import Reading
+from entaug.formats.parts import Part
+from entaug.relabelling import count_changes
+from entaug.report.review import Review
+from entaug.workflows.statistics import SentenceCounts, sentence_counts
+
+__all__ = [
+    "DraftJob",
+    "DraftTask",
+    "Dropped",
+    "Made",
+    "SourceDrafts",
+    "draft_part",
+    "draft_sources",
+]
+
+_EXAMPLE_SOURCES = 64  # sources of a part whose new sentences are offered as examples
+
+
+class Made(NamedTuple):
+    """A new sentence, for the process that writes it.
+
+    Args:
+        fingerprint: its fingerprint as stored in the output.
+        text: the sentence as the output has it; None if it cannot store it; an error if it cannot store its source.
+        counts: its counts.
+        changes: mentions that a teacher changed, by change and label.
+        filled: the columns in which new words have a placeholder.
+        example: the sentence with its source, where it may be shown.
+    """
+
+    fingerprint: int
+    text: str | LossError | None
+    counts: SentenceCounts
+    changes: Counter[str] | None = None
+    filled: tuple[str, ...] = ()
+    example: Accepted | None = None
+
+
+class Dropped(NamedTuple):
+    """A draft that was not accepted.
+
+    Args:
+        reason: the reason.
+        is_last: see `Rejected`.
+        text: the draft as JSON, where rejected drafts are written.
+    """
+
+    reason: str
+    is_last: bool
+    text: str | None = None
+
+
+class SourceDrafts(NamedTuple):
+    """What came of a source.
+
+    Args:
+        requested: the number of sentences requested for it.
+        outcomes: the new sentences and the rejected drafts.
+        gold: the source as the output has it, where it was asked for.
+    """
+
+    requested: int
+    outcomes: Sequence[Made | Dropped]
+    gold: str = ""
+
+
+@dataclass(frozen=True)
+class DraftJob:
+    """What all parts of the second pass need.
+
+    Args:
+        augmenter: the fitted method.
+        source: the input.
+        to: the output.
+        repair: whether invalid tag sequences are repaired.
+        review: the decisions of a reviewer.
+        with_rejected: whether rejected drafts are written.
+        with_gold: whether the sources are encoded, too.
+    """
+
+    augmenter: Augmenter | CombinedAugmenter
+    source: OpenedFile
+    to: OpenedFile
+    repair: bool
+    review: Review
+    with_rejected: bool
+    with_gold: bool = False
+
+    def run(self) -> Run:
+        """Create a run of the method."""
+        excluded = self.review.rejects if self.review.decisions else None
+        return self.augmenter.run(target=self.to, excluded=excluded)
+
+
+class DraftTask(NamedTuple):
+    """A part of the input in the second pass.
+
+    Args:
+        part: the part.
+        occurrences: for each sentence without an id the number of sentences so far with the same content, with itself;
+            None where it is 1 for all.
+        start: the first of its sentences that is wanted.
+        stop: the number of the one after the last.
+        with_examples: whether examples are wanted.
+    """
+
+    part: Part
+    occurrences: Sequence[int] | None
+    start: int
+    stop: int
+    with_examples: bool = False
+
+
+def draft_part(job: DraftJob, task: DraftTask) -> list[SourceDrafts]:
+    """Generate the new sentences of a part.
+
+    Args:
+        job: what all parts need.
+        task: the part.
+
+    Returns:
+        The drafts of each source that is wanted.
+    """
+    sources: list[Sentence] = []
+    keys: list[str] = []
+    occurrences = iter(task.occurrences or ())
+    sentences = task.part.sentences(job.source, Reading(repair=job.repair))
+    for number, sentence in enumerate(islice(sentences, task.stop)):
+        occurrence = next(occurrences, 1) if sentence.id is None else 1
+        if number >= task.start:
+            sources.append(sentence)
+            keys.append(sentence_key(sentence, occurrence))
+    left = iter([task.with_examples] * _EXAMPLE_SOURCES)
+    return list(draft_sources(job, job.run(), sources, keys, with_examples=lambda: next(left, False)))
+
+
+def draft_sources(
+    job: DraftJob,
+    run: Run,
+    sources: Iterable[Sentence],
+    keys: Iterable[str],
+    *,
+    with_examples: Callable[[], bool],
+    known: Container[str] = (),
+) -> Iterator[SourceDrafts]:
+    """Generate the new sentences of sources.
+
+    Args:
+        job: what all sources need.
+        run: the run of the method.
+        sources: the sources.
+        keys: their keys.
+        with_examples: called for each source; whether its new sentences may be shown.
+        known: columns that are known to have placeholders.
+
+    Yields:
+        The drafts of each source.
+    """
+    as_json = find_format("jsonl")
+    dialect = as_json.dialect()
+
+    def finished(result: Candidate | Rejected, *, is_example: bool) -> Made | Dropped:
+        if isinstance(result, Rejected):
+            is_written = job.with_rejected and result.sentence is not None
+            text = as_json.dump(result.sentence, dialect) if is_written and result.sentence else None
+            return Dropped(result.reason, result.is_last, text)
+        sentence, source, fingerprint = result
+        encoded: str | LossError | None
+        try:
+            encoded = run.encode(result)
+        except LossError as error:  # of no consequence if the sentence turns out to be a duplicate
+            encoded = error
+        filled = _filled_columns(sentence, source, known) if sentence.columns else ()
+        changes = count_changes(sentence) if sentence.provenance and sentence.provenance.details else None
+        example = Accepted(sentence, source) if is_example else None
+        return Made(fingerprint, encoded, sentence_counts(sentence), changes, filled, example)
+
+    for source, requested, results in run.candidates(sources, keys):
+        is_example = with_examples()
+        outcomes = [finished(result, is_example=is_example) for result in results]
+        yield SourceDrafts(requested, outcomes, job.to.encode(source) if job.with_gold else "")
+
+
+def _filled_columns(sentence: Sentence, source: Sentence, known: Container[str]) -> tuple[str, ...]:
+    """The columns in which new words have a placeholder."""
+    return tuple(
+        name
+        for name, values in sentence.columns.items()
+        if name not in known and PLACEHOLDER in values and PLACEHOLDER not in source.columns[name]
+    )

@@ -1,0 +1,208 @@
+"""Processes that share the work of a command, and end together with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any, TypeVar
+
+from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
+from entaug.errors import EntaugError, ParameterError
+
+__all__ = ["Workers", "available_cores", "check_jobs", "interrupts_blocked", "process_pool"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD = 2  # tasks a process that are given out before the first result is taken
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use, for example those that Slurm gave to it."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def check_jobs(jobs: int | None) -> None:
+    """Check a number of processes.
+
+    Args:
+        jobs: the number; None for the default.
+
+    Raises:
+        ParameterError: it is less than 1.
+    """
+    if jobs is not None and (type(jobs) is not int or jobs < 1):
+        raise ParameterError(f"--jobs must be at least 1, not {jobs}", parameter="jobs")
+
+
+# ---------------------------------------------------------------------------------------------------------------- pools
+
+
+@contextlib.contextmanager
+def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Start processes, which end together with this one and at once where the block ends with an error.
+
+    They are spawned: a fork of a process with threads (progress bars, models) may wait for ever for a lock of a thread
+    that it does not have.
+
+    Args:
+        jobs: the number of processes.
+        threads: the number of threads of PyTorch in each of them; None for processes that compute without models.
+
+    Yields:
+        The pool; tasks are submitted under `interrupts_blocked`.
+    """
+    import multiprocessing
+
+    pool = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_initialize,
+        initargs=(threads, os.getpid(), compute_settings()),
+    )
+    others = set(multiprocessing.active_children())
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+@contextlib.contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Block SIGINT, so that processes that start here never receive Ctrl-C; this one receives it afterwards.
+
+    Yields:
+        Nothing.
+    """
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _initialize(threads: int | None, parent: int, settings: ComputeSettings) -> None:
+    """Initialize a process of a pool."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent terminates it
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    set_compute_settings(settings)
+
+    def exit_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=exit_with_parent, daemon=True).start()
+
+
+# -------------------------------------------------------------------------------------------------------------- workers
+
+
+class Workers:
+    """Processes that apply functions to tasks; results come in the order of the tasks.
+
+    Args:
+        pool: the processes.
+        jobs: their number.
+        folder: an empty folder, for what the tasks of a function share.
+    """
+
+    def __init__(self, pool: ProcessPoolExecutor, jobs: int, folder: Path) -> None:
+        self.jobs = jobs
+        self._pool = pool
+        self._folder = folder
+        self._count = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def start(cls, jobs: int) -> Iterator[Workers]:
+        """Start processes; they end at the end of the block.
+
+        Args:
+            jobs: their number.
+
+        Yields:
+            The processes, each of which starts with its first task.
+        """
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder, process_pool(jobs) as pool:
+            yield cls(pool, jobs, Path(folder))
+
+    def map(self, function: Callable[[S, T], R], shared: S, tasks: Iterable[T]) -> Iterator[R]:
+        """Apply a function to tasks.
+
+        Args:
+            function: a function of a module, called with `shared` and a task.
+            shared: what all tasks need; it is pickled once, and read once by each process.
+            tasks: the tasks; taken while results are, so that there are never many in memory.
+
+        Yields:
+            The results, in the order of the tasks.
+
+        Raises:
+            EntaugError: a process ended; or what the function raised.
+        """
+        self._count += 1
+        path = self._folder / f"shared-{self._count}.pickle"
+        path.write_bytes(pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL))
+        waiting: deque[Future[R]] = deque()
+        try:
+            for task in tasks:
+                with interrupts_blocked():
+                    waiting.append(self._pool.submit(_call, function, path, task))
+                if len(waiting) >= _AHEAD * self.jobs:
+                    yield _result(waiting.popleft())
+            while waiting:
+                yield _result(waiting.popleft())
+        except BrokenProcessPool as error:
+            raise EntaugError(
+                "a process ended before its work was done, perhaps for lack of memory",
+                remedy="run the same command again with fewer --jobs",
+            ) from error
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _result(future: Future[R]) -> R:
+    # A signal may reach another thread; the main thread handles it when it wakes up.
+    while not future.done():
+        wait([future], timeout=0.5)
+    return future.result()
+
+
+_shared: tuple[Path, Any] | None = None  # of the latest tasks of this process
+
+
+def _call(function: Callable[[Any, Any], R], path: Path, task: Any) -> R:
+    """Apply a function in a process of a pool."""
+    global _shared  # noqa: PLW0603
+    if _shared is None or _shared[0] != path:
+        _shared = None  # free the memory first
+        _shared = path, pickle.loads(path.read_bytes())  # noqa: S301 - written by the parent
+    return function(_shared[1], task)

@@ -1,0 +1,248 @@
+"""The files of shards: JSON lines that tell what they belong to, the drafts of each source, and where they end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+
+from entaug.errors import InputError, ParameterError
+from entaug.files.streams import read_line_chunks
+from entaug.formats import OpenedFile
+from entaug.workflows.accepting import AugmentSummary, ReviewCounts
+from entaug.workflows.drafting import Dropped, Made, SourceDrafts
+
+__all__ = ["Shard", "ShardFile", "json_line", "manifest", "plain_drafts", "shard_files"]
+
+_VERSION = 1
+_NAMES = "part-*-of-*.jsonl*"
+_SHARD = re.compile(r"(\d+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of the work on a corpus.
+
+    Args:
+        number: its number, from 1.
+        of: the number of all parts.
+
+    Example:
+        >>> Shard.parse("3/64").name
+        'part-00003-of-00064.jsonl.gz'
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Create a shard from its text form.
+
+        Args:
+            text: number and total, for example ``"3/64"``.
+
+        Raises:
+            ParameterError: it is not of this form, or there is no such part.
+        """
+        match = _SHARD.fullmatch(text.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 99_999:
+            raise ParameterError(
+                f"--shard {text!r} is no part of a whole", remedy="write it as 3/64; the first is 1/64"
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return f"part-{self.number:05}-of-{self.of:05}.jsonl.gz"
+
+    def range_of(self, total: int) -> tuple[int, int]:
+        """Return the first source, from 0, and the one after the last.
+
+        Args:
+            total: the number of all sources.
+        """
+        return total * (self.number - 1) // self.of, total * self.number // self.of
+
+
+def json_line(value: Any) -> str:
+    """Return a value as a line of JSON.
+
+    Args:
+        value: the value.
+    """
+    return orjson.dumps(value).decode() + "\n"
+
+
+def manifest(
+    shard: Shard,
+    key: str,
+    whole: AugmentSummary,
+    to: OpenedFile,
+    review: ReviewCounts,
+    *,
+    with_gold: bool,
+    fitted: str | None,
+) -> dict[str, Any]:
+    """Return the first line of a shard; but for the number it is that of all shards of a corpus.
+
+    Args:
+        shard: the shard.
+        key: names the run, see `entaug.workflows.augment.run_key`.
+        whole: the counts of the first pass.
+        to: the output of the merge.
+        review: the counts of the review.
+        with_gold: whether the output has the gold sentences.
+        fitted: the sum of what the method learned; None if it is not known.
+    """
+    dialect: Any = to.dialect
+    described = ("method", "signature", "input", "from_format", "to_format", "lost", "repaired", "notes")
+    return {
+        "entaug": "shard",
+        "version": _VERSION,
+        "shard": shard.number,
+        "of": shard.of,
+        "key": key,
+        "fitted": fitted,
+        "format": to.format.name,
+        "dialect": asdict(dialect),
+        "with_gold": with_gold,
+        **{name: getattr(whole, name) for name in described},
+        "before": whole.before.to_dict(),
+        "review": asdict(review),
+    }
+
+
+def plain_drafts(drafts: SourceDrafts) -> Iterator[Any]:
+    """Yield the values of the line of a source.
+
+    Args:
+        drafts: its drafts.
+
+    Yields:
+        The values.
+
+    Raises:
+        LossError: the output cannot store the source.
+    """
+    yield drafts.requested
+    yield drafts.gold
+    for outcome in drafts.outcomes:
+        if isinstance(outcome, Made):
+            if isinstance(outcome.text, Exception):
+                raise outcome.text
+            yield list(outcome[:-1])  # without the example
+        else:
+            yield list(outcome)
+
+
+def _drafts(line: str) -> SourceDrafts:
+    """The drafts of the line of a source."""
+    requested, gold, *outcomes = orjson.loads(line)
+    return SourceDrafts(requested, [Dropped(*one) if len(one) == 3 else Made(*one) for one in outcomes], gold)
+
+
+class ShardFile:
+    """The file of a shard.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        manifest: its first line.
+        shard: which shard it is.
+
+    Raises:
+        InputError: it is no shard.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        line = next(self._lines(), "")
+        try:
+            manifest = orjson.loads(line)
+            if manifest["entaug"] != "shard":
+                raise ValueError  # noqa: TRY301
+            if manifest["version"] != _VERSION:
+                raise self._error("was written by another version", "use one version for all shards")
+            self.manifest: dict[str, Any] = manifest
+            self.shard = Shard(manifest["shard"], manifest["of"])
+        except (ValueError, LookupError, TypeError):
+            raise self._error("is no shard", "name those that entaug augment --shard wrote") from None
+
+    def _error(self, message: str, remedy: str) -> InputError:
+        return InputError(message, path=str(self.path), remedy=remedy)
+
+    def _lines(self) -> Iterator[str]:
+        for _, lines in read_line_chunks(self.path):
+            yield from lines
+
+    def sources(self) -> Iterator[SourceDrafts]:
+        """Read the drafts of the sources.
+
+        Yields:
+            The drafts of each source.
+
+        Raises:
+            InputError: the file is not complete.
+        """
+        start, stop = self.shard.range_of(self.manifest["before"]["sentences"])
+        lines = islice(self._lines(), 1, None)
+        remedy = f"write it again: --shard {self.shard} --force"
+        try:
+            count = 0
+            for line in islice(lines, stop - start):
+                yield _drafts(line)
+                count += 1
+            if count != stop - start or orjson.loads(next(lines, "0")) != {"sources": count}:
+                raise self._error("is not complete", remedy)
+        except (ValueError, TypeError):
+            raise self._error("is damaged", remedy) from None
+
+
+def shard_files(inputs: Iterable[str | Path]) -> list[ShardFile]:
+    """Return the files of all shards, in order.
+
+    Args:
+        inputs: files of shards, or folders with them.
+
+    Raises:
+        InputError: one is missing, is there twice, or does not belong to the others.
+    """
+    files: list[ShardFile] = []
+    for path in map(Path, inputs):
+        found = sorted(path.glob(_NAMES)) if path.is_dir() else [path]
+        if not found:
+            raise InputError("holds no shard", path=str(path), remedy="name the folder that --shard wrote to")
+        files += [ShardFile(one) for one in found]
+    if not files:
+        raise ParameterError("no shard is given", remedy="name their folder")
+    first = files[0]
+    for file in files[1:]:
+        differing = [n for n, value in first.manifest.items() if n != "shard" and file.manifest.get(n) != value]
+        if differing:
+            what = "input, options, version or models" if "of" not in differing else "number of shards"
+            message = f"differs from {first.path} in {what} ({', '.join(differing)})"
+            raise InputError(message, path=str(file.path), remedy="merge the shards of one run")
+    by_number: dict[int, ShardFile] = {}
+    for file in files:
+        if (other := by_number.setdefault(file.shard.number, file)) is not file:
+            raise InputError(
+                f"is shard {file.shard}, as is {other.path}", path=str(file.path), remedy="name one of them"
+            )
+    of = first.shard.of
+    if missing := [number for number in range(1, of + 1) if number not in by_number]:
+        shown = ", ".join(map(str, missing[:10])) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+        message = f"{len(missing)} of {of} shards missing: {shown}"
+        remedy = f"write them: entaug augment --shard {missing[0]}/{of}"
+        raise InputError(message, path=str(first.path.parent), remedy=remedy)
+    return [by_number[number] for number in range(1, of + 1)]

@@ -1,0 +1,281 @@
+"""The workflows behind ``entaug augment --shard`` and ``entaug merge``: one corpus, augmented by many machines.
+
+The drafts in the file of a shard are not compared with those of other sources. Merging does that, in the order of the
+input, so that the output is that of one process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
+from entaug.errors import OutputError, ParameterError
+from entaug.files.checkpoints import CheckpointedWriter
+from entaug.files.streams import is_stdout
+from entaug.formats import OpenedFile, find_format, target
+from entaug.progress import Progress, no_progress
+from entaug.report.review import Review, read_review
+from entaug.workflows.accepting import Acceptance, AugmentSummary, ReviewCounts, check_any, open_writer
+from entaug.workflows.augment import new_summary, number_of_processes, run_key
+from entaug.workflows.augmentation import Augmentation
+from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
+from entaug.workflows.drafting import DraftJob, Made, SourceDrafts
+from entaug.workflows.processes import check_jobs
+from entaug.workflows.relabel import check_soft_labels
+from entaug.workflows.shard_files import Shard, json_line, manifest, plain_drafts, shard_files
+from entaug.workflows.statistics import CorpusStatistics
+from entaug.workflows.surveys import Irregular, Sharing
+
+__all__ = ["Shard", "ShardSummary", "augment_shard", "merge_shards"]
+
+_BATCH = 64  # sources between two checkpoints
+
+
+@dataclass
+class ShardSummary:
+    """Result of `augment_shard`.
+
+    Args:
+        output: the file that was written.
+        shard: the part of the work, for example ``"3/64"``.
+        sources: the number of sentences of the input that belong to it.
+        of_sources: the number of all sentences of the input.
+        drafts: the number of new sentences; merging leaves out those that other sources gave.
+        resumed_at: the number of sources that an interrupted run had finished.
+        seconds: the duration in seconds.
+    """
+
+    output: str
+    shard: str
+    sources: int = 0
+    of_sources: int = 0
+    drafts: int = 0
+    resumed_at: int = 0
+    seconds: float = 0.0
+
+
+def augment_shard(
+    input: str | Path,
+    folder: str | Path,
+    augmenter: Augmenter | CombinedAugmenter,
+    shard: Shard,
+    *,
+    only_new: bool = False,
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    read_options: Options = None,
+    write_options: Options = None,
+    review: str | Path | None = None,
+    jobs: int | None = 1,
+    progress: Progress = no_progress,
+) -> ShardSummary:
+    r"""Augment a part of a file.
+
+    The method is fitted on the whole file. An interrupted call goes on where it stopped.
+
+    Args:
+        input: the gold training file; the same for all shards.
+        folder: the folder for the files of the shards.
+        augmenter: the method, or several; fitted on the input.
+        shard: the part.
+        only_new: whether `merge_shards` will write the augmented sentences alone.
+        force: replace the file of the shard, and the partial file of another run.
+        repair: repair invalid tag sequences of the input.
+        from_format: the format of the input; None to detect it.
+        to_format: the format that `merge_shards` will write; None for that of the input.
+        read_options: options of the input's format.
+        write_options: options of the output's format.
+        review: decisions exported from a report; sentences rejected there are left out.
+        jobs: the number of processes, see `entaug.workflows.augment.augment_file`.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: the input is invalid.
+        LossError: the output's format cannot store a gold sentence.
+        OutputError: the file exists or cannot be written.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\nwell O\n\nBo B-PER\ndances O\n")
+        >>> for number in (1, 2):
+        ...     augmenter = entaug.create_augmenter("mr", p=1.0)
+        ...     _ = augment_shard(folder / "train.conll", folder / "shards", augmenter, Shard(number, 2))
+        >>> summary = merge_shards([folder / "shards"], folder / "bigger.conll")
+        >>> summary.statistics.accepted, len(entaug.read(folder / "bigger.conll"))
+        (2, 4)
+    """
+    begun = time.monotonic()
+    check_jobs(jobs)
+    augmenter.load()
+    if is_stdout(folder):
+        raise OutputError("a shard is not written to a stream", remedy="name a folder: --output FOLDER")
+    try:
+        Path(folder).mkdir(exist_ok=True)
+    except OSError as error:
+        message = f"is no folder for shards ({error.strerror})"
+        raise OutputError(message, path=str(folder), remedy="name a folder, in one that exists") from None
+    path = Path(folder, shard.name)
+    check_output(path, input, force=force)
+    check_apart([path], [review])
+    decisions = read_review(review, augmenter.name) if review is not None else Review()
+    with open_corpora(
+        input,
+        path.with_name("merged"),
+        force=True,
+        from_format=from_format,
+        to_format=to_format,
+        read_options=read_options,
+        write_options=write_options,
+    ) as (source, to):
+        check_soft_labels(augmenter.teacher_, to)
+        settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
+        key = run_key(augmenter, source, to, *settings)
+
+        def attempt(jobs: int) -> ShardSummary:
+            summary = ShardSummary(str(path), str(shard))
+            whole = new_summary(augmenter, input, "", source, to)
+            with (
+                Sharing.start(jobs, source) as sharing,
+                CheckpointedWriter(path, f"{key} {shard}", force=force) as writer,
+            ):
+                run = Augmentation(augmenter, source, to, writer, whole, repair, progress, sharing)
+                run.fit(copy_gold=False)
+                summary.of_sources = whole.before.sentences
+                start, stop = shard.range_of(whole.before.sentences)
+                summary.sources = stop - start
+                state = writer.state or {"sources": 0, "drafts": 0}
+                summary.resumed_at, summary.drafts = state["sources"], state["drafts"]
+                if writer.state is None:
+                    counts = ReviewCounts(len(decisions.decisions), len(decisions.rejected), decisions.others)
+                    writer.write(
+                        [
+                            json_line(
+                                manifest(
+                                    shard, key, whole, to, counts, with_gold=not only_new, fitted=_digest(augmenter)
+                                )
+                            )
+                        ]
+                    )
+                with_rejected = bool(augmenter.filters_) or augmenter.teacher_ is not None
+                job = DraftJob(augmenter, source, to, repair, decisions, with_rejected, with_gold=not only_new)
+                done = summary.resumed_at
+                drafts = run.drafts(job, None, start + done, stop)
+                while batch := list(islice(drafts, _BATCH)):
+                    writer.write([json_line([*plain_drafts(one)]) for one in batch])
+                    done += len(batch)
+                    summary.drafts += sum(isinstance(o, Made) for one in batch for o in one.outcomes)
+                    writer.checkpoint({"sources": done, "drafts": summary.drafts})
+                    progress("augmenting", done, summary.sources)
+                writer.write([json_line({"sources": done})])
+            return summary
+
+        try:
+            summary = attempt(number_of_processes(jobs, augmenter, source))
+        except Irregular:
+            summary = attempt(1)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def merge_shards(
+    inputs: Iterable[str | Path],
+    output: str | Path,
+    *,
+    force: bool = False,
+    rejected: str | Path | None = None,
+    allow_empty: bool = False,
+    progress: Progress = no_progress,
+) -> AugmentSummary:
+    """Write what one process would have written without shards.
+
+    An interrupted call goes on where it stopped.
+
+    Args:
+        inputs: the files of all shards, or folders with them.
+        output: the file for gold and augmented sentences, or ``"-"`` for standard output.
+        force: replace an output that exists, and discard the partial file of another run.
+        rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
+        allow_empty: whether no augmented sentence at all is a valid result.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts, without examples.
+
+    Raises:
+        InputError: a shard is missing, is not complete, or does not belong to the others; or no sentence was generated.
+        OutputError: the output exists or cannot be written, or its name stands for another format.
+    """
+    begun = time.monotonic()
+    inputs = list(inputs)
+    files = shard_files(inputs)
+    said = files[0].manifest
+    to = _target(output, said)
+    check_apart([output, rejected], [*inputs, *(file.path for file in files)])
+    check_output(output, files[0].path, force=force, folders=True)
+    to.check_target(force=force)
+    rejected_path = check_rejected_output(rejected, files[0].path, output, force=force)
+    described = {n: said[n] for n in ("method", "signature", "input", "from_format", "to_format", "notes")}
+    summary = AugmentSummary(
+        output=str(output),
+        before=CorpusStatistics.from_dict(said["before"]),
+        lost=Counter(said["lost"]),
+        repaired=Counter(said["repaired"]),
+        **described,
+    )
+    key = sha256(f"merge {said['key']} {len(files)} {bool(rejected_path)}".encode()).hexdigest()
+    with open_writer(output, to, lambda: key, force=force, rejected=rejected_path) as writer:
+        if said["with_gold"] and writer.state is None:
+            for number, file in enumerate(files, start=1):
+                for batch in _batches(file.sources()):
+                    writer.write([one.gold for one in batch])
+                progress("merging", number, len(files))
+        acceptance = Acceptance(to, writer, summary, progress, ReviewCounts(**said["review"]))
+        acceptance.begin(with_gold=said["with_gold"])
+        sources = (one for file in files for one in file.sources())
+        acceptance.write(islice(sources, summary.resumed_at, None))
+        if not allow_empty:
+            check_any(summary, writer, has_rejected=rejected_path is not None)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def _digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
+    """The sum of what a method learned; None if it cannot be saved."""
+    try:
+        return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
+    except (ParameterError, TypeError):
+        return None
+
+
+def _batches(sources: Iterator[SourceDrafts]) -> Iterator[Sequence[SourceDrafts]]:
+    while batch := list(islice(sources, _BATCH)):
+        yield batch
+
+
+def _target(output: str | Path, manifest: dict[str, Any]) -> OpenedFile:
+    """The output in the format that the shards hold."""
+    format_ = find_format(manifest["format"])
+    values = {n: tuple(v) if isinstance(v, list) else v for n, v in manifest["dialect"].items()}
+    to = OpenedFile(Path(output), format_, format_.dialect_class(**values))
+    named = target(output, None, to)
+    if not is_stdout(output) and named.format.name != format_.name:
+        raise OutputError(
+            f"the shards hold {format_.title}, and this is the name of {named.format.title}",
+            path=str(output),
+            remedy=f"name a file of the format, or write the shards with --to {named.format.name}",
+        )
+    return to

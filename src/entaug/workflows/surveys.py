@@ -1,0 +1,240 @@
+"""Reading a file in parts, each of which any process can read, and adding up what was found in them."""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
+from entaug.data import Sentence
+from entaug.errors import EntaugError
+from entaug.formats import OpenedFile
+from entaug.formats.base import Reading
+from entaug.formats.parts import Part, parts_of
+from entaug.progress import Progress
+from entaug.workflows.processes import Workers, available_cores, check_jobs
+from entaug.workflows.statistics import CorpusStatistics
+
+__all__ = [
+    "Irregular",
+    "PartSurvey",
+    "Sharing",
+    "SurveyJob",
+    "gold_text",
+    "survey_part",
+]
+
+_SMALL = 4 << 20  # bytes of a file that one process has read before others have started
+_PART = 1 << 20  # bytes
+_MIN_PART = 1 << 12  # bytes
+
+
+class Irregular(Exception):  # noqa: N818 - internal: the file is read again, as a whole
+    """The parts of a file do not tell all: an error whose line is to be named, or an id in two parts."""
+
+
+@dataclass(frozen=True)
+class SurveyJob:
+    """What all parts of the first pass need.
+
+    Args:
+        source: the input.
+        to: the output; None where nothing is written.
+        repair: whether invalid tag sequences are repaired.
+        with_gold: whether the sentences are encoded.
+        augmenter: the method, where it learns from parts; None where it is fitted on sentences, or not at all.
+        with_sentences: whether the sentences are sent back.
+        fingerprints: the sentences whose fingerprints are sent back.
+    """
+
+    source: OpenedFile
+    to: OpenedFile | None
+    repair: bool
+    with_gold: bool = False
+    augmenter: Augmenter | CombinedAugmenter | None = None
+    with_sentences: bool = False
+    fingerprints: Literal["all", "without id", "none"] = "without id"
+
+
+@dataclass
+class PartSurvey:
+    """What the first pass finds in a part.
+
+    Args:
+        before: counts of the sentences.
+        lost: content that the output cannot store, with the number of sentences.
+        ids: the ids of the sentences that have one.
+        fingerprints: fingerprints of sentences, see `SurveyJob`.
+        repaired: counts of repairs by kind.
+        notes: counts of notes.
+        text: the gold sentences as the output has them.
+        learned: what the method learned.
+        sentences: the sentences, where they were asked for.
+    """
+
+    before: CorpusStatistics = field(default_factory=CorpusStatistics)
+    lost: Counter[str] = field(default_factory=Counter)
+    ids: list[str] = field(default_factory=list)
+    fingerprints: array[int] = field(default_factory=lambda: array("Q"))
+    repaired: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    text: str = ""
+    learned: Any = None
+    sentences: list[Sentence] = field(default_factory=list)
+
+
+def survey_part(job: SurveyJob, part: Part) -> PartSurvey | None:
+    """Read a part for the first time.
+
+    Args:
+        job: what all parts need.
+        part: the part.
+
+    Returns:
+        What was found; None for a part with an error, which only a reader of the whole file can name.
+    """
+    survey = PartSurvey()
+    reading = Reading(repair=job.repair)
+    texts: list[str] = []
+
+    def surveyed() -> Iterator[Sentence]:
+        for sentence in part.sentences(job.source, reading):
+            survey.before.add(sentence)
+            if job.to is not None:
+                survey.lost.update(job.to.lost(sentence))
+            if sentence.id is not None:
+                survey.ids.append(sentence.id)
+            if job.fingerprints == "all" or (job.fingerprints == "without id" and sentence.id is None):
+                survey.fingerprints.append(sentence.fingerprint_number())
+            if job.with_gold and job.to is not None:
+                texts.append(job.to.encode(sentence))
+            yield sentence
+
+    try:
+        if job.augmenter is not None:
+            survey.learned = job.augmenter.learn(surveyed())
+        else:
+            for sentence in surveyed():
+                if job.with_sentences:
+                    survey.sentences.append(sentence)
+    except EntaugError:
+        return None
+    survey.repaired, survey.notes, survey.text = reading.repaired, reading.notes, "".join(texts)
+    return survey
+
+
+def gold_text(job: SurveyJob, part: Part) -> str:
+    """Return the gold sentences of a part as the output has them.
+
+    Args:
+        job: what all parts need.
+        part: the part, which is valid.
+    """
+    assert job.to is not None
+    return "".join(map(job.to.encode, part.sentences(job.source, Reading(repair=job.repair))))
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Processes that read the parts of a file.
+
+    Args:
+        workers: the processes.
+        source: the file.
+        part_size: about how many bytes a part has.
+    """
+
+    workers: Workers
+    source: OpenedFile
+    part_size: int
+
+    @classmethod
+    @contextlib.contextmanager
+    def start(cls, jobs: int, source: OpenedFile) -> Iterator[Sharing | None]:
+        """Start processes; they end at the end of the block.
+
+        Args:
+            jobs: their number, see `processes_for`.
+            source: the file.
+
+        Yields:
+            The processes; None for one process, which is this one.
+        """
+        if jobs == 1:
+            yield None
+            return
+        with Workers.start(jobs) as workers:
+            yield cls(workers, source, max(_MIN_PART, min(_PART, _size(source) // (4 * jobs))))
+
+    @staticmethod
+    def processes_for(jobs: int | None, source: OpenedFile, *, uses_models: bool = False) -> int:
+        """Return the number of processes that are worth starting.
+
+        Args:
+            jobs: the number that is wanted; None for the default.
+            source: the file.
+            uses_models: whether models compute, which one process does with all threads.
+
+        Returns:
+            The number that is wanted; by default that of the cores for a large file without models, else 1.
+        """
+        check_jobs(jobs)
+        if jobs is not None:
+            return jobs
+        return 1 if uses_models or _size(source) < _SMALL else available_cores()
+
+    def parts(self, reading: Reading) -> Iterator[Part]:
+        """Divide the file; the parts are the same each time.
+
+        Args:
+            reading: see `entaug.formats.parts.parts_of`.
+
+        Returns:
+            The parts, in order.
+        """
+        return parts_of(self.source, reading, self.part_size)
+
+    def surveys(self, job: SurveyJob, reading: Reading, stage: str, progress: Progress) -> Iterator[PartSurvey]:
+        """Read all parts.
+
+        Args:
+            job: what to do.
+            reading: collects counts and notes.
+            stage: the name of the stage for `progress`.
+            progress: the progress callback.
+
+        Yields:
+            What was found in each part.
+
+        Raises:
+            Irregular: the file has to be read by one process.
+        """
+        ids: set[str] = set()
+        done, total = 0, self.source.estimated_sentences()
+        for survey in self.workers.map(survey_part, job, self._valid_parts(reading)):
+            if survey is None or not ids.isdisjoint(survey.ids):
+                raise Irregular
+            ids.update(survey.ids)
+            reading.repaired.update(survey.repaired)
+            reading.notes.update(survey.notes)
+            done += survey.before.sentences
+            progress(stage, done, total)
+            yield survey
+        if not done:
+            raise Irregular
+        progress(stage, done, done)
+
+    def _valid_parts(self, reading: Reading) -> Iterator[Part]:
+        try:
+            yield from self.parts(reading)
+        except EntaugError:
+            raise Irregular from None
+
+
+def _size(source: OpenedFile) -> int:
+    return sum(file.stat().st_size for file in source.source_files())

@@ -1,0 +1,85 @@
+"""A fitted method that was saved makes the same sentences elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import entaug
+from conftest import EXAMPLE
+from entaug.augmenters import create_augmenter
+from entaug.augmenters.combined import CombinedAugmenter, parse_methods
+from entaug.data import Mention, Sentence
+from entaug.errors import InputError, ParameterError
+
+GOLD = list(entaug.read(EXAMPLE / "train.conll"))
+NESTED = [s.with_(mentions=(*s.mentions, Mention("ALL", [(0, len(s))]))) for s in GOLD] + GOLD[:20]
+
+
+@pytest.mark.parametrize("method", ["mr", "mr:donors=any,p=0.7", "lwtr:copies=2", "sis", "mr:seed=3+lwtr+sis"])
+@pytest.mark.parametrize("gold", [GOLD, NESTED], ids=["flat", "nested"])
+def test_a_saved_fit_makes_the_same_sentences(tmp_path: Path, method: str, gold: list[Sentence]) -> None:
+    fitted = parse_methods(method).fit(gold)
+    for name in ("fitted.json", "fitted.json.gz"):
+        entaug.save_augmenter(fitted, tmp_path / name)
+        loaded = entaug.load_augmenter(tmp_path / name)
+        assert loaded.is_fitted
+        assert loaded.signature == fitted.signature
+        assert loaded.notes() == fitted.notes()
+        assert [s.to_dict() for s in loaded.augment(gold)] == [s.to_dict() for s in fitted.augment(gold)]
+    entaug.save_augmenter(loaded, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "fitted.json").read_bytes()
+    assert json.loads(gzip.decompress((tmp_path / "fitted.json.gz").read_bytes()))["entaug"] == "augmenter"
+
+
+def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
+    for gold in (GOLD, NESTED):
+        whole = parse_methods("mr+lwtr").fit(gold)
+        parts = CombinedAugmenter([create_augmenter("mr"), create_augmenter("lwtr")]).load()
+        learned = parts.learn(gold[:7])
+        for start in range(7, len(gold), 20):
+            learned.update(parts.learn(gold[start : start + 20]))
+        parts.fit_learned(learned)
+        for name, one in (("whole", whole), ("parts", parts)):
+            entaug.save_augmenter(one, tmp_path / f"{name}.json")
+        assert (tmp_path / "parts.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "message"),
+    [
+        ("mr", {}, "mr is not fitted; call fit"),
+        ("sis", {"filters": "duplicates"}, "sis with filters cannot be saved yet; save it without filters"),
+        ("mr", {"mentions": {"PER": ["Grace Hopper"]}}, "mr with lists of mentions cannot be saved yet"),
+    ],
+)
+def test_what_cannot_be_saved_is_named(tmp_path: Path, method: str, parameters: dict[str, Any], message: str) -> None:
+    augmenter = create_augmenter(method, **parameters)
+    if "not fitted" not in message:
+        augmenter.fit(GOLD)
+    with pytest.raises(ParameterError, match=message):
+        entaug.save_augmenter(augmenter, tmp_path / "a.json")
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": "0.0.0"}, "was written by entaug 0.0.0, and this is .*; fit the method again"),
+        ({"entaug": "shard"}, "is no fitted method"),
+        ({"state": {"O": 1}}, "is no fitted method"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "a.json"
+    entaug.save_augmenter(create_augmenter("lwtr").fit(GOLD), path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(InputError, match=message):
+        entaug.load_augmenter(path)
+    path.write_text("no JSON")
+    with pytest.raises(InputError, match=r"a\.json: is no fitted method; name a file that save_augmenter wrote"):
+        entaug.load_augmenter(path)
