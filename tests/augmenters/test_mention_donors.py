@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 
 from entaug import Mention, MentionReplacement, Sentence
 from entaug.augmenters.capitals import CorpusCapitals, capitals_of, fit_place, is_in_capitals
-from entaug.augmenters.mention_donors import (
-    AvoidedMentions,
-    TrainingDonors,
-    _self_contained,
-    content_key,
-    replaceable_mentions,
-)
+from entaug.augmenters.mention_donors import AvoidedMentions, TrainingDonors, content_key
+from entaug.augmenters.mention_places import replaceable_mentions, self_contained_mentions
 from entaug.augmenters.mention_shapes import MentionShapes
 from entaug.errors import InputError
 from strategies import sentences
@@ -328,7 +323,7 @@ def test_self_contained_mentions_are_those_of_all_pairs() -> None:
             spans = [(start, rng.randint(start + 1, length))] if covered is None else [(p, p + 1) for p in covered]
             mentions.add(Mention(rng.choice("XY"), spans))
         one = Sentence(["w"] * length, mentions)
-        found = [(place.mention, list(place.inner), outermost) for place, outermost in _self_contained(one)]
+        found = [(place.mention, list(place.inner), outermost) for place, outermost in self_contained_mentions(one)]
         assert found == self_contained_by_pairs(one)
         kinds.update((bool(inner), outermost) for _, inner, outermost in found)
     assert min(kinds[pair] for pair in ((True, True), (True, False), (False, True), (False, False))) > 50

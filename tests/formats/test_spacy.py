@@ -23,7 +23,7 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import open_file
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE
-from entaug.formats.spacy import docbin_reader
+from entaug.formats.spacy import packed
 from entaug.formats.spacy.docbin import DocBinFormat
 from entaug.formats.spacy.json import SpacyJson
 from strategies import TEXT, WORDS, sentences
@@ -293,8 +293,8 @@ def test_damaged_docbins(tmp_path: Path) -> None:
 
 def test_small_files_that_unpack_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 1.5 MB took 3.1 GB."""
-    monkeypatch.setattr(docbin_reader, "_MIN_LIMIT", 1 << 22)
-    monkeypatch.setattr(docbin_reader, "_MAX_ITEMS", 1 << 16)
+    monkeypatch.setattr(packed, "_MIN_LIMIT", 1 << 22)
+    monkeypatch.setattr(packed, "_MAX_ITEMS", 1 << 16)
     raw = foreign(tmp_path).read_bytes()
     message = msgpack.unpackb(zlib.decompress(raw), raw=False, object_pairs_hook=dict)
     path = tmp_path / "bomb.spacy"
@@ -321,8 +321,8 @@ def test_columns_of_numbers_are_kept_whatever_the_blocks(tmp_path: Path, monkeyp
     entaug.write([FULL, NESTED, FULL.with_(id="s2")], path)
     read = list(entaug.read(path))
     for block, size in ((1, 1), (2, 7), (100, 100)):
-        monkeypatch.setattr(docbin_reader, "_BLOCK", block)
-        monkeypatch.setattr(docbin_reader, "_INPUT", size)
+        monkeypatch.setattr(packed, "_BLOCK", block)
+        monkeypatch.setattr(packed, "_INPUT", size)
         assert list(entaug.read(path)) == read
     message = msgpack.unpackb(zlib.decompress(path.read_bytes()), raw=False, object_pairs_hook=dict)
     path.write_bytes(zlib.compress(msgpack.packb(dict(reversed(message.items())), use_bin_type=True)))

@@ -36,7 +36,11 @@ class Learning(Component):
         raise NotImplementedError
 
     def check_ready(self) -> None:
-        """Check that the method is fitted, if it needs fitting."""
+        """Check that the method is fitted, if it needs fitting.
+
+        Raises:
+            NotImplementedError: a subclass does not implement it.
+        """
         raise NotImplementedError
 
     # -------------------------------------------------------------------------------------------------- for subclasses

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
 from entaug.augmenters.capitals import CorpusCapitals, is_in_capitals
+from entaug.augmenters.mention_places import Place, Structure, self_contained_mentions
 from entaug.augmenters.mention_shapes import ARTICLES, MentionShapes
 from entaug.data import Mention, Sentence
-from entaug.mentions import sorted_mentions
 
-__all__ = ["AvoidedMentions", "MentionDonor", "Place", "TrainingDonors", "content_key", "replaceable_mentions"]
+__all__ = ["AvoidedMentions", "MentionDonor", "TrainingDonors", "content_key"]
 
 _ENOUGH = 3  # other donors of a shape; if there are fewer, the next wider shape counts
 _DRAWS = 4  # draws until a donor is none of the mentions to avoid; then the others are listed
-_MAX_INNER = 100  # mentions within a mention that is moved whole; no text has the same labels in the same order
 _ANY_CAPITALS = "any"
-
-Structure = tuple[str, tuple[str, ...]]
-"""The label of a mention; and, in their order, the labels of the mention and those within it."""
-
-
-class Place(NamedTuple):
-    """A mention that can be replaced, with the mentions within it.
-
-    Args:
-        mention: the mention, which is contiguous and in no other.
-        inner: the mentions within it.
-    """
-
-    mention: Mention
-    inner: tuple[Mention, ...] = ()
-
-    @property
-    def structure(self) -> Structure:
-        """The labels."""
-        if not self.inner:
-            return self.mention.label, (self.mention.label,)
-        return self.mention.label, tuple([m.label for m in sorted_mentions((self.mention, *self.inner))])
 
 
 class MentionDonor(NamedTuple):
@@ -216,7 +193,7 @@ class TrainingDonors:
             if capitals is not None:
                 self._shapes.add(sentence)
                 capitals.add(sentence)
-            for place, _ in _self_contained(sentence):
+            for place, _ in self_contained_mentions(sentence):
                 seen.add(sentence, place, capitals)
             yield sentence
 
@@ -408,93 +385,3 @@ def _draw(group: _Group, own: Sequence[int], avoided: AvoidedMentions, rng: Rand
     if own and donors[own[0]].key not in avoided.keys:
         others = [i for i in others if i not in own]
     return donors[others[int(rng.random() * len(others))]] if others else None
-
-
-def replaceable_mentions(sentence: Sentence, *, nested: bool) -> list[Place]:
-    """Return the mentions that can be replaced whole: contiguous ones that are neither in another nor cut by one.
-
-    Args:
-        sentence: the sentence.
-        nested: whether those are included that hold others.
-
-    Example:
-        >>> sentence = Sentence("the Bank of Oslo".split(), [Mention("ORG", [(1, 4)]), Mention("LOC", [(3, 4)])])
-        >>> [(place.mention.label, len(place.inner)) for place in replaceable_mentions(sentence, nested=True)]
-        [('ORG', 1)]
-        >>> replaceable_mentions(sentence, nested=False)
-        []
-    """
-    return [place for place, is_outermost in _self_contained(sentence) if is_outermost and (nested or not place.inner)]
-
-
-def _self_contained(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
-    """Yield the mentions whose words can be moved with all their labels, and whether they are in no other.
-
-    All mentions that overlap such a mention are inside or around it, at most `_MAX_INNER` of them inside. Of several
-    with the same span only the first is in no other.
-    """
-    mentions = sentence.mentions
-    if len(mentions) < 2 or sentence.is_flat:
-        for mention in mentions:
-            if mention.is_contiguous:
-                yield Place(mention), True
-        return
-    # All spans from left to right, a longer one before the shorter ones that begin with it.
-    spans = sorted((start, -end, i) for i, mention in enumerate(mentions) for start, end in mention.spans)
-    ends: list[int] = []  # of the spans that begin before the current one, sorted
-    behind = 0  # the first span that does not
-    places: dict[int, tuple[Place, bool]] = {}
-    for position, (start, minus_end, i) in enumerate(spans):
-        end = -minus_end
-        while spans[behind][0] < start:
-            insort(ends, -spans[behind][1])
-            behind += 1
-        del ends[: bisect_left(ends, start + 1)]
-        if not mentions[i].is_contiguous or (ends and ends[0] < end):  # one that begins before ends within
-            continue
-        first = bisect_left(spans, (start, minus_end, -1), behind, position + 1)
-        found = _spans_within(mentions, spans, first, end, i)
-        if found is None:
-            continue
-        inner, around = found
-        is_in_another = bool(ends) or first > behind or around
-        is_outermost = not is_in_another and not any(j < i and mentions[j].spans == mentions[i].spans for j in inner)
-        places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
-    for _, place in sorted(places.items()):
-        yield place
-
-
-def _spans_within(
-    mentions: Sequence[Mention], spans: Sequence[tuple[int, int, int]], first: int, end: int, own: int
-) -> tuple[list[int], bool] | None:
-    """The mentions within a contiguous one, and whether a mention with gaps has one of its spans there.
-
-    Args:
-        mentions: all mentions.
-        spans: their spans, with the negative end and the number of the mention.
-        first: the first span that begins with the mention and is not longer, or begins after it.
-        end: the end of the mention.
-        own: its number.
-
-    Returns:
-        The numbers of the mentions, sorted; None if one is cut, or there are too many.
-    """
-    inner: set[int] = set()
-    around = False
-    start = mentions[own].start
-    for k in range(first, len(spans)):
-        other_start, minus_end, j = spans[k]
-        if other_start >= end:
-            break
-        if -minus_end > end or len(inner) > _MAX_INNER:
-            return None
-        if j == own:
-            continue
-        other = mentions[j]
-        if (other_start, -minus_end) == (start, end) and not other.is_contiguous:
-            around = True
-        elif other.start < start or other.end > end:
-            return None
-        else:
-            inner.add(j)
-    return (sorted(inner), around) if len(inner) <= _MAX_INNER else None

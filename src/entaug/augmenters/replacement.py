@@ -14,13 +14,8 @@ from typing import Any, ClassVar, Literal
 from entaug.augmenters.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.capitals import fit_place
 from entaug.augmenters.list_donors import ListDonors, mention_keys
-from entaug.augmenters.mention_donors import (
-    AvoidedMentions,
-    MentionDonor,
-    TrainingDonors,
-    content_key,
-    replaceable_mentions,
-)
+from entaug.augmenters.mention_donors import AvoidedMentions, MentionDonor, TrainingDonors, content_key
+from entaug.augmenters.mention_places import replaceable_mentions
 from entaug.augmenters.paper_presets import MR_PAPER
 from entaug.data import Edit, Mention, Sentence
 from entaug.errors import InputError, ParameterError

@@ -14,12 +14,12 @@ n-gram are compared, and none is missed.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from entaug.data import Sentence
 from entaug.errors import ParameterError
+from entaug.scoring.token_rows import ROW_BITS, TokenIds, TokenRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +36,7 @@ _TOKENS = 1 << 19  # tokens whose n-grams are in memory at once
 _PAIRS = 1 << 17  # pairs of sentences in memory at once
 _FIRST = 16  # sentences with an n-gram that are compared before those with the next one
 _COUNT_BITS = 18  # counts of n-grams are cut off there
-_ROW_BITS = 14  # sentences whose n-grams are in memory at once
 _MAX_COUNTERS = 1 << 24  # n-grams that share a counter only look more frequent than they are
-_UNKNOWN = 0  # the id of tokens that are not in the index
 
 
 def similarity(a: Sentence, b: Sentence) -> float:
@@ -86,8 +84,8 @@ class NearDuplicateIndex:
 
         self._least = min_similarity - _ROUNDING
         self._gram_size = next(size for least, size in _GRAM_SIZES if min_similarity >= least)
-        self._token_ids = _TokenIds()
-        self._rows = _Rows(sentences, self._token_ids.__getitem__)
+        self._token_ids = TokenIds()
+        self._rows = TokenRows(sentences, self._token_ids.__getitem__)
         self._compared = 0  # pairs, for tests
         hashes = self._rows.hashes()
         self._hashes, self._firsts = np.unique(hashes, return_index=True)
@@ -114,7 +112,7 @@ class NearDuplicateIndex:
         """
         import numpy as np
 
-        queries = _Rows(sentences, self._token_ids.find)
+        queries = TokenRows(sentences, self._token_ids.find)
         found = np.zeros(len(queries), bool)
         if self._least <= 0 or not len(self._rows):
             found[:] = len(self._rows) > 0
@@ -162,7 +160,7 @@ class NearDuplicateIndex:
         return joined
 
     @staticmethod
-    def _parts(rows: _Rows, numbers: Numbers) -> Iterator[slice]:
+    def _parts(rows: TokenRows, numbers: Numbers) -> Iterator[slice]:
         """Slices of sentences whose n-grams are in memory at once."""
         import numpy as np
 
@@ -171,7 +169,7 @@ class NearDuplicateIndex:
         while start < len(numbers):
             before = int(ends[start - 1]) if start else 0
             end = int(np.searchsorted(ends, before + _TOKENS, "right"))
-            end = max(start + 1, min(end, start + (1 << _ROW_BITS)))
+            end = max(start + 1, min(end, start + (1 << ROW_BITS)))
             yield slice(start, end)
             start = end
 
@@ -184,7 +182,7 @@ class NearDuplicateIndex:
         lowest = np.maximum(1, np.ceil(lengths * ratio - _MARGIN))
         return lowest.astype(np.int64), np.floor(lengths / ratio + _MARGIN).astype(np.int64)
 
-    def _prefixes(self, rows: _Rows, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    def _prefixes(self, rows: TokenRows, numbers: Numbers) -> tuple[Numbers, Numbers]:
         """The first n-grams of sentences, one of which any near-duplicate shares.
 
         Let L be the length of the common subsequence, and s the sum of both lengths. Both sentences, with k - 1 marks
@@ -194,7 +192,7 @@ class NearDuplicateIndex:
 
         Args:
             rows: sentences.
-            numbers: which of them; at most ``1 << _ROW_BITS``.
+            numbers: which of them; at most ``1 << ROW_BITS``.
 
         Returns:
             By n-gram, the place in `numbers` of its sentence and its hash.
@@ -204,7 +202,7 @@ class NearDuplicateIndex:
         size = self._gram_size
         places, hashes = rows.grams(numbers, size)
         counts = np.minimum(self._counts[hashes & np.uint32(len(self._counts) - 1)], (1 << _COUNT_BITS) - 1)
-        keys = (places.astype(np.uint64) << np.uint64(64 - _ROW_BITS)) | (counts.astype(np.uint64) << np.uint64(32))
+        keys = (places.astype(np.uint64) << np.uint64(64 - ROW_BITS)) | (counts.astype(np.uint64) << np.uint64(32))
         keys |= hashes
         keys.sort()
         lengths = rows.lengths[numbers]
@@ -221,11 +219,11 @@ class NearDuplicateIndex:
         is_kept = keys <= np.repeat(keys[last], number_of_grams)
         is_kept[1:] &= keys[1:] != keys[:-1]
         keys = keys[is_kept]
-        return (keys >> np.uint64(64 - _ROW_BITS)).astype(np.int64), keys & np.uint64(0xFFFFFFFF)
+        return (keys >> np.uint64(64 - ROW_BITS)).astype(np.int64), keys & np.uint64(0xFFFFFFFF)
 
     def _search(
         self,
-        queries: _Rows,
+        queries: TokenRows,
         numbers: Numbers,
         found: Numbers,
         only_earlier: bool,
@@ -273,7 +271,7 @@ class NearDuplicateIndex:
                 progress(part.stop, len(numbers))
 
     def _compare(
-        self, queries: _Rows, rows: Numbers, starts: Numbers, counts: Numbers, found: Numbers, only_earlier: bool
+        self, queries: TokenRows, rows: Numbers, starts: Numbers, counts: Numbers, found: Numbers, only_earlier: bool
     ) -> None:
         """Compare sentences with those of runs of entries, and set in `found` which have a near-duplicate there."""
         import numpy as np
@@ -302,104 +300,6 @@ class NearDuplicateIndex:
             dtype=np.float64,
         )
         found[rows[scores >= self._least]] = True
-
-
-class _TokenIds(dict[str, int]):
-    """Ids of tokens, above 0; tokens that differ in nothing but case have the same."""
-
-    def __init__(self) -> None:
-        self._folded: dict[str, int] = {}
-
-    def __missing__(self, token: str) -> int:
-        number = self[token] = self._folded.setdefault(token.casefold(), len(self._folded) + 1)
-        return number
-
-    def find(self, token: str) -> int:
-        """Return the id of a token, or `_UNKNOWN`.
-
-        Args:
-            token: the token.
-        """
-        return self.get(token) or self._folded.get(token.casefold(), _UNKNOWN)
-
-
-class _Rows:
-    """Sentences as rows of token ids.
-
-    Args:
-        sentences: the sentences.
-        token_id: returns the id of a token.
-    """
-
-    def __init__(self, sentences: Iterable[Sentence], token_id: Callable[[str], int]) -> None:
-        import numpy as np
-
-        self._flat = array("I")
-        ends = array("q", [0])
-        for sentence in sentences:
-            self._flat.extend(map(token_id, sentence.tokens))
-            ends.append(len(self._flat))
-        self._ends = np.array(ends)
-        self.lengths: Numbers = np.diff(self._ends)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, row: int) -> array[int]:
-        return self._flat[self._ends[row] : self._ends[row + 1]]
-
-    def hashes(self) -> Numbers:
-        """A hash of each row in 64 bits."""
-        import numpy as np
-
-        flat = np.frombuffer(self._flat, np.uint32) if self._flat else np.zeros(0, np.uint32)
-        hashes = np.zeros(len(self), np.uint64)
-        for start in range(0, len(self), 1 << _ROW_BITS):
-            starts, ends = self._ends[start : start + (1 << _ROW_BITS)], self._ends[start + 1 :][: 1 << _ROW_BITS]
-            begin = starts[0]
-            positions = np.arange(begin, ends[-1]) - np.repeat(starts[: len(ends)], ends - starts[: len(ends)])
-            mixed = _mix((positions.astype(np.uint64) << np.uint64(32)) | flat[begin : ends[-1]])
-            hashes[start : start + len(ends)] = np.add.reduceat(mixed, starts[: len(ends)] - begin)
-        return hashes
-
-    def grams(self, numbers: Numbers, size: int) -> tuple[Numbers, Numbers]:
-        """The n-grams of rows, with marks before and after each.
-
-        Args:
-            numbers: the rows.
-            size: the number of tokens of an n-gram.
-
-        Returns:
-            By n-gram, the place in `numbers` of its row and its hash in 32 bits.
-        """
-        import numpy as np
-
-        flat = np.frombuffer(self._flat, np.uint32)
-        lengths = self.lengths[numbers]
-        padded = lengths + 2 * (size - 1)
-        padded_starts = np.cumsum(padded) - padded
-        tokens = np.full(int(padded.sum()), 0xFFFFFFFF, np.uint64)
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        tokens[np.repeat(padded_starts + size - 1, lengths) + within] = flat[
-            np.repeat(self._ends[numbers], lengths) + within
-        ]
-        hashes = _mix(tokens)
-        for shift in range(1, size):
-            hashes = _mix(hashes[:-1] + tokens[shift:])
-        counts = lengths + size - 1
-        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        starts = np.repeat(padded_starts, counts) + within
-        return np.repeat(np.arange(len(numbers)), counts), hashes[starts] >> np.uint64(32)
-
-
-def _mix(values: Numbers) -> Numbers:
-    """Numbers whose bits depend on all bits of others (the finaliser of SplitMix64)."""
-    import numpy as np
-
-    mixed = values + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
 
 
 def find_repeats(

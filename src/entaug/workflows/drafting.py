@@ -106,7 +106,11 @@ class DraftJob:
     with_gold: bool = False
 
     def run(self) -> Run:
-        """Create a run of the method."""
+        """Create a run of the method.
+
+        Returns:
+            The run.
+        """
         excluded = self.review.rejects if self.review.decisions else None
         return self.augmenter.run(target=self.to, excluded=excluded)
 

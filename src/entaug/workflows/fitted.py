@@ -57,6 +57,13 @@ def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
 
     Raises:
         InputError: the file cannot be read, is none of these, or was written by another version.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "sis.json")
+        >>> save_augmenter(entaug.create_augmenter("sis", copies=3).fit([]), file)
+        >>> load_augmenter(file).copies
+        3
     """
     path = as_path(path)
 

@@ -200,7 +200,7 @@ def merge_shards(
     allow_empty: bool = False,
     progress: Progress = no_progress,
 ) -> AugmentSummary:
-    """Write what one process would have written without shards.
+    r"""Write what one process would have written without shards.
 
     An interrupted call goes on where it stopped.
 
@@ -218,6 +218,15 @@ def merge_shards(
     Raises:
         InputError: a shard is missing, is not complete, or does not belong to the others; or no sentence was generated.
         OutputError: the output exists or cannot be written, or its name stands for another format.
+
+    Example:
+        >>> import entaug, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "train.conll").write_text("Ada B-PER\nsings O\nwell O\n\nBo B-PER\ndances O\n")
+        >>> augmenter = entaug.create_augmenter("mr", p=1.0)
+        >>> _ = augment_shard(folder / "train.conll", folder / "shards", augmenter, Shard(1, 1))
+        >>> merge_shards([folder / "shards"], folder / "bigger.conll").before.sentences
+        2
     """
     begun = time.monotonic()
     inputs = list(inputs)

@@ -70,11 +70,11 @@ class GAL(PromptedAugmenter):
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeInstructModel, FakeTagger
         >>> gold = [Sentence("Ada sings well".split(), [Mention("PER", [(0, 1)])])]
-        >>> model = FakeInstructModel(answer=lambda request: "But Bo sings sadly")
+        >>> model = FakeInstructModel(answer=lambda request: "Nobody sings sadly")
         >>> teacher = Relabeller(tagger=FakeTagger(), labels="teacher")
         >>> [new] = GAL(generator=model, teacher=teacher).fit(gold).augment(gold)
         >>> print(new)
-        But Bo sings sadly
+        Nobody sings sadly
     """
 
     generator: Generator | InstructModel | str | None = "smollm2"
