@@ -104,7 +104,7 @@ class Process:
         """Wait until it has ended."""
         answer = self.zygote.ask({"wait": self.pid})
         count = self.folder / "count"
-        changes = int(count.read_text()) if count.exists() else 0
+        changes = int(count.read_text() or 0) if count.exists() else 0  # a full disk takes no count
         out, err = ((self.folder / name).read_bytes().decode("utf-8", "replace") for name in ("out", "err"))
         shutil.rmtree(self.folder)
         return Ended(answer["code"], out, err, answer["cpu"], answer["kib"] / 1024, changes)

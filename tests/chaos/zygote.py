@@ -120,7 +120,7 @@ def _run(job: dict[str, Any]) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         total, counted[0] = counted[0], -(10**9)  # what follows is not of the program
-        if job.get("count"):
+        if job.get("count") and not job.get("uid"):  # another user may not write there
             with open(job["count"], "w", encoding="ascii") as stream:  # noqa: PTH123 - pathlib would be counted alike
                 stream.write(str(total))
     except BaseException:  # noqa: BLE001 - as the interpreter does
