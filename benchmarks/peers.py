@@ -1,6 +1,6 @@
 """One peer measured: a job as JSON on standard input, its seconds and results as JSON on standard output.
 
-Runs in the peers' own environment (benchmarks/requirements-peers.txt), called by benchmarks/models.py. Loading is not
+Runs in the peers' own environment (benchmarks/requirements-peers.txt), called by benchmarks/suite.py. Loading is not
 counted. After a warm-up each batch size is tried and the best of all runs counts: a peer at its best.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-PACKAGES = ("torch", "transformers", "numpy", "minicons", "bert-score", "nlpaug")
+PACKAGES = ("torch", "transformers", "numpy", "minicons", "bert-score", "nlpaug", "augmenty", "spacy")
 
 
 def best(job: dict[str, Any], run: Callable[[int], Any]) -> dict[str, Any]:
@@ -134,12 +134,40 @@ def nlpaug(job: dict[str, Any]) -> dict[str, Any]:
     return found | {"changed": changed}
 
 
+def augmenty(job: dict[str, Any]) -> dict[str, Any]:
+    """Entity replacement by augmenty at the same level as ours: CPU seconds, as ours are."""
+    import augmenty
+    import spacy
+    from spacy.tokens import Doc, Span
+
+    nlp = spacy.blank("en")
+    docs = []
+    pools: dict[str, list[list[str]]] = {}
+    for words, mentions in job["sentences"]:
+        doc = Doc(nlp.vocab, words=words)
+        doc.ents = [Span(doc, start, end, label=label) for start, end, label in mentions]
+        docs.append(doc)
+        for start, end, label in mentions:
+            pools.setdefault(label, []).append(words[start:end])
+    replace = augmenty.load("ents_replace_v1", level=0.3, ent_dict=pools)
+    fastest = float("inf")
+    for _ in range(job["repeat"]):
+        begun = time.process_time()
+        for _ in augmenty.docs(docs, augmenter=replace, nlp=nlp):
+            pass
+        fastest = min(fastest, time.process_time() - begun)
+    return {"seconds": fastest}
+
+
 def versions(_: dict[str, Any]) -> dict[str, Any]:
     """What is installed here."""
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-PEERS = {"minicons": minicons, "one-mask": one_mask, "bert-score": bert_score, "nlpaug": nlpaug, "versions": versions}
+PEERS = {"minicons": minicons, "one-mask": one_mask, "bert-score": bert_score, "nlpaug": nlpaug} | {
+    "augmenty": augmenty,
+    "versions": versions,
+}
 
 
 def main() -> None:

@@ -109,12 +109,15 @@ def check_environment(wheel: Path, extra: str, folder: Path) -> Path:
 
 
 def run_tests(python: Path, folder: Path) -> None:
-    """Run the fast tests against the installed package, from a copy of the tests without the sources."""
+    """Run the fast tests against the installed package, from a copy of the tests without the sources.
+
+    Tests of what an extra brings skip where its libraries are not installed.
+    """
     copy = folder / "checkout"
     copy.mkdir()
     for name in ("tests", "examples", "fuzz", "benchmarks", "docs", "training"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "results", "_build"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "Makefile", "constraints.txt"):
+    for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile", "constraints.txt"):
         shutil.copy(ROOT / name, copy / name)
     run(
         python,
@@ -127,6 +130,7 @@ def run_tests(python: Path, folder: Path) -> None:
         "pytest",
         "hypothesis",
         "pytest-xdist",
+        "setuptools>=70.1",  # builds the example plug-in
         cwd=folder,
     )
     selected = ("-m", "not slow and not models and not corpora")

@@ -1,19 +1,15 @@
-"""How fast the rule-based methods, check and convert are: on one core, beside augmenty in the same run; on all cores.
-
-Run: make bench (or: python benchmarks/speed.py [--write FILE] [--quick])
+"""How fast the rule-based methods, check and convert are on one core, start-up, large files, and several processes.
 
 Sentences: NCBI-disease train where the real corpora are (ENTAUG_DATA or ../shared/data), else the example, repeated.
 Rates are the best of five runs over all sentences, validation and provenance included, start-up and reading not. The
 large file is made by repeating real sentences to a million and goes through the command line, in a process of its own.
+Times are CPU times, which other work on the machine lengthens little. A part of benchmarks/suite.py.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.metadata
-import importlib.util
 import os
-import platform
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +22,7 @@ from typing import Any
 import entaug
 from entaug.augmenters import create_augmenter
 from entaug.augmenters.base import Augmenter
+from records import Measurement
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(os.environ.get("ENTAUG_DATA", ROOT.parent / "shared" / "data"))
@@ -33,27 +30,28 @@ BARS = {"mr": 20_000, "sis": 20_000, "lwtr": 15_000, "sr": 10_000, "check": 50_0
 RUNS = 5
 
 
-def gold_file(folder: Path) -> tuple[Path, str]:
+def gold_file(folder: Path, quick: bool) -> tuple[Path, str]:
     """The sentences to measure with, and what they are."""
     real = DATA / "ncbi-disease" / "train.tsv"
-    if real.is_file():
+    if real.is_file() and not quick:
         return real, "NCBI-disease train"
+    times = 4 if quick else 140
     path = folder / "example.conll"
-    path.write_bytes((ROOT / "examples" / "corpus" / "train.conll").read_bytes() * 140)
-    return path, "the example corpus, 140 times"
+    path.write_bytes((ROOT / "examples" / "corpus" / "train.conll").read_bytes() * times)
+    return path, f"the example corpus, {times} times"
 
 
-def best(run: Callable[[], int]) -> float:
-    """Sentences a second: the best of several runs, each of which says how many it handled."""
+def best(run: Callable[[], int], runs: int) -> float:
+    """Sentences a second of CPU time: the best of several runs, each of which says how many it handled."""
     rates = []
-    for _ in range(RUNS):
-        begun = time.perf_counter()
+    for _ in range(runs):
+        begun = time.process_time()
         handled = run()
-        rates.append(handled / (time.perf_counter() - begun))
+        rates.append(handled / (time.process_time() - begun))
     return max(rates)
 
 
-def method_rates(gold: entaug.Corpus) -> Iterator[tuple[str, float, str]]:
+def method_rates(gold: entaug.Corpus, runs: int) -> Iterator[tuple[str, float, str]]:
     """Each method: sources handled a second by augment, then with fit, and for SR also from an empty cache."""
     for name in ("mr", "sis", "lwtr", "sr"):
         fitted = create_augmenter(name).fit(gold)
@@ -69,45 +67,20 @@ def method_rates(gold: entaug.Corpus) -> Iterator[tuple[str, float, str]]:
                 pass
             return len(gold)
 
-        with_fit = best(afresh)
-        rate = best(again)
+        with_fit = best(afresh, runs)
+        rate = best(again, runs)
         share = made / len(gold)
         yield name, rate, f"{rate * share:,.0f} new sentences/s; {with_fit:,.0f} with fit and loading of word lists"
 
 
-def file_rates(gold: Path, folder: Path) -> Iterator[tuple[str, float, str]]:
+def file_rates(gold: Path, folder: Path, runs: int) -> Iterator[tuple[str, float, str]]:
     """Check and convert, reading and writing included."""
-    large = folder / "some.conll"
-    large.write_bytes(gold.read_bytes() * 3)
-    yield "check", best(lambda: entaug.check_file(large).counts.sentences), "CoNLL"
+    three = folder / "some.conll"
+    three.write_bytes(gold.read_bytes() * 3)
+    yield "check", best(lambda: entaug.check_file(three).counts.sentences, runs), "CoNLL"
     convert: Callable[..., Any] = lambda a, b: entaug.convert_file(folder / a, folder / b, force=True).counts.sentences  # noqa: E731
-    yield "convert", best(lambda: convert("some.conll", "some.jsonl")), "CoNLL to JSON lines"
-    yield "convert", best(lambda: convert("some.jsonl", "other.conll")), "JSON lines to CoNLL"
-
-
-def augmenty_rate(gold: entaug.Corpus) -> float | None:
-    """Augmenty's entity replacement at the same level on the same sentences."""
-    if importlib.util.find_spec("augmenty") is None:
-        return None
-    import augmenty
-    import spacy
-    from spacy.tokens import Doc, Span
-
-    nlp = spacy.blank("en")
-    docs = []
-    pools: dict[str, list[list[str]]] = {}
-    for sentence in gold:
-        doc = Doc(nlp.vocab, words=list(sentence.tokens))
-        doc.ents = [Span(doc, m.start, m.end, label=m.label) for m in sentence.mentions]
-        docs.append(doc)
-        for mention in sentence.mentions:
-            pools.setdefault(mention.label, []).append(list(sentence.mention_tokens(mention)))
-    replace = augmenty.load("ents_replace_v1", level=0.3, ent_dict=pools)
-
-    def run() -> int:
-        return sum(1 for _ in augmenty.docs(docs, augmenter=replace, nlp=nlp))
-
-    return best(run)
+    yield "convert, CoNLL to JSON lines", best(lambda: convert("some.conll", "some.jsonl"), runs), ""
+    yield "convert, JSON lines to CoNLL", best(lambda: convert("some.jsonl", "other.conll"), runs), ""
 
 
 @contextmanager
@@ -121,145 +94,117 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def start_up(*command: str) -> float:
-    """Seconds that a command takes, the best of five."""
+def children_seconds() -> float:
+    """CPU time of all processes started so far that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def start_up(runs: int, *command: str) -> float:
+    """CPU seconds that a command takes, the best of several runs."""
     times = []
-    for _ in range(RUNS):
-        begun = time.perf_counter()
+    for _ in range(runs):
+        begun = children_seconds()
         subprocess.run([sys.executable, *command], check=True, capture_output=True)
-        times.append(time.perf_counter() - begun)
+        times.append(children_seconds() - begun)
     return min(times)
 
 
-def large_files(gold: Path, folder: Path, sizes: list[int]) -> Iterator[tuple[str, int, float, float]]:
-    """Method, sentences, seconds and megabytes for files of growing size through the command line."""
-    blocks = [b.strip("\n") for b in gold.read_text(encoding="utf-8").split("\n\n") if b.strip()]
-    # The peak of the process itself: what getrusage tells also counts the process it was forked from.
-    measure = (
-        "import sys; from entaug.cli.main import main; code = main(); "
-        "print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('VmHWM'))); sys.exit(code)"
+# The peak of the process itself: what getrusage tells also counts the process it was forked from.
+_PEAK = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
+_MEASURED = f"""
+import resource, sys
+from entaug.cli.main import main
+code = main()
+times = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(times[0], sum(times), {_PEAK})
+sys.exit(code)
+"""
+
+
+def augmented(gold: Path, folder: Path, size: int, method: str, *options: str) -> tuple[float, float, float, float]:
+    """Augment a file of so many sentences through the command line.
+
+    Returns:
+        Wall-clock seconds, CPU seconds of the first process and of all, and the peak of the first one in megabytes.
+    """
+    blocks = [block.strip("\n") for block in gold.read_text(encoding="utf-8").split("\n\n") if block.strip()]
+    path = folder / "large.conll"
+    with path.open("w", encoding="utf-8") as out:
+        for i in range(size):
+            out.write(blocks[i % len(blocks)] + "\n\n")
+    command = ["augment", str(path), "-m", method, "--force", "-o", str(folder / "large.out.conll"), *options]
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURED, *command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    for size in sizes:
-        path = folder / "large.conll"
-        with path.open("w", encoding="utf-8") as out:
-            for i in range(size):
-                out.write(blocks[i % len(blocks)] + "\n\n")
-        for name in ("sis", "mr"):
-            command = ["augment", str(path), "--method", name, "--force", "-o", str(folder / "large.out.conll")]
-            begun = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, "-c", measure, *command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
-            yield name, size, time.perf_counter() - begun, int(done.stdout) / 1024
+    own, of_all, peak = map(float, done.stdout.split())
+    return time.perf_counter() - begun, own, of_all, peak / 1024
 
 
-def job_rates(
-    gold: Path, folder: Path, size: int, numbers: list[int]
-) -> Iterator[tuple[str, int, float, float, float]]:
-    """Method, processes, wall-clock seconds, CPU seconds of the first process and of all, from file to file.
+def rules(peers: Any, quick: bool) -> Iterator[Measurement]:
+    """Methods without models, check and convert on one core, beside augmenty."""
+    with tempfile.TemporaryDirectory() as temporary, one_core():
+        folder = Path(temporary)
+        path, what = gold_file(folder, quick)
+        gold = entaug.read(path)
+        runs = 1 if quick else RUNS
+        on = f"{what}: {len(gold):,} sentences, {sum(map(len, gold)) / len(gold):.1f} tokens each"
+        for name, rate, note in [*method_rates(gold, runs), *file_rates(path, folder, runs)]:
+            bar = BARS[name.partition(",")[0]]
+            yield Measurement(what=f"`{name}`", value=rate, bar=bar, on=on, note=note)
+            if name == "mr" and peers is not None:
+                sentences = [[s.tokens, [[m.start, m.end, m.label] for m in s.mentions]] for s in gold]
+                seconds = peers("augmenty", sentences=sentences, repeat=runs)["seconds"]
+                yield Measurement(
+                    what="`mr` beside augmenty's `ents_replace_v1`",
+                    value=rate,
+                    peer=len(gold) / seconds,
+                    bar=2,
+                    on=on,
+                    note="the same level, 0.3; the peer is not asked for provenance",
+                )
+
+
+def start(peers: Any, quick: bool) -> Iterator[Measurement]:
+    """CPU seconds until a command is there."""
+    del peers
+    for what, *command in (("`import entaug`", "-c", "import entaug"), ("`entaug --help`", "-m", "entaug", "--help")):
+        yield Measurement(what=what, value=start_up(1 if quick else RUNS, *command), unit="s", bar=0.5)
+
+
+def large(peers: Any, quick: bool) -> Iterator[Measurement]:
+    """Files of growing size through the command line, on one core: rate and peak of memory."""
+    del peers
+    with tempfile.TemporaryDirectory() as temporary, one_core():
+        folder = Path(temporary)
+        path, what = gold_file(folder, quick)
+        for size in [2_000] if quick else [250_000, 1_000_000]:
+            for name in ("mr",) if quick else ("sis", "mr"):
+                wall, _, seconds, peak = augmented(path, folder, size, name)
+                of = f"`augment -m {name}`, {size:,} sentences"
+                yield Measurement(what=of, value=size / seconds, on=what, note=f"{wall:.1f} s by the clock")
+                yield Measurement(what=f"{of}, peak", value=peak, unit="MB", bar=500, on=what)
+
+
+def jobs(peers: Any, quick: bool) -> Iterator[Measurement]:
+    """What several processes gain, on all cores: sentences by the clock, and CPU seconds of the first process.
 
     On a machine with other work the CPU seconds tell more: with enough cores, a run takes about as long as its busiest
     process, which is the first one or, of the others, each with an equal share.
     """
-    blocks = [b.strip("\n") for b in gold.read_text(encoding="utf-8").split("\n\n") if b.strip()]
-    path = folder / "jobs.conll"
-    path.write_text("".join(blocks[i % len(blocks)] + "\n\n" for i in range(size)), encoding="utf-8")
-    measure = (
-        "import resource, sys, time; from entaug.cli.main import main; code = main(); "
-        "times = [sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]; "
-        "print(times[0], sum(times)); sys.exit(code)"
-    )
-    for name in ("mr", "sis"):
-        for jobs in numbers:
-            command = ["augment", str(path), "-m", name, "--force", "-o", str(folder / "jobs.out.conll")]
-            begun = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, "-c", measure, *command, "--jobs", str(jobs)],
-                check=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-            own, all_ = map(float, done.stdout.split())
-            yield name, jobs, time.perf_counter() - begun, own, all_
-
-
-def machine() -> str:
-    """What was measured on."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        cpu = next((x.split(": ")[1] for x in info.read_text().split("\n") if x.startswith("model name")), cpu)
-    packages = [name for name in ("entaug", "orjson", "augmenty", "spacy") if importlib.util.find_spec(name)]
-    versions = [f"Python {platform.python_version()}", *(f"{p} {importlib.metadata.version(p)}" for p in packages)]
-    return f"{cpu}, one core; {', '.join(versions)}"
-
-
-def report(quick: bool) -> str:
-    """The whole measurement as Markdown."""
-    lines = ["# Speed", "", "Made by `make bench` (`benchmarks/speed.py`).", "", machine(), ""]
-    with tempfile.TemporaryDirectory() as temporary, one_core():
-        folder = Path(temporary)
-        path, what = gold_file(folder)
-        gold = entaug.read(path)
-        tokens = sum(map(len, gold))
-        lines += [f"{what}: {len(gold):,} sentences, {tokens / len(gold):.1f} tokens each. Seed 0, p 0.3.", ""]
-        lines += ["| what | sentences/s | bar | times the bar | notes |", "|---|---:|---:|---:|---|"]
-        rates: dict[str, float] = {}
-        for name, rate, note in [*method_rates(gold), *file_rates(path, folder)]:
-            rates[name] = rate
-            lines.append(f"| `{name}` | {rate:,.0f} | {BARS[name]:,} | {rate / BARS[name]:.1f} | {note} |")
-            print(lines[-1], flush=True)
-        peer = augmenty_rate(gold)
-        if peer is not None:
-            times = rates["mr"] / peer
-            lines.append(
-                f"| augmenty `ents_replace_v1` | {peer:,.0f} | | | `mr` is {times:.1f} times as fast (bar: 2) |"
-            )
-            print(lines[-1], flush=True)
-        lines += ["", "| start-up | seconds | bar |", "|---|---:|---:|"]
-        lines.append(f"| `import entaug` | {start_up('-c', 'import entaug'):.2f} | 0.5 |")
-        lines.append(f"| `entaug --help` | {start_up('-m', 'entaug', '--help'):.2f} | 0.5 |")
-        lines += ["", "| large file, `augment --method` | sentences | seconds | sentences/s | peak MB (bar: 500) |"]
-        lines.append("|---|---:|---:|---:|---:|")
-        sizes = [50_000] if quick else [250_000, 500_000, 1_000_000]
-        for name, size, seconds, megabytes in large_files(path, folder, sizes):
-            lines.append(f"| `{name}` | {size:,} | {seconds:.1f} | {size / seconds:,.0f} | {megabytes:.0f} |")
-            print(lines[-1], flush=True)
-    lines += ["", *jobs_table(quick)]
-    return "\n".join(lines) + "\n"
-
-
-def jobs_table(quick: bool) -> list[str]:
-    """What several processes gain, on all cores."""
-    size = 20_000 if quick else 200_000
+    del peers
+    size = 2_000 if quick else 200_000
     cores = len(os.sched_getaffinity(0))
-    numbers = [n for n in (1, 2, 4, 8, 16) if n <= max(2, cores)]
-    what = f"{size:,} sentences on {cores} cores"
-    lines = [f"| {what} | `--jobs` | seconds | sentences/s | CPU s, first process | CPU s, all |"]
-    lines.append("|---|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        path, _ = gold_file(folder)
-        for name, jobs, seconds, own, all_ in job_rates(path, folder, size, numbers):
-            rate = f"{size / seconds:,.0f}"
-            lines.append(f"| `{name}` | {jobs} | {seconds:.1f} | {rate} | {own:.1f} | {all_:.1f} |")
-            print(lines[-1], flush=True)
-    return lines
-
-
-def main() -> None:
-    """Measure and print, or write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", type=Path, help="write the report there")
-    parser.add_argument("--quick", action="store_true", help="a smaller large file")
-    parser.add_argument("--jobs-only", action="store_true", help="only what several processes gain")
-    args = parser.parse_args()
-    text = "\n".join(jobs_table(args.quick)) + "\n" if args.jobs_only else report(args.quick)
-    if args.write:
-        args.write.write_text(text, encoding="utf-8")
-    else:
-        print(text)
-
-
-if __name__ == "__main__":
-    main()
+        path, what = gold_file(folder, quick)
+        for name in ("mr",) if quick else ("mr", "sis"):
+            for number in [n for n in (1, 2, 4, 8, 16) if n <= max(2, cores)]:
+                wall, own, of_all, _ = augmented(path, folder, size, name, "--jobs", str(number))
+                yield Measurement(
+                    what=f"`augment -m {name} --jobs {number}`, all processes",
+                    value=size / of_all,
+                    on=f"{what}, {size:,} sentences on {cores} cores",
+                    note=f"{wall:.1f} s by the clock; CPU {own:.1f} s of the first process, {of_all:.1f} s of all",
+                )

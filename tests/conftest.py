@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,30 @@ def corpora() -> Path:
     if not (folder / "README.md").is_file():
         pytest.skip(f"the real corpora are not at {folder}: set ENTAUG_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """PyTorch with one thread: tiny products are slower on several, much so on a busy machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny model of a kind, made once a session; see `tiny.save`."""
+    import tiny
+
+    root = tmp_path_factory.mktemp("models")
+
+    def get(kind: str) -> Path:
+        return root / kind if (root / kind).exists() else tiny.save(root / kind, kind)
+
+    return get
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import entaug
 from entaug.augmented import pair_with_sources, read_augmented
 from entaug.data import Mention, Sentence, split_fields
 from entaug.errors import ParameterError
+from entaug.provenance import Provenance
 
 GOLD = [
     Sentence(
@@ -42,6 +44,31 @@ def test_each_made_sentence_stands_beside_its_source_even_among_equal_unnamed_on
         assert pair.source is not None
         assert sorted(pair.source.tokens) == sorted(pair.augmented.tokens)
     assert not found.notes
+
+
+def test_sources_are_found_by_id_and_by_content() -> None:
+    named = [s.with_(id=name) for s, name in zip(GOLD, ("00000000000000ff", "b", "c"), strict=True)]
+    other = Sentence(["Ada", "left"])
+    keys = ["00000000000000ff", "b", GOLD[0].key, GOLD[2].key, f"{GOLD[1].key}-7", other.key, "B", "ff"]
+    new = [Sentence(["x"], provenance=Provenance("mr", sources=(key,))) for key in keys]
+    found = [pair.source for pair in pair_with_sources(new, [*named, other]) if pair]
+    assert found == [named[0], named[1], named[0], named[1], named[1], other, None, None]
+
+
+def test_a_large_corpus_takes_little_more_than_its_tokens(tmp_path: Path) -> None:
+    # Twenty tokens of eight bytes, the sentence, and where it was made its id and the key of its source.
+    mentions = [Mention("GENE", [(2, 4)]), Mention("PROTEIN", [(7, 8)])]
+    gold = [Sentence([f"t{i}", *"b c d e f g h i j k l m n o p q r s t".split()], mentions) for i in range(4000)]
+    made_of = {key: Provenance("mr", sources=(key,)) for key in (s.key for s in gold)}
+    new = [Sentence([*s.tokens, "."], mentions, f"{s.key}/mr-0-1", provenance=made_of[s.key]) for s in gold]
+    for sentences, most in ((gold, 650), (new, 1000)):
+        path = written(tmp_path, f"{most}.jsonl", sentences)
+        tracemalloc.start()
+        held = list(entaug.read(path))
+        taken = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert held == sentences
+        assert taken / len(held) < most
 
 
 def test_new_sentences_alone_find_their_sources_in_the_gold_file_or_say_so(tmp_path: Path) -> None:

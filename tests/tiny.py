@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("torch")  # tests with these models skip where it is not installed
+
+import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
@@ -29,6 +34,7 @@ from transformers import (
 
 import entaug
 from conftest import EXAMPLE
+from entaug.data import Sentence
 
 FAST: Any = PreTrainedTokenizerFast  # its constructor has no types
 SHAPE: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
@@ -151,6 +157,16 @@ def save(folder: Path, kind: str, texts: list[str] | None = None) -> Path:
             parameter.mul_(6 if parameter.dim() > 1 and kind != "t5" else 1)  # those of T5 begin large
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def word_vectors(folder: Path, sentences: Iterable[Sentence]) -> Path:
+    """Write random vectors of the words of sentences to a new folder."""
+    folder.mkdir()
+    words = sorted({token.lower() for sentence in sentences for token in sentence.tokens})
+    rows = np.random.default_rng(1).normal(size=(len(words), 16)).astype(np.float32)
+    np.save(folder / "vectors.npy", rows)
+    (folder / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     return folder
 
 

@@ -12,10 +12,7 @@ __all__ = ["MEASURED", "ROOT", "first_sentence", "options_table", "repository_li
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
-    **{
-        "speed" if path.name == "results.md" else path.stem: path
-        for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])
-    },
+    **{path.stem: path for path in sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("benchmarks/results/*.md")])},
     "papers": ROOT / "benchmarks/papers/README.md",
     **{f"papers-{path.stem}": path for path in sorted(ROOT.glob("benchmarks/papers/[a-z]*.md"))},
 }

@@ -13,6 +13,7 @@ from .augmenters.generative.entda import EnTDA
 from .augmenters.generative.gal import GAL
 from .augmenters.generative.melm import MaskedEntityLM
 from .augmenters.generative.rewriting import Rewriting
+from .augmenters.generative.templates import AttentionMap
 from .augmenters.masked_lm import MaskedLMReplacement
 from .augmenters.online import OnlineDataset
 from .augmenters.replacement import LabelWiseTokenReplacement, MentionReplacement
@@ -32,6 +33,7 @@ from .formats.huggingface.datasets import from_datasets, to_datasets
 from .quality import Quality, measure_quality
 from .recipes.runner import auto
 from .relabelling import Relabeller
+from .report.attention import draw_attention_map
 from .report.markdown import markdown_report
 from .scoring.agreement import krippendorff_alpha
 from .scoring.bertscore import pairwise_bertscore
@@ -60,6 +62,7 @@ __all__ = [
     "DAGA",
     "GAL",
     "METHODS",
+    "AttentionMap",
     "AugmentedPair",
     "Augmenter",
     "Backtranslation",
@@ -100,6 +103,7 @@ __all__ = [
     "check_file",
     "convert_file",
     "create_augmenter",
+    "draw_attention_map",
     "evaluate_files",
     "filter_by_confidence",
     "filter_file",

@@ -460,15 +460,16 @@ def split_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
         ({'page': 3}, 'mr')
     """
     if _SPECIAL_FIELDS.isdisjoint(fields):
-        return {"meta": fields}
+        return {"meta": fields or _EMPTY}
     meta = dict(fields)
-    arguments: dict[str, Any] = {"meta": meta}
+    arguments: dict[str, Any] = {}
     # A field of that name that is not an object belongs to somebody else.
     if isinstance(fields.get(_PROVENANCE_FIELD), dict):
         arguments["provenance"] = Provenance.from_dict(meta.pop(_PROVENANCE_FIELD))
     if layout := {name: meta.pop(name) for name in _LAYOUT_FIELDS.intersection(fields)}:
         arguments["layout"] = layout
-    return arguments
+    # A dictionary that entries were taken from keeps their memory.
+    return {"meta": dict(meta) if meta else _EMPTY, **arguments}
 
 
 def _canonical_mentions(mentions: Iterable[Mention], length: int) -> tuple[Mention, ...]:

@@ -33,9 +33,27 @@ __all__ = [
     "ParameterError",
     "TagError",
     "UnknownNameError",
+    "escape_control_characters",
 ]
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def escape_control_characters(text: str, keep: str = "") -> str:
+    r"""Replace control characters by their escape sequences; names of files and labels may hold any.
+
+    Args:
+        text: a text for a terminal.
+        keep: the ones that stay as they are.
+
+    Returns:
+        The text on one line, but for what is kept.
+
+    Example:
+        >>> print(escape_control_characters("a\x1b[31m", keep="\n"))
+        a\x1b[31m
+    """
+    return _CONTROL.sub(lambda m: m[0] if m[0] in keep else m[0].encode("unicode_escape").decode(), text)
 
 
 class EntaugError(Exception):
@@ -71,7 +89,7 @@ class EntaugError(Exception):
         text = f"{location}: {self.message}" if location else self.message
         text = f"{text}; {self.remedy}" if self.remedy else text
         # Names of files and ids may hold line ends, and commands to a terminal.
-        return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+        return escape_control_characters(text)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default pickling, which worker processes need, loses keyword-only arguments.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from entaug.errors import InputError
 
-__all__ = ["Mention", "Span", "is_flat", "sorted_mentions"]
+__all__ = ["Mention", "Span", "contiguous_mention", "is_flat", "sorted_mentions"]
 
 Span = tuple[int, int]
 
@@ -75,6 +76,25 @@ class Mention:
             InputError: a position would be negative.
         """
         return Mention(self.label, tuple((start + offset, end + offset) for start, end in self.spans))
+
+
+@lru_cache(maxsize=65536)
+def contiguous_mention(label: str, start: int, end: int) -> Mention:
+    """Return a mention of one span; equal ones are usually the same object, which saves memory in large corpora.
+
+    Args:
+        label: the entity type.
+        start: the position of the first token.
+        end: the position after the last token.
+
+    Raises:
+        InputError: the span is reversed, empty or negative, or the label is empty.
+
+    Example:
+        >>> contiguous_mention("PER", 0, 2) is contiguous_mention("PER", 0, 2)
+        True
+    """
+    return Mention(label, ((start, end),))
 
 
 def _is_span(span: object) -> bool:

@@ -54,7 +54,8 @@ class Provenance:
             fields["sources"] = tuple(details.pop("sources"))
         if data.get("copy") and type(data["copy"]) is int:
             fields["copy"] = details.pop("copy")
-        return cls(details=details, **fields)
+        # A dictionary that entries were taken from keeps their memory.
+        return cls(details=dict(details), **fields)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the provenance as a dictionary that can be written as JSON, without fields that are empty."""

@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Literal, get_args
 
 from entaug.errors import LossError, ParameterError, TagError, UnknownNameError
-from entaug.mentions import Mention, is_flat
+from entaug.mentions import Mention, contiguous_mention, is_flat
 
 __all__ = [
     "OVERLAP",
@@ -119,11 +118,6 @@ def split_tag(tag: str) -> tuple[str, str]:
     return ("B" if tag[0] in "BSU" else "I", tag[2:]) if is_tag(tag) else ("I", tag)
 
 
-@lru_cache(maxsize=65536)
-def _mention(label: str, start: int, end: int) -> Mention:
-    return Mention(label, ((start, end),))
-
-
 class InvalidTag(Exception):  # noqa: N818 - internal: readers convert it to a TagError with a line
     """A tag of a sequence breaks the scheme.
 
@@ -216,9 +210,9 @@ def _decode_iob2(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Men
                 raise InvalidTag(i, f"{tag} {where}: there is no {label} mention to continue", _CORRECT_OR_REPAIR)
             repairs["I- that continues no mention"] += 1
         if open_label:
-            mentions.append(_mention(open_label, start, end))
+            mentions.append(contiguous_mention(open_label, start, end))
         open_label, start, end = label, i, i + 1
-    mentions.append(_mention(open_label, start, end))
+    mentions.append(contiguous_mention(open_label, start, end))
     return tuple(mentions)
 
 
@@ -240,9 +234,9 @@ def _decode_iob1(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Men
                 raise InvalidTag(i, message, remedy)
             repairs["B- that separates no mentions"] += 1
         if open_label:
-            mentions.append(_mention(open_label, start, end))
+            mentions.append(contiguous_mention(open_label, start, end))
         open_label, start, end = label, i, i + 1
-    mentions.append(_mention(open_label, start, end))
+    mentions.append(contiguous_mention(open_label, start, end))
     return tuple(mentions)
 
 
@@ -263,21 +257,21 @@ def _decode_closed(tags: Sequence[str], scheme: str, repairs: Counter[str] | Non
         continues = prefix in (inside, last) and label == open_label
         if open_label and not continues:
             report(i, f"{tag} where {inside}-{open_label} or {last}-{open_label} must follow", "mention not closed")
-            mentions.append(_mention(open_label, start, i))
+            mentions.append(contiguous_mention(open_label, start, i))
             open_label = ""
         if prefix == single:
-            mentions.append(_mention(label, i, i + 1))
+            mentions.append(contiguous_mention(label, i, i + 1))
         elif prefix != "O" and not open_label:
             if prefix != begin:
                 message = f"{tag}: there is no {label} mention to continue"
                 report(i, message, f"{prefix}- that continues no mention")
             open_label, start = label, i
         if prefix == last:
-            mentions.append(_mention(label, start, i + 1))
+            mentions.append(contiguous_mention(label, start, i + 1))
             open_label = ""
     if open_label:
         report(len(tags) - 1, f"the sentence ends inside a {open_label} mention", "mention not closed")
-        mentions.append(_mention(open_label, start, len(tags)))
+        mentions.append(contiguous_mention(open_label, start, len(tags)))
     return tuple(mentions)
 
 

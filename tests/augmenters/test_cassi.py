@@ -171,7 +171,9 @@ def test_every_step_by_hand(exact: bool) -> None:
     first, second = ("ada", "bo") if GOLD[0].fingerprint() < GOLD[1].fingerprint() else ("bo", "ada")
     assert told["sources"] == [first, second]
     assert told["candidates"] == 4
-    assert (told["lm_score"], told["j_score"], told["rank"]) == (-1.0, round(math.sqrt(0.1), 4), 1)
+    assert told["j_score"] == round(math.sqrt(0.1), 4)
+    # Intervals decide without scores that are computed to the end.
+    assert (told.get("lm_score"), told.get("rank")) == ((-1.0, 1) if exact else (None, None))
     assert [told[x] for x in ("role", "out", "into", "graft")] == ["subject", [0, 1], [0, 1], [0, 1]]
     assert told["sources"][told["frame"]] == "ada"
 
@@ -213,7 +215,7 @@ def test_the_choice_is_by_agreement_among_the_most_likely(exact: bool) -> None:
     contest = CandidateSet(texts, [2.0] * 4, [0.1, 0.2, 0.3, 0.9], [[-2.5, -2.5]] * 4, [[2.0, 2.0]] * 4)
     for k, wanted in ((1, 0), (2, 1), (3, 2), (4, 3), (9, 3)):
         [verdict] = select_best([contest], k, lm, None if exact else 4.0)
-        assert (verdict.chosen, verdict.score) == (wanted, -1.0 - wanted)
+        assert (verdict.chosen, verdict.score) == (wanted, -1.0 - wanted if exact else None)
         assert verdict.best.index(wanted) == wanted
 
 
@@ -419,22 +421,24 @@ FAKES: dict[str, Any] = {
     ids=str,
 )
 def test_every_option_works(options: dict[str, Any]) -> None:
+    if "shortlist_size" in options:
+        pytest.importorskip("usearch")
     gold = list(entaug.read(EXAMPLE / "train.conll"))
     cassi = CASSI(**FAKES, **options, copies=2).fit(gold)
     made = list(cassi.augment(gold))
     assert len(made) > len(gold) / 2
     again = list(CASSI(**FAKES, **options, copies=2).fit(gold).augment(gold))
     assert [(s.tokens, s.mentions) for s in made] == [(s.tokens, s.mentions) for s in again]
-    if "shortest" in options:
+    if "min_tokens" in options:
         assert all(len(s) >= 8 for s in made)
-    if options.get("k") == 1 or options.get("choice") == "best":
+    if options.get("top_k") == 1 or options.get("selection") == "best":
         assert {s.fields["entaug"].get("rank", 1) for s in made} == {1}
 
 
 def test_provenance_rebuilds_the_sentence() -> None:
     gold = [*entaug.read(EXAMPLE / "train.conll")]
     by_key = {s.key: s for s in gold}
-    made = list(CASSI(**FAKES, normalize_boundaries=False).fit(gold).augment(gold))
+    made = list(CASSI(**FAKES, normalize_boundaries=False, exact=True).fit(gold).augment(gold))
     assert any(s.fields["entaug"].get("frame") == 1 for s in made)
     for s in made:
         told = s.fields["entaug"]
@@ -628,9 +632,9 @@ def test_the_fast_way_chooses_as_the_slow_one_on_real_tweets(corpora: Path) -> N
             assert (found.tokens, tuple(found.iob())) == (wanted.words, wanted.tags)
             told = found.fields["entaug"]
             assert told["sources"][1] == gold[wanted.partner].key
-            assert told["lm_score"] == pytest.approx(wanted.score, abs=2e-3)
             assert told["j_score"] == pytest.approx(wanted.j, abs=1e-4)
             if exact:
+                assert told["lm_score"] == pytest.approx(wanted.score, abs=2e-3)
                 assert told["rank"] == wanted.rank
     assert computed[1] < 0.6 * computed[0], "the reason for intervals"
 

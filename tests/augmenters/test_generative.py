@@ -560,6 +560,7 @@ def test_aclm_wants_attentions_and_sees_label_tokens_in_the_text() -> None:
 
 
 def test_a_filter_asks_again_and_is_counted() -> None:
+    pytest.importorskip("torch")  # the default tagger
     gold = [
         Sentence(["Ada", "sings"], [Mention("PER", [(0, 1)])], id="a"),
         Sentence(["Bo", "sings"], [Mention("PER", [(0, 1)])], id="b"),

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 from entaug import DAGA, MaskedEntityLM, Mention, MulDA, Sentence
 from entaug.augmenters.base import Augmenter, Rejection, Request
 from entaug.augmenters.generative.linearization import label_tokens, parse_tagged, tag_tokens

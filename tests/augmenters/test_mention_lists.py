@@ -411,7 +411,10 @@ def test_lists_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert {"Grace Brewster Hopper", "Emmy Noether", "Lise Meitner"} <= new
     assert not new & known
     assert main([*base, "--held-out", str(test)]) == 2
-    assert "--held-out needs the leakage filter" in capsys.readouterr().err
+    assert (
+        "--held-out has nothing to be compared with; add --filter leakage, --unlabelled or --mentions"
+        in capsys.readouterr().err
+    )
     assert main([*base, "--mentions", f"{tmp_path}/people.txt=PRE"]) == 2
     assert "people.txt: " in (said := capsys.readouterr().err)
     assert "did you mean 'PER'" in said
@@ -430,6 +433,8 @@ def test_lists_in_the_text_form_of_methods(tmp_path: Path) -> None:
 
 
 def test_lists_in_plans_are_relative_to_the_plan_and_known_by_content(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+
     def plan(mentions: str) -> Path:
         path = tmp_path / "plan.toml"
         path.write_text(

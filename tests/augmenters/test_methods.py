@@ -253,7 +253,7 @@ def test_provenance() -> None:
         "doc": "d",
         "entaug": {
             "method": "sis",
-            "signature": "sis|copies=1|seed=4|max_attempts=50|filters=None|p=1.0|entaug=0.1.0",
+            "signature": "sis|copies=1|seed=4|max_attempts=50|filters=None|p=1.0|entaug=0.2.0",
             "sources": ["s1"],
             "copy": 1,
         },

@@ -7,6 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
+pytest.importorskip("torch")
+
 from torch.utils.data import DataLoader
 
 import entaug

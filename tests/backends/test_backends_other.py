@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,14 @@ import pytest
 import tiny_translators
 from conftest import EXAMPLE
 from entaug.backends import protocols
+from entaug.backends.resolve import BACKENDS as BACKEND_KINDS
 from entaug.backends.resolve import resolve
 from entaug.errors import EntaugError, MissingExtraError, MissingModelError, ParameterError
 from entaug.formats import read
 from entaug.models import catalogue as models
 from entaug.registry import import_object
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SENTENCES = [sentence.tokens for sentence in read(EXAMPLE / "train.conll")]
 
@@ -49,6 +52,22 @@ BACKENDS = {
     ],
     "WordVectors": ["fakes.FakeWordVectors"],
 }
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_loading_pauses_the_collector(monkeypatch: pytest.MonkeyPatch, is_on: bool) -> None:
+    seen: list[bool] = []
+    registry = BACKEND_KINDS["lexicon"].registry
+    monkeypatch.setattr(type(registry), "__getitem__", lambda *_: lambda *_: seen.append(gc.isenabled()))
+    monkeypatch.setattr("entaug.backends.resolve.starter_model", lambda *_: None)
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        resolve("lexicon", "wordnet")
+        assert seen == [False]
+        assert gc.isenabled() is is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 @pytest.mark.parametrize("kind", BACKENDS)
@@ -283,17 +302,6 @@ def test_packaged_translator_loses_nothing_of_a_long_text() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- translators
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tiny products are slower on several threads, much so on a busy machine."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
 from entaug.backends.transformers import rows
-from entaug.backends.transformers.decoding import DiversityPenalty, Phrase, PhraseConstraint
+from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
+from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
     CausalGenerator,
     Seq2SeqGenerator,
@@ -45,9 +46,25 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {kind: tiny.save(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
 
 
-def made(folders: dict[str, Path], kind: str, *, adapters: bool = True) -> TransformersGenerator:
+def made(
+    folders: dict[str, Path], kind: str, *, adapters: bool = True, precision: str = "fp32"
+) -> TransformersGenerator:
     cls = CausalGenerator if kind == "llama" else Seq2SeqGenerator
-    return cls(folders[kind], device="cpu", precision="fp32", adapters=adapters)
+    return cls(folders[kind], device="cpu", precision=precision, adapters=adapters)
+
+
+@pytest.mark.parametrize("required", [None, [[["blue"]], [["red"]]]])
+def test_the_head_reads_contiguous_vectors(folders: dict[str, Path], required: Any) -> None:
+    # Of a slice of three dimensions `matmul` would copy the table of the vocabulary for each row: gigabytes.
+    generator = made(folders, "llama")
+    for model in (generator, generator.fit(PAIRS, replace(TUNING, epochs=1))):
+        seen: list[bool] = []
+        head = model.model.get_output_embeddings()
+        head.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0].is_contiguous()))
+        config = DecodingConfig(strategy="sample", max_new_tokens=2, drop_unfinished=False)
+        model.generate(["red <mask>", "blue <mask>"], config, [1, 2], required)
+        assert len(seen) >= 2
+        assert all(seen)
 
 
 @pytest.mark.parametrize("adapters", [True, False])
@@ -111,8 +128,9 @@ def test_equal_inputs_are_read_once(folders: dict[str, Path], monkeypatch: pytes
     assert steps[0] == (len(inputs), 1)
 
 
-def test_goes_on_after_a_kill(folders: dict[str, Path], tmp_path: Path) -> None:
-    generator = made(folders, "llama")
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_goes_on_after_a_kill(precision: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    generator = made(folders, "llama", precision=precision)
     whole = generator.fit(PAIRS, TUNING, new_tokens=MARKERS)
 
     class KilledError(Exception):

@@ -40,6 +40,12 @@ def test_a_killed_command_ends_with_the_same_bytes(tools: Tools, tmp_path: Path,
         assert tried(scenario, Random(seed), folder, tools)["signals"]
 
 
+@pytest.mark.parametrize("name", ["augment entda", "augment mulda"])
+def test_a_killed_training_of_a_generator_ends_with_the_same_bytes(tools: Tools, tmp_path: Path, name: str) -> None:
+    [scenario] = [s for s in SCENARIOS if s.name == name]
+    assert tried(scenario, Random(1), tmp_path, tools)["SIGKILL that ended it"]
+
+
 def test_edited_notes_of_interrupted_runs(tools: Tools, tmp_path: Path) -> None:
     from chaos.tampering import interrupted
 

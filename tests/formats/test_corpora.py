@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("seqeval")
+
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Entities
 
 import entaug

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("spacy")  # tokenises plain text
+
 import entaug
 from entaug import Mention, Sentence, read_unlabelled
 from entaug.corpus import UnlabelledText

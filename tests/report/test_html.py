@@ -273,6 +273,28 @@ def test_methods_stand_side_by_side_with_what_measures_mean() -> None:
     assert '<th scope="row">gold</th><td class="figure">50.0</td><td class="figure">0</td>' in text
 
 
+def test_of_many_examples_a_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pairs(of: str, number: int) -> list[AugmentedPair]:
+        return [AugmentedPair(sentence(f"{of}{i} Bo"), GOLD, (), "odd" if i % 3 == 0 else None) for i in range(number)]
+
+    made = AugmentedCorpus([GOLD], {"lwtr": pairs("l", 40), "mr": pairs("m", 2), "sis": pairs("s", 30)})
+    kept = {name: [i for i, pair in enumerate(some) if pair.rejection is None] for name, some in made.methods.items()}
+    qualities = [Quality(name, len(some), {}, {"length": [float(i) for i in some]}) for name, some in kept.items()]
+    monkeypatch.setattr("entaug.report.html.assembly.MAX_EXAMPLES", 12)
+    text = render_html_report(made, qualities=qualities)
+    assert text == render_html_report(made, qualities=qualities)
+    data = json.loads(re.findall(r'data-digest="\w+">(.*?)</script>', text)[0])
+    shown = [(pair["g"], int(pair["m"]["t"][0][1:])) for pair in data["pairs"]]
+    assert shown == sorted(shown)
+    assert [[g for g, _ in shown].count(g) for g in range(3)] == [5, 2, 5]  # of each method as many, if it has them
+    place = [score["name"] for score in data["scores"]].index("length")
+    assert [pair["v"][place] for pair in data["pairs"]] == [None if i % 3 == 0 else i for _, i in shown]
+    assert "of 72 augmented sentences, 12 drawn at random are shown as examples" in text
+    assert "<b>47</b> new sentences" in text  # counts are of all
+    monkeypatch.setattr("entaug.report.html.assembly.MAX_EXAMPLES", 72)
+    assert "drawn at random" not in render_html_report(made, qualities=qualities)
+
+
 def test_the_policy_lets_through_what_the_page_holds_and_nothing_else() -> None:
     text = render_html_report(AugmentedCorpus([GOLD], {"mr": [AugmentedPair(NEW, GOLD)]}))
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="(.*?)"', text)[0])
@@ -357,7 +379,7 @@ def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     entaug.write([GOLD, NEW], tmp_path / "new.jsonl")
     runs, out = written(tmp_path / "runs", CELL), tmp_path / "report.html"
     assert main(["report", str(runs), str(tmp_path / "new.jsonl"), "-o", str(out), "--no-models"]) == 0
-    assert "report.html: 15 runs and 1 example of 1 method" in capsys.readouterr().err
+    assert "report.html: 15 runs and 1 augmented sentence of 1 method" in capsys.readouterr().err
     assert main(["report", str(runs), "-o", str(out)]) == 3
     assert main(["report", str(tmp_path / "new.jsonl"), "-o", str(out), "--force", "--no-models", "--json"]) == 0
     assert orjson.loads(capsys.readouterr().out)["methods"] == {"mr": 1}

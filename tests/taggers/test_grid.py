@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,9 @@ from entaug.taggers.grid import GridHead
 from entaug.taggers.relations import MAX_MENTIONS, NNW, THW, decode, relations
 from strategies import LABELS, sentences
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Relation = tuple[int, int, str]
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small tensors on several threads wait for each other, and many times longer where something else runs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def sentence(n: int, *mentions: tuple[str, list[tuple[int, int]]]) -> Sentence:

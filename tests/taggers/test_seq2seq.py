@@ -25,6 +25,8 @@ from entaug.taggers.pointer_head import PointerHead
 from entaug.taggers.pointers import MentionReader, linearize
 from entaug.taggers.relations import RelationProbabilities
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 FLAT = list(entaug.read(EXAMPLE / "train.conll"))[:8]
 MIXED = [
     Sentence(
@@ -45,14 +47,6 @@ MIXED = [
 ]
 GOLD = [*MIXED, *FLAT]
 QUICK = TaggerTrainingConfig(epochs=60, batch_size=6, learning_rate=2e-3, head_learning_rate=5e-3)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,8 @@ from entaug.taggers.static_body import StaticBody
 from entaug.workflows.evaluate import evaluate_files
 from entaug.workflows.train import train_file
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))[:24]
 DEV = list(entaug.read(EXAMPLE / "dev.conll"))[:12]
 MIXED = [
@@ -63,14 +65,6 @@ MIXED = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module", params=["bert", "roberta", "xlm-roberta"])
 def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.save(tmp_path_factory.mktemp("encoder") / request.param, request.param)
@@ -83,13 +77,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("vectors") / "words"
-    folder.mkdir()
-    words = sorted({token.lower() for sentence in GOLD for token in sentence.tokens})
-    rows = np.random.default_rng(1).normal(size=(len(words), 16)).astype(np.float32)
-    np.save(folder / "vectors.npy", rows)
-    (folder / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    return folder
+    return tiny.word_vectors(tmp_path_factory.mktemp("vectors") / "words", GOLD)
 
 
 def made(name: str, bert: Path, vectors: Path, **params: Any) -> Any:
@@ -124,6 +112,14 @@ def test_learns_by_heart_saves_and_loads(name: str, bert: Path, vectors: Path, t
     assert [p.name for p in tmp_path.iterdir()] == ["tagger"]
     with pytest.raises(OutputError, match="is there already"):
         tagger.save(tmp_path / "tagger")
+
+
+@pytest.mark.parametrize("name", ["linear", "bilstm-crf"])
+def test_learns_by_heart_in_fp16(name: str, bert: Path, vectors: Path) -> None:
+    # Without a scaled loss its small gradients would vanish.
+    training = replace(QUICK, epochs={"linear": 150}.get(name, 60))
+    tagger = made(name, bert, vectors, precision="fp16").fit(GOLD[:12], config=training)
+    assert score(GOLD[:12], tagger.predict(GOLD[:12])).micro.f1 > 0.9
 
 
 def test_the_grid_learns_nested_and_discontinuous_mentions_by_heart(bert: Path) -> None:

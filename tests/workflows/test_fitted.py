@@ -13,6 +13,7 @@ import entaug
 from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.augmenters.combined import CombinedAugmenter, parse_methods
+from entaug.backends.fakes import FakeLexicon
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
 
@@ -36,6 +37,23 @@ def test_a_saved_fit_makes_the_same_sentences(tmp_path: Path, method: str, gold:
     assert json.loads(gzip.decompress((tmp_path / "fitted.json.gz").read_bytes()))["entaug"] == "augmenter"
 
 
+@pytest.mark.models
+@pytest.mark.parametrize("parser", ["auto", "none"])
+def test_a_saved_fit_names_its_word_list_and_its_parser(tmp_path: Path, parser: str) -> None:
+    method = f"sr:dependency_parser={parser}"
+    fitted = parse_methods(method).fit(NESTED)
+    entaug.save_augmenter(fitted, tmp_path / "sr.json")
+    loaded = entaug.load_augmenter(tmp_path / "sr.json")
+    assert loaded.signature == fitted.signature
+    assert loaded.notes() == fitted.notes()
+    assert [s.to_dict() for s in loaded.augment(GOLD)] == [s.to_dict() for s in fitted.augment(GOLD)]
+    content = json.loads((tmp_path / "sr.json").read_text())
+    assert content["state"]["kinds"]["words"]
+    (tmp_path / "sr.json").write_text(json.dumps({**content, "signature": "sr|lexicon=other"}))
+    with pytest.raises(InputError, match=r"fitted as sr\|lexicon=other, and is sr\|.* here; prepare the same models"):
+        entaug.load_augmenter(tmp_path / "sr.json")
+
+
 def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     for gold in (GOLD, NESTED):
         whole = parse_methods("mr+lwtr").fit(gold)
@@ -54,6 +72,7 @@ def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     [
         ("mr", {}, "mr is not fitted; call fit"),
         ("sis", {"filters": "duplicates"}, "sis with filters cannot be saved yet; save it without filters"),
+        ("sr", {"lexicon": FakeLexicon({})}, "sr with a lexicon that is no name cannot be saved; name it"),
         ("mr", {"mentions": {"PER": ["Grace Hopper"]}}, "mr with lists of mentions cannot be saved yet"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from entaug.augmenters.contracts import MethodInfo
 from entaug.augmenters.survey import Learned, LearnedPart, Survey, SurveyCounts, source_of
+from entaug.backends.resolve import BACKENDS
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, ParameterError
@@ -23,6 +24,7 @@ class Learning(Component):
         info: the description of the method.
         existing_ids: ids of the corpus that contain `id_infix`.
         id_infix: the part that the ids of all sentences of the method and its seed share.
+        signature: the method and its parameters, as in provenance.
     """
 
     info: ClassVar[MethodInfo]
@@ -33,6 +35,11 @@ class Learning(Component):
     @property
     def id_infix(self) -> str:
         """The part that the ids of all sentences of this method and seed share."""
+        raise NotImplementedError
+
+    @property
+    def signature(self) -> str:
+        """Method, parameters and version, with the full names of loaded backends."""
         raise NotImplementedError
 
     def check_ready(self) -> None:
@@ -163,7 +170,7 @@ class Learning(Component):
         if cls._fit is not Learning._fit or cls._learn is not Learning._learn:
             raise ParameterError(
                 f"{self.name} cannot be saved yet",
-                remedy="save lwtr, mr (without lists) or sis, or fit it again where it is needed",
+                remedy="save lwtr, mr (without lists), sis or sr, or fit it again where it is needed",
             )
         return {}
 
@@ -178,14 +185,16 @@ class Learning(Component):
             The name, the parameters and what was learned; `restore` takes them over.
 
         Raises:
-            ParameterError: it is not fitted; or it has models, filters or lists, or learns what cannot be saved yet.
+            ParameterError: it is not fitted; or it has filters, a teacher, lists or models that were not given by name,
+                or learns what cannot be saved yet.
         """
         self.check_ready()
-        if self.uses_models or self.filters_:
-            what = "filters" if self.filters_ else "models"
+        if self.filters_ or self.teacher_:
+            what = "filters" if self.filters_ else "a teacher"
             raise ParameterError(f"{self.name} with {what} cannot be saved yet", remedy=f"save it without {what}")
-        if self.info.needs_fit and not self.is_fitted:
-            raise ParameterError(f"{self.name} is not fitted", remedy="call fit(corpus) first")
+        for kind in BACKENDS:
+            if not isinstance(getattr(self, kind, None), str | None):
+                raise ParameterError(f"{self.name} with a {kind} that is no name cannot be saved", remedy="name it")
         state = self._state()
         parameters = {p.name: getattr(self, p.name) for p in self._parameters()}
         given = {name: value for name, value in parameters.items() if not isinstance(value, Filter | list | tuple)}
@@ -194,7 +203,13 @@ class Learning(Component):
             "parameters": {name: value for name, value in given.items() if name not in ("filters", "teacher")},
             "existing_ids": sorted(self.existing_ids),
             "state": state,
+            **({"signature": self.signature} if self._has_backends else {}),
         }
+
+    @property
+    def _has_backends(self) -> bool:
+        """Whether models or word lists are loaded by name, which may be other ones on another machine."""
+        return any(getattr(self, f"{kind}_", None) is not None for kind in BACKENDS)
 
     def restore(self, fitted: Mapping[str, Any]) -> Self:
         """Take over a fit.
@@ -204,8 +219,16 @@ class Learning(Component):
 
         Returns:
             This augmenter.
+
+        Raises:
+            InputError: this machine has other models or word lists than the one that fitted the method.
         """
         self.load()
+        if "signature" in fitted and fitted["signature"] != self.signature:
+            raise InputError(
+                f"the method was fitted as {fitted['signature']}, and is {self.signature} here",
+                remedy="prepare the same models, or fit it again",
+            )
         self._restore(fitted["state"])
         self.existing_ids = set(fitted["existing_ids"])
         self._is_fitted = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from entaug.augmenters.base import Augmenter, MethodInfo, Rejection, Request
 from entaug.augmenters.paper_presets import SR_PAPER
@@ -130,6 +130,13 @@ class SynonymReplacement(Augmenter):
                 if free and token[0].isalpha() and token == token.lower():
                     self._words += 1
                     self._known += bool(self.lexicon_.synonyms(token))
+
+    def _state(self) -> dict[str, Any]:
+        return {"words": self._words, "known": self._known, "kinds": self._kinds.state()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._words, self._known = state["words"], state["known"]
+        self._kinds = SentenceKinds.from_state(state["kinds"])
 
     def notes(self) -> list[str]:
         """See `Augmenter.notes`."""

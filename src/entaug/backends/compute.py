@@ -26,12 +26,13 @@ class ComputeSettings:
     """What models compute with.
 
     Args:
-        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; None
-            for CUDA where there is a GPU, else the CPU.
-        precision: number format of language models and encoders; None for bf16 where the device computes with it,
-            else fp32. Translation models use fp32 unless this is set.
-        offline: whether nothing may be fetched from the network.
-        any_language: whether models may be used for text in a language that they do not serve.
+        device: device of PyTorch and CTranslate2, for example ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"mps"``; by
+            default CUDA where there is a GPU, else the CPU.
+        precision: number format of language models and encoders; by default bf16 where the device supports it, else
+            fp16 on GPUs such as the T4 (except for T5 and Gemma), else fp32. Translation models use fp32 unless this is
+            set.
+        offline: fetch nothing from the network.
+        any_language: use models also for text in a language that they do not serve.
     """
 
     device: str | None = None

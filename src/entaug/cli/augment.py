@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from entaug.cli import options, output, unlabelled
@@ -33,7 +33,7 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "-m",
         "--method",
         required=True,
-        help="a method (see entaug methods), or several: mr,sis or mr:copies=2+lm:p=0.2",
+        help="a method (see entaug methods), or several: mr,sis or mr:copies=2+sr:p=0.2",
     )
     options.add_output_options(parser)
     parser.add_argument(
@@ -50,6 +50,18 @@ def _add_options(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     )
     options.add_review_option(parser)
     add_jobs_option(parser)
+    parser.add_argument(
+        "--executor",
+        choices=("local", "ray"),
+        default="local",
+        help="who does the work: the processes of this machine (default), or the machines of a Ray cluster, on which "
+        "--jobs is the number of actors",
+    )
+    parser.add_argument(
+        "--address",
+        help="the address of the Ray cluster, or auto for one that runs on this machine (default: that of RAY_ADDRESS, "
+        "else a new one on this machine)",
+    )
     options.add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     if argv:
@@ -106,10 +118,17 @@ def _run(args: argparse.Namespace) -> int:
         "review": args.apply_review,
         "jobs": args.jobs,
     }
+    if args.address is not None and args.executor != "ray":
+        raise ParameterError("--address is that of a Ray cluster", remedy="pass --executor ray as well")
     if args.shard is not None:
         return _write_shard(args, augmenter, shared)
+    augment: Callable[..., AugmentSummary] = augment_file
+    if args.executor == "ray":
+        from entaug.workflows.cluster import augment_on_ray
+
+        augment, shared = augment_on_ray, {**shared, "address": args.address}
     with output.show_progress(quiet=args.quiet) as progress:
-        summary = augment_file(args.input, args.output, augmenter, **shared, rejected=args.rejected, progress=progress)
+        summary = augment(args.input, args.output, augmenter, **shared, rejected=args.rejected, progress=progress)
     if args.json:
         output.print_json(summary.to_dict(), to_stderr=is_stdout(args.output))
     elif not args.quiet:
@@ -122,6 +141,10 @@ def _run(args: argparse.Namespace) -> int:
 def _write_shard(args: argparse.Namespace, augmenter: Augmenter | CombinedAugmenter, shared: dict[str, Any]) -> int:
     from entaug.workflows.shards import Shard, augment_shard
 
+    if args.executor == "ray":
+        raise ParameterError(
+            "--executor ray divides the work itself", parameter="executor", remedy="leave out --shard or --executor"
+        )
     if args.rejected:
         raise ParameterError("a shard has no file of rejected candidates", remedy="pass --rejected to entaug merge")
     shard = Shard.parse(args.shard)

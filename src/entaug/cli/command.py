@@ -29,11 +29,13 @@ class Command:
     is_resumable: bool = False
 
 
-def add_jobs_option(parser: argparse.ArgumentParser) -> None:
+def add_jobs_option(parser: argparse.ArgumentParser, *, default: int | None = None) -> None:
     """Add ``--jobs``.
 
     Args:
         parser: the parser.
+        default: the number of processes where none is named; None for one for each core, for large files.
     """
-    text = "the number of processes; the result does not depend on it (default: one for each core, for large files)"
-    parser.add_argument("--jobs", type=int, metavar="N", help=text)
+    shown = "one for each core, for large files" if default is None else str(default)
+    text = f"the number of processes; the result does not depend on it (default: {shown})"
+    parser.add_argument("--jobs", type=int, metavar="N", default=default, help=text)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from entaug.cli import options, output
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 
 __all__ = ["COMMAND"]
 
@@ -26,6 +26,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     options.add_filter_options(parser)
     options.add_read_options(parser)
     options.add_write_options(parser)
+    add_jobs_option(parser, default=1)
     options.add_compute_options(parser)
 
 
@@ -47,6 +48,7 @@ def _run(args: argparse.Namespace) -> int:
             force=args.force,
             **options.read_options(args),
             **options.write_options(args),
+            jobs=args.jobs,
             progress=progress,
         )
     if args.json:

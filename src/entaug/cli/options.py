@@ -375,7 +375,9 @@ def named_filters(args: argparse.Namespace) -> list[Filter]:
     filters = create_filters(args.filters, held_out)
     others = [getattr(args, "unlabelled", None), hasattr(args, "mentions"), "mentions=" in getattr(args, "method", "")]
     if held_out is not None and not any(others) and not any(filter_.name == "leakage" for filter_ in filters):
-        raise ParameterError("--held-out needs the leakage filter", remedy="add --filter leakage")
+        raise ParameterError(
+            "--held-out has nothing to be compared with", remedy="add --filter leakage, --unlabelled or --mentions"
+        )
     return filters
 
 

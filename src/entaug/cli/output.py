@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from entaug.errors import escape_control_characters
 from entaug.files.json_text import json_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 _MAX_NOTES = 20
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")  # names of files and labels may hold any
 
 
 class ExitCode:
@@ -49,7 +48,7 @@ def print_message(text: str) -> None:
     Args:
         text: the line.
     """
-    sys.stderr.write(_CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text) + "\n")
+    sys.stderr.write(escape_control_characters(text, keep="\t\n") + "\n")
 
 
 def print_json(value: Any, *, to_stderr: bool = False) -> None:

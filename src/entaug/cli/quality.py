@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from entaug.cli import options, output
-from entaug.cli.command import Command
+from entaug.cli.command import Command, add_jobs_option
 from entaug.errors import ParameterError
 
 __all__ = ["COMMAND"]
@@ -41,6 +41,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     )
     options.add_json_option(parser, "write JSON")
     options.add_read_options(parser)
+    add_jobs_option(parser, default=1)
     options.add_compute_options(parser)
 
 
@@ -71,6 +72,7 @@ def _run(args: argparse.Namespace) -> int:
             models=models,
             as_json=args.json,
             force=args.force,
+            jobs=args.jobs,
             progress=progress,
             format=given["from_format"],
             repair=given["repair"],

@@ -105,9 +105,8 @@ def _write_html(args: argparse.Namespace) -> int:
         output.print_message(f"note: {note}")
     content = [output.quantity(summary.runs, "run")] if summary.runs else []
     if summary.methods:
-        content.append(
-            f"{output.quantity(summary.pairs, 'example')} of {output.quantity(len(summary.methods), 'method')}"
-        )
+        sentences = output.quantity(summary.pairs, "augmented sentence")
+        content.append(f"{sentences} of {output.quantity(len(summary.methods), 'method')}")
     output.print_message(f"wrote {summary.output}: {' and '.join(content) or 'nothing to show'}")
     return output.ExitCode.OK
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameEr
 from entaug.experiment.plan import CorpusPlan, DrawnPart, Plan
 from entaug.experiment.subsets import draw, rest
 from entaug.experiment.values import PATIENCE
-from entaug.files.atomic import output_error
+from entaug.files.atomic import atomic_file, output_error
 from entaug.formats import read, write
 
 __all__ = ["DataSplit", "count_shared", "file_digest", "prepare_splits", "short_hash"]
@@ -282,14 +282,14 @@ class _CorpusSplitter:
         except OSError as error:
             raise output_error(self.folder, error) from None
         path = self.folder / f"{name}.jsonl"
-        temporary = self.folder / f".{name}.{os.getpid()}.jsonl"
-        try:
-            write(sentences, temporary)
-            if path.exists() and path.read_bytes() == temporary.read_bytes():
-                return path
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with tempfile.TemporaryDirectory(prefix="entaug-") as scratch:
+            made = Path(scratch, path.name)
+            write(sentences, made)
+            content = made.read_bytes()
+        if path.exists() and path.read_bytes() == content:
+            return path
+        with atomic_file(path) as out:
+            out.write(content)
         _DIGESTS.pop(path, None)
         return path
 

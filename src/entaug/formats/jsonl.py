@@ -24,6 +24,7 @@ from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, are_columns
 from entaug.formats.records import json_type, no_sentences, parse_json, to_json
+from entaug.mentions import contiguous_mention
 from entaug.params import validate
 
 __all__ = ["Jsonl", "JsonlDialect"]
@@ -215,18 +216,19 @@ def _parse_sentence(line: str) -> Sentence:
         entity_fields = _entity_fields(mentions, entities)
         if any(entity_fields):
             fields[ENTITY_FIELDS] = entity_fields
-    columns, spaces, text = record.get("columns"), None, record.get("text")
+    arguments: dict[str, Any] = {}
+    columns, text = record.get("columns"), record.get("text")
     if are_columns(columns, len(tokens)):
-        columns = {name: tuple(values) for name, values in columns.items()}
+        arguments["columns"] = {name: tuple(values) for name, values in columns.items()}
     elif columns is not None:
-        fields["columns"], columns = columns, None
+        fields["columns"] = columns
     if text is not None:
-        spaces, before = _parse_spaces(tokens, text)
+        arguments["spaces"], before = _parse_spaces(tokens, text)
         if before:
             fields[BEFORE] = before
-        if spaces is None:
+        if arguments["spaces"] is None:
             fields["text"] = text
-    return Sentence(_shared(tokens), tuple(mentions), id_, columns=columns or {}, spaces=spaces, **split_fields(fields))
+    return Sentence(_shared(tokens), tuple(mentions), id_, **arguments, **split_fields(fields))
 
 
 def _parse_spaces(tokens: list[Any], text: object) -> tuple[tuple[str, ...] | None, str]:
@@ -251,7 +253,10 @@ def _parse_mention(entity: Any) -> Mention:
     if spans is None:
         if "start" not in entity or "end" not in entity:
             raise InputError(f"an entity without start and end: {entity}", remedy="give it both, or 'spans'")
-        return Mention(label, ((entity["start"], entity["end"]),))
+        start, end = entity["start"], entity["end"]
+        if type(start) is int and type(end) is int:
+            return contiguous_mention(label, start, end)
+        return Mention(label, ((start, end),))
     if type(spans) is not list:
         raise InputError(f"'spans' of an entity is not a list: {spans!r}", remedy="write [[start, end], ...]")
     return Mention(label, tuple([tuple(span) if type(span) is list else span for span in spans]))

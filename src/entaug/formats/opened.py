@@ -95,6 +95,11 @@ class OpenedFile:
         """Return the files that are read; several if the format is a folder."""
         return self.format.files(self.path) if isinstance(self.format, BufferedFormat) else [self.path]
 
+    @property
+    def size(self) -> int:
+        """The size of these files in bytes; a link that leads nowhere counts nothing, and is an error in reading."""
+        return sum(file.stat().st_size for file in self.source_files() if file.exists())
+
     def estimated_sentences(self) -> int | None:
         """Return the approximate number of sentences, from the beginning of the file; None if it is unknown."""
         if self.path.suffix == ".gz" or isinstance(self.format, BufferedFormat):

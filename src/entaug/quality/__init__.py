@@ -15,8 +15,8 @@ Example:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair, pair_with_sources
@@ -26,15 +26,20 @@ from entaug.data import Sentence
 from entaug.errors import InputError, MissingExtraError, MissingModelError, ParameterError
 from entaug.language_check import LoadedModel, check_languages
 from entaug.progress import Progress, no_progress
-from entaug.quality.base import MeasureInputs, ModelScores, UndefinedError
+from entaug.quality.base import MeasureInputs, MeasureValue, ModelScores, UndefinedError
 from entaug.quality.registry import MEASURES
 
-__all__ = ["DEFAULT_MODELS", "GOLD", "MEASURES", "Quality", "measure_corpus", "measure_quality"]
+__all__ = ["DEFAULT_MODELS", "GOLD", "MEASURES", "Quality", "compute_measure", "measure_corpus", "measure_quality"]
 
 GOLD = "gold"
 """Name of the `Quality` of the gold sentences."""
 DEFAULT_MODELS: Mapping[str, str | None] = {"causal_lm": "smollm2", "masked_lm": None, "encoder": "minilm"}
 """The default model of each kind of backend that measures need."""
+
+MeasureResult = MeasureValue | str
+"""The value of a measure, or why it has none."""
+ComputeMeasures = Callable[[Sequence[MeasureInputs], Sequence[tuple[int, str]]], Iterable[MeasureResult]]
+"""Computes measures; a task is the number of a set of sentences and the name of a measure, see `compute_measure`."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +116,16 @@ def measure_quality(
     text = list(gold) or [pair.augmented for pair in known]
     models = {"causal_lm": causal_lm, "masked_lm": masked_lm, "encoder": encoder}
     chosen, scores, notes = _prepare(measures, text, progress, **models)
-    return _measure(name, known, gold, chosen, scores, notes)
+    inputs = _inputs(known, gold, scores)
+    results = ((measure, compute_measure([inputs], (0, measure))) for measure in chosen)
+    return _described(name, inputs, len(known) - len(inputs.sentences), results, notes)
 
 
 def measure_corpus(
     corpus: AugmentedCorpus,
     *,
     measures: Sequence[str] | None = None,
+    compute: ComputeMeasures | None = None,
     progress: Progress = no_progress,
     **models: Any,
 ) -> list[Quality]:
@@ -128,6 +136,7 @@ def measure_corpus(
     Args:
         corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
         measures: names of the measures; None for all whose models are available.
+        compute: computes the measures without models; None to compute one after the other.
         progress: called with the stage, the number of finished texts and their total.
         models: ``causal_lm``, ``masked_lm`` and ``encoder`` as in `measure_quality`.
 
@@ -151,10 +160,22 @@ def measure_corpus(
     sizes = {sum(not pair.rejection for pair in pairs) for _, pairs, _ in groups} - {0}
     if {"distinct_1", "distinct_2"} & {*chosen} and len(sizes) > 1:
         notes.append("distinct-1 and distinct-2 decrease with the number of sentences: compare columns of equal size")
-    return [
-        _measure(name, pairs, gold, chosen, scores, () if number else notes)
-        for number, (name, pairs, gold) in enumerate(groups)
-    ]
+    inputs = [_inputs(pairs, gold, scores) for _, pairs, gold in groups]
+    results: dict[tuple[int, str], MeasureResult] = {}
+    if compute is not None:
+        without_models = [name for name in chosen if MEASURES[name].needs is None]
+        tasks = [(i, name) for name in without_models for i in range(len(groups))]
+        plain = [replace(one, models=ModelScores()) for one in inputs]
+        results.update(zip(tasks, compute(plain, tasks), strict=True))
+    qualities = []
+    for number, (name, pairs, _) in enumerate(groups):
+        of_group = (
+            (measure, results.get((number, measure)) or compute_measure(inputs, (number, measure)))
+            for measure in chosen
+        )
+        num_rejected = len(pairs) - len(inputs[number].sentences)
+        qualities.append(_described(name, inputs[number], num_rejected, of_group, () if number else notes))
+    return qualities
 
 
 def _prepare(
@@ -184,39 +205,60 @@ def _prepare(
     return chosen, scores, notes
 
 
-def _measure(
+def _inputs(pairs: Sequence[AugmentedPair], gold: Sequence[Sentence], scores: ModelScores) -> MeasureInputs:
+    accepted = [pair for pair in pairs if not pair.rejection]
+    return MeasureInputs([pair.augmented for pair in accepted], [pair.source for pair in accepted], gold, scores)
+
+
+def compute_measure(inputs: Sequence[MeasureInputs], task: tuple[int, str]) -> MeasureResult:
+    """Compute a measure.
+
+    Args:
+        inputs: the sentences to be measured, several sets.
+        task: the number of the set, and the name of the measure.
+
+    Returns:
+        Its value, or why it has none.
+    """
+    number, name = task
+    if not inputs[number].sentences:
+        return "there are no sentences"
+    try:
+        return MEASURES[name](inputs[number])
+    except UndefinedError as error:
+        return str(error)
+
+
+def _described(
     name: str,
-    pairs: Sequence[AugmentedPair],
-    gold: Sequence[Sentence],
-    measures: Sequence[str],
-    scores: ModelScores,
+    inputs: MeasureInputs,
+    num_rejected: int,
+    results: Iterable[tuple[str, MeasureResult]],
     notes: Sequence[str],
 ) -> Quality:
+    """The results of measures, each computed when it is taken, with the notes on them."""
     notes = list(notes)
-    accepted = [pair for pair in pairs if not pair.rejection]
-    if len(accepted) < len(pairs):
-        notes.append(f"{len(pairs) - len(accepted):,} rejected sentences are not measured")
-    sources = [pair.source for pair in accepted]
-    unknown = sources.count(None)
-    if 0 < unknown < len(accepted):
-        notes.append(f"the source of {unknown:,} of {len(accepted):,} sentences is unknown")
-    inputs = MeasureInputs([pair.augmented for pair in accepted], sources, gold, scores)
-    values: dict[str, float | None] = dict.fromkeys(measures)
+    num_measured = len(inputs.sentences)
+    if num_rejected:
+        notes.append(f"{num_rejected:,} rejected sentences are not measured")
+    unknown = inputs.sources.count(None)
+    if 0 < unknown < num_measured:
+        notes.append(f"the source of {unknown:,} of {num_measured:,} sentences is unknown")
+    values: dict[str, float | None] = {}
     by_sentence: dict[str, Sequence[float | None]] = {}
     undefined: dict[str, list[str]] = defaultdict(list)
-    for measure in measures:
-        try:
-            if not accepted:
-                raise UndefinedError("there are no sentences")  # noqa: TRY301
-            result = MEASURES[measure](inputs)
-        except UndefinedError as error:
-            undefined[str(error)].append(measure)
+    for measure, result in results:
+        values[measure] = None
+        if isinstance(result, str):
+            undefined[result].append(measure)
             continue
         values[measure] = result.value
         if result.by_sentence is not None:
-            by_sentence[measure] = result.by_sentence
+            # Many sentences have equal values, which are kept once.
+            known: dict[float | None, float | None] = {}
+            by_sentence[measure] = [known.setdefault(value, value) for value in result.by_sentence]
         if result.note:
             notes.append(f"{measure}: {result.note}")
-    if gold or name != GOLD:  # that gold cannot be compared with gold needs no note
+    if inputs.gold or name != GOLD:  # that gold cannot be compared with gold needs no note
         notes += [f"undefined because {reason}: {', '.join(names)}" for reason, names in undefined.items()]
-    return Quality(name, len(accepted), values, by_sentence, tuple(notes))
+    return Quality(name, num_measured, values, by_sentence, tuple(notes))

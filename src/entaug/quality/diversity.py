@@ -5,9 +5,11 @@ EnTDA is Hu et al. (2023), tables 5 and 6; CASSI is Surana et al. (2023), sectio
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Sequence
+from itertools import pairwise
 from random import Random
+from typing import Literal
 
 from entaug.data import Sentence
 from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
@@ -57,14 +59,20 @@ def distinct_2(inputs: MeasureInputs) -> MeasureValue:
     return _distinct_ngrams(inputs, 2)
 
 
-def _distinct_ngrams(inputs: MeasureInputs, n: int) -> MeasureValue:
-    ngrams: Counter[tuple[str, ...]] = Counter()
+def _distinct_ngrams(inputs: MeasureInputs, n: Literal[1, 2]) -> MeasureValue:
+    """Distinct n-grams for `n` of 1 or 2, as numbers: a large corpus has many million bigrams."""
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    ngrams = array("Q")
     for sentence in inputs.sentences:
-        row = words(sentence.tokens)
-        ngrams.update(zip(*(row[i:] for i in range(n)), strict=False))
+        row = [numbers.setdefault(word, len(numbers)) for word in words(sentence.tokens)]
+        ngrams.extend(row if n == 1 else [one << 32 | other for one, other in pairwise(row)])
     if not ngrams:
         raise UndefinedError(f"no sentence has {n} words" if n > 1 else "no sentence has a word")
-    return MeasureValue(len(ngrams) / ngrams.total())
+    ordered = np.frombuffer(ngrams, np.uint64)
+    ordered.sort()  # in place
+    return MeasureValue((1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))) / len(ordered))
 
 
 @measure("Self-BERTScore", unit="score", higher="less varied", needs="encoder")

@@ -6,8 +6,9 @@ is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import chain, pairwise
+from sys import intern
 
 from entaug.data import Mention, Sentence
 from entaug.quality.base import MeasureInputs, MeasureValue, UndefinedError, mean_over_sentences, measure, words
@@ -161,8 +162,12 @@ def unseen_contexts_distinct(inputs: MeasureInputs) -> MeasureValue:
     return _share_of_unseen(inputs, _context_items, distinct=True)
 
 
+def _folded(token: str) -> str:
+    return intern(token.casefold())  # equal ones of a large corpus are one string
+
+
 def _mention_items(sentence: Sentence) -> list[Item]:
-    return [(m.label, *(token.casefold() for token in sentence.mention_tokens(m))) for m in sentence.mentions]
+    return [(m.label, *(_folded(token) for token in sentence.mention_tokens(m))) for m in sentence.mentions]
 
 
 def _context_items(sentence: Sentence) -> list[Item]:
@@ -173,17 +178,15 @@ def _share_of_unseen(
     inputs: MeasureInputs, items_of: Callable[[Sentence], list[Item]], *, distinct: bool = False
 ) -> MeasureValue:
     seen = {item for sentence in inputs.require_gold() for item in items_of(sentence)}
-    rows = [items_of(sentence) for sentence in inputs.sentences]
-    items = [item for row in rows for item in row]
+    rows: Iterable[Collection[Item]] = map(items_of, inputs.sentences)
     if distinct:
-        items = list(dict.fromkeys(items))
-    if not items:
+        rows = [set(chain.from_iterable(rows))]
+    counts = [(len(row), sum(item not in seen for item in row)) for row in rows]
+    total = sum(number for number, _ in counts)
+    if not total:
         raise UndefinedError("there are no mentions")
-
-    def share(some: Sequence[Item]) -> float:
-        return sum(item not in seen for item in some) / len(some)
-
-    return MeasureValue(share(items), None if distinct else [share(row) if row else None for row in rows])
+    share = sum(unseen for _, unseen in counts) / total
+    return MeasureValue(share, None if distinct else [unseen / number if number else None for number, unseen in counts])
 
 
 def context(sentence: Sentence, mention: Mention, window: int = 2) -> Item:
@@ -215,7 +218,7 @@ def context(sentence: Sentence, mention: Mention, window: int = 2) -> Item:
         for position in positions:
             covering = others[position]
             if not covering:
-                collected.append(sentence.tokens[position].casefold())
+                collected.append(_folded(sentence.tokens[position]))
             elif covering != previous:
                 collected.append("".join(f"<{other.label}>" for other in covering))
             previous = covering

@@ -160,9 +160,7 @@ class Workspace:
         """
         path = self.folder / f"{name}.jsonl"
         if not path.exists():
-            temporary = self.folder / f".{name}.{os.getpid()}.jsonl"
-            write(make(), temporary)
-            temporary.replace(path)
+            write(make(), path)
         return list(read(path)) if path.stat().st_size else []
 
     def drop(self, *names: str) -> None:

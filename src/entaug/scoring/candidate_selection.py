@@ -54,12 +54,13 @@ class Selection(NamedTuple):
 
     Args:
         chosen: index of the most preferred of the best candidates, the first of equals; without preferences the best.
-        score: its log-likelihood divided by its number of words.
+        score: its log-likelihood divided by its number of words; None if the selection was made by intervals, for which
+            scores are not computed to the end.
         best: indices of the best candidates as far as known, best first.
     """
 
     chosen: int
-    score: float
+    score: float | None
     best: tuple[int, ...]
 
 
@@ -322,14 +323,11 @@ class _IntervalSelector(_Selector):
                 if deviation and rival.estimate - scoring.estimate < self._confidence * deviation:
                     less_certain = rival if rival.deviation > scoring.deviation else scoring
                     unclear[less_certain.members[0]] = less_certain
-        if unclear:
-            return [(scoring, _PASSES) for scoring in unclear.values()]
-        return [(choice, choice.left)] if choice.left else []
+        return [(scoring, _PASSES) for scoring in unclear.values()]
 
     def selection(self) -> Selection:
-        top = self._ranked()[: self._n_best]
-        choice, chosen = min(top, key=lambda pair: self._rank(pair[1]))
-        return Selection(chosen, choice.bound, tuple(index for _, index in top))
+        best = tuple(index for _, index in self._ranked()[: self._n_best])
+        return Selection(min(best, key=self._rank), None, best)
 
     def _ranked(self) -> list[tuple[_Scoring, int]]:
         """All candidates, highest estimate first."""

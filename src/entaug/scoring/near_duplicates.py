@@ -14,6 +14,7 @@ n-gram are compared, and none is missed.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ _ROUNDING = 1e-9  # equal similarities may differ by as much
 _SLACK = 1e-4  # rapidfuzz drops some pairs exactly at its cutoff, for example at 4/5
 _MARGIN = 1e-6  # bounds are loosened by as much: rounding may cost time, but never a near-duplicate
 _GRAM_SIZES = ((0.85, 3), (0.7, 2), (0.0, 1))  # from which threshold; longer n-grams are rarer, but more are kept
-_TOKENS = 1 << 19  # tokens whose n-grams are in memory at once
+_TOKENS = 1 << 18  # tokens whose n-grams are in memory at once
 _PAIRS = 1 << 17  # pairs of sentences in memory at once
 _FIRST = 16  # sentences with an n-gram that are compared before those with the next one
 _COUNT_BITS = 18  # counts of n-grams are cut off there
@@ -151,11 +152,13 @@ class NearDuplicateIndex:
         for part in self._parts(self._rows, self._listed):
             _, hashes = self._rows.grams(self._listed[part], self._gram_size)
             np.add.at(self._counts, hashes & np.uint32(counters - 1), np.uint32(1))
-        entries = []
+        entries = array("Q")  # grows in place, where joining arrays takes their memory twice
         for part in self._parts(self._rows, self._listed):
             places, hashes = self._prefixes(self._rows, self._listed[part])
-            entries.append((hashes << np.uint64(32)) | (places + part.start).astype(np.uint64))
-        joined = np.concatenate(entries) if entries else np.zeros(0, np.uint64)
+            entries.frombytes(((hashes << np.uint64(32)) | (places + part.start).astype(np.uint64)).tobytes())
+        if not entries:
+            return np.zeros(0, np.uint64)
+        joined = np.frombuffer(entries, np.uint64)
         joined.sort()
         return joined
 

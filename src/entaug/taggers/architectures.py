@@ -237,13 +237,12 @@ class W2NERTagger(_EncoderTagger):
             ParameterError: the tagger was neither trained nor loaded.
         """
         self._check_fitted()
-        sentences = list(sentences)
-        results: list[Any] = [None] * len(sentences)
-        for batch, vectors in self._word_vectors(sentences):
-            computed = self._head.probabilities(vectors, [len(sentences[i]) for i in batch])
-            for i, probabilities in zip(batch, computed, strict=True):
-                results[i] = probabilities
-        return results
+
+        def probabilities(batch: list[Sentence], vectors: Any) -> Iterable[RelationProbabilities]:
+            computed: Iterable[RelationProbabilities] = self._head.probabilities(vectors, list(map(len, batch)))
+            return computed
+
+        return self._in_batches(list(sentences), probabilities)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -308,13 +307,12 @@ class Seq2SeqTagger(_EncoderTagger):
         sentences = list(sentences)
         known = set(self.labels_)
         indices = [i for i, s in enumerate(sentences) if known.issuperset(m.label for m in s.mentions)]
-        possible = [sentences[i] for i in indices]
-        confidences = [0.0] * len(sentences)
-        for batch, source in self._word_vectors(possible):
-            of_batch = self._head.sequence_log_probs(source, [possible[i].mentions for i in batch])
-            for i, (log_prob, num_items) in zip(batch, of_batch, strict=True):
-                confidences[indices[i]] = math.exp(log_prob / num_items)
-        return confidences
+
+        def of_mentions(batch: list[Sentence], source: Any) -> Iterable[float]:
+            of_batch = self._head.sequence_log_probs(source, [sentence.mentions for sentence in batch])
+            return [math.exp(log_prob / num_items) for log_prob, num_items in of_batch]
+
+        return self._confidences(sentences, indices, of_mentions)
 
     def predict_with_confidences(self, sentences: Iterable[Sentence]) -> list[dict[Mention, float]]:
         """Predict the mentions of sentences, each with its confidence.
@@ -330,9 +328,9 @@ class Seq2SeqTagger(_EncoderTagger):
             ParameterError: the tagger was neither trained nor loaded.
         """
         self._check_fitted()
-        sentences = list(sentences)
-        results: list[dict[Mention, float]] = [{} for _ in sentences]
-        for batch, source in self._word_vectors(sentences):
-            for i, mentions in zip(batch, self._head.decode_with_probabilities(source), strict=True):
-                results[i] = mentions
-        return results
+
+        def decode(_: list[Sentence], source: Any) -> Iterable[dict[Mention, float]]:
+            decoded: Iterable[dict[Mention, float]] = self._head.decode_with_probabilities(source)
+            return decoded
+
+        return self._in_batches(list(sentences), decode)

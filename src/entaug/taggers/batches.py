@@ -1,16 +1,19 @@
-"""Batches of gold and augmented sentences, and the learning rate over their stages."""
+"""Batches of gold and augmented sentences with the learning rate over their stages, and batches of prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from random import Random
+from typing import TypeVar
 
-from entaug.backends.transformers.base import shuffled_batches
+from entaug.backends.transformers.base import release_memory, shuffled_batches
 from entaug.backends.transformers.training import linear_decay
 from entaug.taggers.base import TaggerTrainingConfig
 
-__all__ = ["batches", "learning_rate_factor"]
+__all__ = ["batches", "compute_in_batches", "learning_rate_factor"]
+
+Result = TypeVar("Result")
 
 
 def batches(
@@ -70,3 +73,43 @@ def _stream(indices: Sequence[int], rng: Random) -> Iterator[int]:
     while True:
         rng.shuffle(order)
         yield from order
+
+
+def compute_in_batches(
+    lengths: Sequence[int],
+    cost: Callable[[int], int],
+    budget: int,
+    compute: Callable[[list[int]], Iterable[Result]],
+) -> list[Result]:
+    """Compute a result for each sentence, in batches of sentences of similar length that halve when memory runs out.
+
+    Args:
+        lengths: the number of sub-words of each sentence.
+        cost: the share of the budget that a sentence of a length takes.
+        budget: what the sentences of a batch may cost together.
+        compute: called with the numbers of the sentences of a batch, returns their results.
+
+    Returns:
+        The results, in the order of the sentences.
+
+    Raises:
+        EntaugError: there is not enough memory for a single sentence.
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    results: dict[int, Result] = {}
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and (end + 1 - start) * max(1, cost(lengths[order[end]])) <= budget:
+            end += 1
+        batch = order[start:end]
+        try:
+            computed = list(compute(batch))
+        except (RuntimeError, MemoryError) as error:
+            remedy = "use a smaller encoder, a shorter sentence or another device"
+            release_memory(error, len(batch), f"sentence of {lengths[batch[0]]} sub-words", remedy)
+            budget = max(1, cost(lengths[batch[-1]])) * (len(batch) // 2)
+        else:
+            results.update(zip(batch, computed, strict=True))
+            start = end
+    return [results[i] for i in range(len(lengths))]

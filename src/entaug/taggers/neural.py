@@ -6,11 +6,11 @@ import abc
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -33,11 +33,13 @@ from entaug.taggers.base import (
     damaged_tagger,
     write_config,
 )
-from entaug.taggers.batches import batches, learning_rate_factor
+from entaug.taggers.batches import batches, compute_in_batches, learning_rate_factor
 from entaug.taggers.bodies import EncoderBody
 from entaug.taggers.packing import replace_dropout
 
 __all__ = ["NeuralTagger"]
+
+Result = TypeVar("Result")
 
 _WEIGHTS_FILE = "tagger.safetensors"
 
@@ -146,10 +148,11 @@ class NeuralTagger(Configurable, abc.ABC):
             remedy = 'give development sentences, or set checkpoint to "last"'
             raise InputError("no dev sentences to select the best epoch by", remedy=remedy)
         self.labels_ = labels
-        device, self._dtype = choose_device(self.device, self.precision)
+        device, _ = choose_device(self.device, self.precision)
         with isolated_random_state(device):
             torch.manual_seed(config.seed)
             self._body = self.build_body(gold).to(device)
+            self._dtype = self._choose_precision()
             if config.learning_rate is None:
                 config = replace(config, learning_rate=self._body.default_learning_rate)
             self._head = self.build_head(self._body.size).to(device)
@@ -230,11 +233,12 @@ class NeuralTagger(Configurable, abc.ABC):
         """
         self._check_fitted()
         sentences = list(sentences)
-        predicted: list[tuple[Mention, ...]] = [()] * len(sentences)
-        for batch, vectors in self._word_vectors(sentences):
-            decoded = self._head.decode(vectors, [len(sentences[i]) for i in batch])
-            for i, mentions in zip(batch, decoded, strict=True):
-                predicted[i] = mentions
+
+        def decode(batch: list[Sentence], vectors: Any) -> Iterable[tuple[Mention, ...]]:
+            decoded: list[tuple[Mention, ...]] = self._head.decode(vectors, list(map(len, batch)))
+            return decoded
+
+        predicted = self._in_batches(sentences, decode)
         return [sentence.with_(mentions=mentions) for sentence, mentions in zip(sentences, predicted, strict=True)]
 
     def tag_probabilities(self, sentences: Iterable[Sentence]) -> list[TagProbabilities]:
@@ -245,14 +249,13 @@ class NeuralTagger(Configurable, abc.ABC):
         """
         self._check_fitted()
         self._check_tag_probabilities()
-        sentences = list(sentences)
-        results: list[Any] = [None] * len(sentences)
-        for batch, vectors in self._word_vectors(sentences):
-            lengths = [len(sentences[i]) for i in batch]
+
+        def marginals(batch: list[Sentence], vectors: Any) -> Iterable[TagProbabilities]:
+            lengths = list(map(len, batch))
             rows = self._head.log_marginals(vectors, lengths).exp().cpu().numpy()
-            for i, row, n in zip(batch, rows, lengths, strict=True):
-                results[i] = TagProbabilities(self._head.tags, row[:n])
-        return results
+            return [TagProbabilities(self._head.tags, row[:n]) for row, n in zip(rows, lengths, strict=True)]
+
+        return self._in_batches(list(sentences), marginals)
 
     def confidences(self, sentences: Iterable[Sentence]) -> list[float]:
         """See `entaug.taggers.base.TrainableTagger.confidences`.
@@ -266,13 +269,26 @@ class NeuralTagger(Configurable, abc.ABC):
         known = set(self.labels_)
         # Unknown labels and mentions that tags cannot express have the confidence 0.
         indices = [i for i, s in enumerate(sentences) if s.is_flat and known.issuperset(m.label for m in s.mentions)]
-        possible = [sentences[i] for i in indices]
+
+        def of_mentions(batch: list[Sentence], vectors: Any) -> Iterable[float]:
+            targets = [self._head.tag_ids(sentence) for sentence in batch]
+            lengths = list(map(len, batch))
+            log_probs = self._head.log_probs(vectors, lengths, targets)
+            return [math.exp(log_prob / n) for log_prob, n in zip(log_probs, lengths, strict=True)]
+
+        return self._confidences(sentences, indices, of_mentions)
+
+    def _confidences(
+        self,
+        sentences: Sequence[Sentence],
+        indices: Sequence[int],
+        compute: Callable[[list[Sentence], Any], Iterable[float]],
+    ) -> list[float]:
+        """The confidences that `compute` gives to the sentences with some indices, and 0 for the others."""
         confidences = [0.0] * len(sentences)
-        for batch, vectors in self._word_vectors(possible):
-            targets = [self._head.tag_ids(possible[i]) for i in batch]
-            log_probs = self._head.log_probs(vectors, [len(possible[i]) for i in batch], targets)
-            for i, log_prob in zip(batch, log_probs, strict=True):
-                confidences[indices[i]] = math.exp(log_prob / len(possible[i]))
+        computed = self._in_batches([sentences[i] for i in indices], compute)
+        for i, confidence in zip(indices, computed, strict=True):
+            confidences[i] = confidence
         return confidences
 
     def _check_fitted(self) -> None:
@@ -287,24 +303,27 @@ class NeuralTagger(Configurable, abc.ABC):
         self._body.eval()
         self._head.eval()
 
+    def _choose_precision(self) -> torch.dtype:
+        model_type = self._body.model.config.model_type if isinstance(self._body, EncoderBody) else ""
+        return choose_device(self.device, self.precision, model_type=model_type)[1]
+
     def _autocast(self) -> torch.autocast:
         device = next(self._head.parameters()).device.type
         return torch.autocast(device, dtype=self._dtype, enabled=self._dtype is not torch.float32)
 
-    def _word_vectors(self, sentences: Sequence[Sentence]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Batches of indices of sentences of similar length, with their word vectors."""
+    def _in_batches(
+        self, sentences: Sequence[Sentence], compute: Callable[[list[Sentence], Any], Iterable[Result]]
+    ) -> list[Result]:
+        """A result for each sentence; `compute` gets the sentences of a batch and their word vectors."""
         prepared = [self._body.prepare(sentence.tokens) for sentence in sentences]
-        lengths = [self._body.length(one) for one in prepared]
+
+        def compute_batch(batch: list[int]) -> Iterable[Result]:
+            return compute([sentences[i] for i in batch], self._body([prepared[i] for i in batch]))
+
         self._set_evaluation_mode()
         with torch.inference_mode(), self._autocast():
-            batch: list[int] = []
-            for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-                if batch and (len(batch) + 1) * self.batch_cost(lengths[i]) > self.budget:
-                    yield batch, self._body([prepared[j] for j in batch])
-                    batch = []
-                batch.append(i)
-            if batch:
-                yield batch, self._body([prepared[j] for j in batch])
+            lengths = [self._body.length(one) for one in prepared]
+            return compute_in_batches(lengths, self.batch_cost, self.budget, compute_batch)
 
     # ---------------------------------------------------------------------------------------------- saving and loading
 
@@ -348,8 +367,9 @@ class NeuralTagger(Configurable, abc.ABC):
             weights = load_file(folder / _WEIGHTS_FILE)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise damaged_tagger(folder, error) from None
-        device, self._dtype = choose_device(self.device, self.precision)
+        device, _ = choose_device(self.device, self.precision)
         self._body = self.restore_body(folder, config).to(device)
+        self._dtype = self._choose_precision()
         self._head = self.build_head(self._body.size).to(device)
         try:
             for prefix, part in (("head.", self._head), ("body.", self._body)):

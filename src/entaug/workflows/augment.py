@@ -14,7 +14,6 @@ from typing import Any
 from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import ParameterError
 from entaug.files.streams import open_bytes
 from entaug.formats import OpenedFile
 from entaug.progress import Progress, no_progress
@@ -22,11 +21,11 @@ from entaug.report.review import Review, read_review
 from entaug.workflows.accepting import AugmentSummary, check_any, open_writer
 from entaug.workflows.augmentation import Augmentation
 from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
-from entaug.workflows.processes import check_jobs
+from entaug.workflows.processes import check_jobs, number_of_processes
 from entaug.workflows.relabel import check_soft_labels
-from entaug.workflows.surveys import Irregular, Sharing
+from entaug.workflows.surveys import Sharing, in_parts_or_whole
 
-__all__ = ["AugmentSummary", "augment_file", "new_summary", "number_of_processes", "run_key"]
+__all__ = ["AugmentSummary", "augment_file", "content_digest", "new_summary", "processes_for", "run_key"]
 
 
 def augment_file(
@@ -124,15 +123,12 @@ def augment_file(
                     check_any(summary, writer, has_rejected=rejected_path is not None)
             return summary
 
-        try:
-            summary = attempt(number_of_processes(jobs, augmenter, source))
-        except Irregular:
-            summary = attempt(1)
+        summary = in_parts_or_whole(attempt, processes_for(jobs, augmenter, source))
     summary.seconds = time.monotonic() - begun
     return summary
 
 
-def number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
+def processes_for(jobs: int | None, augmenter: Augmenter | CombinedAugmenter, source: OpenedFile) -> int:
     """Return the number of processes that share the work; 1 for this one alone.
 
     Args:
@@ -143,13 +139,7 @@ def number_of_processes(jobs: int | None, augmenter: Augmenter | CombinedAugment
     Raises:
         ParameterError: several are wanted, and the method uses models.
     """
-    if augmenter.uses_models and (jobs or 1) > 1:
-        raise ParameterError(
-            f"{augmenter.name} uses models, which compute in one process with all threads",
-            parameter="jobs",
-            remedy="leave out --jobs",
-        )
-    return Sharing.processes_for(jobs, source, uses_models=augmenter.uses_models)
+    return number_of_processes(jobs, source.size, [augmenter.name] if augmenter.uses_models else [])
 
 
 def new_summary(
@@ -178,10 +168,27 @@ def run_key(augmenter: Augmenter | CombinedAugmenter, source: OpenedFile, to: Op
         to: the output, of which the format and layout matter.
         settings: all other settings that change the output.
     """
+    parts = (
+        __version__,
+        augmenter.signature,
+        source.dialect,
+        to.format.name,
+        to.dialect,
+        content_digest(source),
+        *settings,
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def content_digest(source: OpenedFile) -> str:
+    """Return the sum of an input; of a folder the names and the sums of its files.
+
+    Args:
+        source: the input.
+    """
     content = ""
     for file in source.source_files():
         with open_bytes(file) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         content += f"{file.relative_to(source.path) if source.path.is_dir() else ''}{digest}"
-    parts = (__version__, augmenter.signature, source.dialect, to.format.name, to.dialect, content, *settings)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return content

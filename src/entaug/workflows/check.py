@@ -17,6 +17,7 @@ from entaug.formats.base import Reading
 from entaug.language_check import LoadedModel, check_languages
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, read_sentences
+from entaug.workflows.processes import number_of_processes
 from entaug.workflows.statistics import CorpusStatistics, PhraseCounts
 from entaug.workflows.surveys import Irregular, Sharing, SurveyJob
 
@@ -109,7 +110,7 @@ def check_file(
         try:
             source = open_file(path, from_format, **(read_options or {}))
             summary.format = source.dialect.describe()
-            if _check_in_parts(source, summary, repair, Sharing.processes_for(jobs, source), progress):
+            if _check_in_parts(source, summary, repair, number_of_processes(jobs, source.size), progress):
                 return summary
             sentences = check_languages(read_sentences(source, reading, "checking", progress), models, str(input))
             for sentence in sentences:

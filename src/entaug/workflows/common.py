@@ -26,6 +26,7 @@ __all__ = [
     "check_loss_kinds",
     "check_output",
     "check_rejected_output",
+    "instruct_models",
     "locate_losses",
     "notes_on_models",
     "notes_on_other_tags",
@@ -288,6 +289,17 @@ def notes_on_other_tags(source: OpenedFile) -> list[str]:
     ]
 
 
+def instruct_models(augmenter: Any) -> list[InstructModel]:
+    """Return the instruct models of a method.
+
+    Args:
+        augmenter: the method, or several; loaded.
+    """
+    methods = getattr(augmenter, "augmenters", [augmenter])
+    models = [getattr(method, "generator_", None) for method in methods]
+    return [model for model in models if isinstance(model, InstructModel)]
+
+
 def usage_of_models(augmenter: Any) -> dict[str, Usage]:
     """Return the counts of the requests to the instruct models of a method.
 
@@ -297,9 +309,7 @@ def usage_of_models(augmenter: Any) -> dict[str, Usage]:
     Returns:
         The counts of each model, by its name.
     """
-    methods = getattr(augmenter, "augmenters", [augmenter])
-    models = [getattr(method, "generator_", None) for method in methods]
-    return {model.name: model.usage for model in models if isinstance(model, InstructModel)}
+    return {model.name: model.usage for model in instruct_models(augmenter)}
 
 
 # --------------------------------------------------------------------------------------------------------------- losses

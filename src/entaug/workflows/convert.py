@@ -19,8 +19,9 @@ from entaug.workflows.common import (
     read_sentences,
     reject_losses,
 )
+from entaug.workflows.processes import number_of_processes
 from entaug.workflows.statistics import CorpusStatistics
-from entaug.workflows.surveys import Irregular, Sharing, SurveyJob
+from entaug.workflows.surveys import Sharing, SurveyJob, in_parts_or_whole
 
 __all__ = ["ConvertSummary", "convert_file"]
 
@@ -129,7 +130,4 @@ def convert_file(
             return summary
 
         is_once = is_stdout(output) or is_special(Path(output))  # what was written there cannot be taken back
-        try:
-            return attempt(Sharing.processes_for(1 if is_once else jobs, source))
-        except Irregular:
-            return attempt(1)
+        return in_parts_or_whole(attempt, number_of_processes(1 if is_once else jobs, source.size))

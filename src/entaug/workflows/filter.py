@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from entaug.workflows.common import (
     check_rejected_output,
 )
 from entaug.workflows.pairs import open_pairs, write_kept
+from entaug.workflows.processes import Workers, number_of_processes
 from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = ["FilterSummary", "filter_file"]
@@ -80,6 +82,7 @@ def filter_file(
     to_format: str | None = None,
     read_options: Options = None,
     write_options: Options = None,
+    jobs: int | None = 1,
     progress: Progress = no_progress,
 ) -> FilterSummary:
     """Filter the augmented sentences of a file; gold and kept sentences are written in the order of the input.
@@ -98,13 +101,16 @@ def filter_file(
         to_format: the format of the output; None for the format of its extension, or else of the input.
         read_options: options of the format of the input and the gold file.
         write_options: options of the output's format.
+        jobs: the number of processes that judge sentences; None for as many as there are cores, where the input is
+            large and no filter uses models. The result does not depend on it.
         progress: the progress callback.
 
     Returns:
         A summary with counts.
 
     Raises:
-        ParameterError: neither a filter nor a review is given.
+        ParameterError: neither a filter nor a review is given, several processes with a filter that uses
+            models, or fewer than one.
         InputError: the input is invalid, holds no augmented sentence, or a filter needs a source that is unknown.
         LossError: the output's format cannot store some content of the input.
         OutputError: an output exists or cannot be written; then none is written.
@@ -129,6 +135,8 @@ def filter_file(
     rejected_path = check_rejected_output(rejected, input, output, force=force)
     for filter_ in filters:
         filter_.load()
+    with_models = [filter_.name for filter_ in filters if filter_.uses_models]
+    number_of_processes(jobs, 0, with_models)  # an error before the input is read
     with open_pairs(
         input,
         output,
@@ -143,9 +151,10 @@ def filter_file(
     ) as file:
         pairs, sentences = file.pairs, file.sentences
         _check_sources(pairs, filters, str(input), gold)
+        jobs = number_of_processes(jobs, file.source.size, with_models)
         for filter_ in filters:
             filter_.fit(file.gold)
-        rejections = _rejections(pairs, filters, decisions, progress)
+        rejections = _rejections(pairs, filters, decisions, jobs, progress)
         write_kept(sentences, rejections, file.to, rejected_path, lose, force=force)
     summary = FilterSummary(str(input), str(output), file.source.dialect.describe(), file.to.dialect.describe())
     summary.filters = [filter_.signature for filter_ in filters]
@@ -182,20 +191,34 @@ def _check_sources(
             raise InputError(message, path=path, remedy=filter_.without_source)
 
 
+_Window = tuple[list[Sentence], list[Sentence | None]]  # augmented sentences and their sources
+
+
+def _judge(filters: Sequence[Filter], window: _Window) -> list[str | None]:
+    return apply_filters(filters, *window)
+
+
 def _rejections(
-    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, progress: Progress
+    pairs: Sequence[AugmentedPair | None], filters: Sequence[Filter], review: Review, jobs: int, progress: Progress
 ) -> list[str | None]:
-    """Yield the reason for rejecting each sentence; None for gold and kept sentences."""
+    """Return the reason for rejecting each sentence; None for gold and kept sentences."""
     reasons = [None if pair is None else pair.rejection for pair in pairs]  # rejections by an earlier run are kept
     for i, pair in enumerate(pairs):
         rejects = pair is not None and review.rejects(pair.augmented.fingerprint_number(), pair.augmented.id)
         if review.decisions and rejects:
             reasons[i] = REVIEWED.reason
     pending = [(i, pair) for i, pair in enumerate(pairs) if pair is not None and reasons[i] is None]
-    for start in range(0, len(pending), _WINDOW):
-        window = pending[start : start + _WINDOW]
-        results = apply_filters(filters, [pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
-        for (i, _), reason in zip(window, results, strict=True):
-            reasons[i] = reason
-        progress("filtering", start + len(window), len(pending))
+    starts = range(0, len(pending), _WINDOW)
+    windows = (
+        ([pair.augmented for _, pair in window], [_source(pair) for _, pair in window])
+        for window in (pending[start : start + _WINDOW] for start in starts)
+    )
+    with contextlib.ExitStack() as stack:
+        judged: Iterable[list[str | None]] = (_judge(filters, window) for window in windows)
+        if jobs > 1 and filters:
+            judged = stack.enter_context(Workers.start(jobs)).map(_judge, list(filters), windows)
+        for start, results in zip(starts, judged, strict=True):
+            for (i, _), reason in zip(pending[start : start + _WINDOW], results, strict=True):
+                reasons[i] = reason
+            progress("filtering", start + len(results), len(pending))
     return reasons

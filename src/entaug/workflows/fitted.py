@@ -10,11 +10,11 @@ from entaug._version import __version__
 from entaug.augmenters import METHODS
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import open_output
 from entaug.files.streams import as_path, read_bytes
 
-__all__ = ["load_augmenter", "save_augmenter"]
+__all__ = ["augmenter_of", "fitted_content", "load_augmenter", "save_augmenter"]
 
 _KIND = "augmenter"
 
@@ -29,8 +29,8 @@ def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -
         path: the file; gzipped if it ends in ``.gz``. An existing file is replaced.
 
     Raises:
-        ParameterError: the method is not fitted; or it has models, filters or lists, or learns what cannot be saved yet
-            (``lwtr``, ``mr`` and ``sis`` can).
+        ParameterError: the method is not fitted; or it has filters, a teacher, lists or models that were not given by
+            name, or learns what cannot be saved yet (``lwtr``, ``mr``, ``sis`` and ``sr`` can).
         OutputError: the file cannot be written.
 
     Example:
@@ -41,9 +41,44 @@ def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -
         >>> [new.tokens for new in load_augmenter(file).augment(gold)]
         [('Bo', 'sings'), ('Ada', 'sings')]
     """
-    content = {"entaug": _KIND, "version": __version__, **augmenter.fitted_state()}
+    content = _content(augmenter)
     with open_output(as_path(path)) as out:
-        out.write(json.dumps(content).encode() + b"\n")
+        out.write(content)
+
+
+def fitted_content(augmenter: Augmenter | CombinedAugmenter) -> bytes | None:
+    """Return what `save_augmenter` writes, to send it to another machine.
+
+    Args:
+        augmenter: the method, or several; fitted.
+
+    Returns:
+        The content of the file; None where the method cannot be saved.
+    """
+    try:
+        return _content(augmenter)
+    except (ParameterError, TypeError):
+        return None
+
+
+def augmenter_of(content: bytes) -> Augmenter | CombinedAugmenter:
+    """Create a fitted method from what `fitted_content` returned.
+
+    Args:
+        content: the content.
+
+    Returns:
+        The method, fitted.
+
+    Raises:
+        InputError: see `load_augmenter`.
+    """
+    return _augmenter(content, "the fitted method")
+
+
+def _content(augmenter: Augmenter | CombinedAugmenter) -> bytes:
+    content = {"entaug": _KIND, "version": __version__, **augmenter.fitted_state()}
+    return json.dumps(content).encode() + b"\n"
 
 
 def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
@@ -56,7 +91,8 @@ def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
         The method, fitted.
 
     Raises:
-        InputError: the file cannot be read, is none of these, or was written by another version.
+        InputError: the file cannot be read, is none of these, was written by another version, or needs models or word
+            lists that are others here.
 
     Example:
         >>> import entaug, pathlib, tempfile
@@ -66,12 +102,17 @@ def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
         3
     """
     path = as_path(path)
+    return _augmenter(read_bytes(path), str(path))
+
+
+def _augmenter(text: bytes, path: str) -> Augmenter | CombinedAugmenter:
+    """Create the method that a file holds."""
 
     def fault(message: str, remedy: str) -> InputError:
-        return InputError(message, path=str(path), remedy=remedy)
+        return InputError(message, path=path, remedy=remedy)
 
     try:
-        content = json.loads(read_bytes(path))
+        content = json.loads(text)
         if content["entaug"] != _KIND:
             raise ValueError  # noqa: TRY301
         version = content["version"]

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 from entaug.backends.compute import ComputeSettings, compute_settings, set_compute_settings
 from entaug.errors import EntaugError, ParameterError
 
-__all__ = ["Workers", "available_cores", "check_jobs", "interrupts_blocked", "process_pool"]
+__all__ = ["Workers", "available_cores", "check_jobs", "interrupts_blocked", "number_of_processes", "process_pool"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
 
+_SMALL = 4 << 20  # bytes of an input that one process has read before others have started
 _AHEAD = 2  # tasks a process that are given out before the first result is taken
 
 
@@ -45,6 +46,32 @@ def check_jobs(jobs: int | None) -> None:
     """
     if jobs is not None and (type(jobs) is not int or jobs < 1):
         raise ParameterError(f"--jobs must be at least 1, not {jobs}", parameter="jobs")
+
+
+def number_of_processes(jobs: int | None, size: int, with_models: Sequence[str] = ()) -> int:
+    """Return the number of processes that are worth starting.
+
+    Args:
+        jobs: the number that is wanted; None for the default.
+        size: the size of the input in bytes.
+        with_models: the names of what computes with models, which one process does with all threads.
+
+    Returns:
+        The number that is wanted; by default that of the cores for a large input without models, else 1.
+
+    Raises:
+        ParameterError: the number is below 1, or several are wanted where models compute.
+    """
+    check_jobs(jobs)
+    if with_models and (jobs or 1) > 1:
+        raise ParameterError(
+            f"{with_models[0]} uses models, which compute in one process with all threads",
+            parameter="jobs",
+            remedy="leave out --jobs",
+        )
+    if jobs is not None:
+        return jobs
+    return 1 if with_models or size < _SMALL else available_cores()
 
 
 # ---------------------------------------------------------------------------------------------------------------- pools
@@ -76,9 +103,13 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
     try:
         yield pool
     except BaseException:
+        thread = vars(pool).get("_executor_manager_thread")
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()
+        # Python wakes up this thread at its own exit, and prints a traceback if the thread closes its pipe meanwhile.
+        if thread is not None:
+            thread.join()
         raise
     pool.shutdown()
 
@@ -169,7 +200,8 @@ class Workers:
         """
         self._count += 1
         path = self._folder / f"shared-{self._count}.pickle"
-        path.write_bytes(pickle.dumps(shared, protocol=pickle.HIGHEST_PROTOCOL))
+        with path.open("xb") as stream:
+            pickle.dump(shared, stream, protocol=pickle.HIGHEST_PROTOCOL)
         waiting: deque[Future[R]] = deque()
         try:
             for task in tasks:
@@ -204,5 +236,6 @@ def _call(function: Callable[[Any, Any], R], path: Path, task: Any) -> R:
     global _shared  # noqa: PLW0603
     if _shared is None or _shared[0] != path:
         _shared = None  # free the memory first
-        _shared = path, pickle.loads(path.read_bytes())  # noqa: S301 - written by the parent
+        with path.open("rb") as stream:
+            _shared = path, pickle.load(stream)  # noqa: S301 - written by the parent
     return function(_shared[1], task)

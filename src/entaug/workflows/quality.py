@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,9 +13,10 @@ from entaug.augmented import read_augmented
 from entaug.files.json_text import json_text
 from entaug.files.streams import STDIN
 from entaug.progress import Progress, no_progress
-from entaug.quality import Quality, measure_corpus
+from entaug.quality import ComputeMeasures, Quality, compute_measure, measure_corpus
 from entaug.quality.tables import quality_markdown, quality_table
 from entaug.workflows.common import check_apart, check_output, write_text
+from entaug.workflows.processes import Workers, number_of_processes
 
 __all__ = ["measure_files"]
 
@@ -27,6 +30,7 @@ def measure_files(
     models: Mapping[str, Any] = MappingProxyType({}),
     as_json: bool = False,
     force: bool = False,
+    jobs: int | None = 1,
     progress: Progress = no_progress,
     **options: Any,
 ) -> list[Quality]:
@@ -42,6 +46,8 @@ def measure_files(
             `entaug.measure_quality`.
         as_json: write JSON whatever the extension of `output`.
         force: replace an existing file.
+        jobs: the number of processes that compute the measures without models; None for as many as there are cores,
+            where the inputs are large. Each holds all sentences. The result does not depend on it.
         progress: called with the stage, the number of finished texts and their total.
         options: options for reading; see `entaug.read_augmented`.
 
@@ -50,14 +56,20 @@ def measure_files(
 
     Raises:
         InputError: a file is invalid.
+        ParameterError: the number of processes is below 1.
         MissingModelError: a model that is not a default one is not on this machine.
         OutputError: the output exists, is an input, or cannot be written.
     """
     inputs = list(inputs)
     check_output(output, STDIN, force=force)  # check before the computation
     check_apart([output], [gold, *inputs])
+    jobs = number_of_processes(jobs, sum(Path(path).stat().st_size for path in inputs if Path(path).is_file()))
     corpus = read_augmented(inputs, gold, **options)
-    qualities = measure_corpus(corpus, measures=measures, progress=progress, **models)
+    with contextlib.ExitStack() as stack:
+        compute: ComputeMeasures | None = None
+        if jobs > 1:
+            compute = partial(stack.enter_context(Workers.start(jobs)).map, compute_measure)
+        qualities = measure_corpus(corpus, measures=measures, compute=compute, progress=progress, **models)
     if as_json or str(output).endswith(".json"):
         text = json_text([quality.to_dict() for quality in qualities], indent=True) + "\n"
     elif str(output).endswith(".md"):

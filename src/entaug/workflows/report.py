@@ -15,7 +15,7 @@ from entaug.experiment.records import is_run_record, read_run_records
 from entaug.files.streams import STDIN, read_beginning
 from entaug.progress import Progress, no_progress
 from entaug.quality import Quality, measure_corpus
-from entaug.report.html.assembly import render_html_report
+from entaug.report.html.assembly import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report
 from entaug.workflows.common import check_apart, check_output, write_text
 
@@ -43,7 +43,7 @@ class ReportSummary:
 
     Args:
         output: the file.
-        pairs: number of examples.
+        pairs: number of augmented sentences, also rejected ones.
         methods: number of accepted sentences by method.
         runs: number of records of runs.
         notes: the notes of the report.
@@ -143,6 +143,9 @@ def write_html_report(
 ) -> ReportSummary:
     """Write a report on augmented files and experiments as one page of HTML.
 
+    Of more than 20,000 augmented sentences, as many drawn at random are shown as examples; counts, measures and plots
+    are of all.
+
     Args:
         inputs: augmented files in any format, also those of rejected sentences; folders of experiments or their
             ``runs.jsonl``. Their kind is detected from the content.
@@ -205,7 +208,7 @@ def write_html_report(
         by_length=by_length,
     )
     write_text(page, output, force=force)
-    notes += [*corpus.notes, *(note for quality in qualities[:1] for note in quality.notes)]
+    notes += [*corpus.notes, *notes_on_examples(corpus), *(note for quality in qualities[:1] for note in quality.notes)]
     return ReportSummary(
         output=str(output),
         pairs=sum(map(len, corpus.methods.values())),

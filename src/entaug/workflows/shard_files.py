@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -11,17 +14,21 @@ from typing import Any, Self
 
 import orjson
 
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError, OutputError, ParameterError
+from entaug.files.atomic import atomic_file, atomic_path, output_error
 from entaug.files.streams import read_line_chunks
 from entaug.formats import OpenedFile
 from entaug.workflows.accepting import AugmentSummary, ReviewCounts
 from entaug.workflows.drafting import Dropped, Made, SourceDrafts
 
-__all__ = ["Shard", "ShardFile", "json_line", "manifest", "plain_drafts", "shard_files"]
+__all__ = ["Shard", "ShardFile", "ShardFolder", "json_line", "manifest", "plain_drafts", "shard_files"]
 
 _VERSION = 1
 _NAMES = "part-*-of-*.jsonl*"
 _SHARD = re.compile(r"(\d+)/(\d+)")
+_MANIFEST = "manifest.json"
+_WHAT_DIFFERS = {"content": "another input", "signature": "another method, other parameters or models"}
+_IDENTITY = ("version", "key", "fitted", "of", *_WHAT_DIFFERS)  # not the name of the input, which may be moved
 
 
 @dataclass(frozen=True)
@@ -246,3 +253,97 @@ def shard_files(inputs: Iterable[str | Path]) -> list[ShardFile]:
         remedy = f"write them: entaug augment --shard {missing[0]}/{of}"
         raise InputError(message, path=str(first.path.parent), remedy=remedy)
     return [by_number[number] for number in range(1, of + 1)]
+
+
+@dataclass(frozen=True)
+class ShardFolder:
+    """The folder with the parts of a run; what is there is complete, and belongs to this run.
+
+    Args:
+        folder: the folder.
+        manifest: what all parts share, but for their number.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path, manifest: dict[str, Any], *, force: bool) -> ShardFolder:
+        """Create the folder, or take over what an interrupted run of the same input and options left there.
+
+        Raises:
+            OutputError: another run left it.
+        """
+        found = _manifest_in(folder)
+        if found == {}:
+            raise OutputError("is a folder that holds something else", path=str(folder), remedy="move it away")
+        if found:
+            differing = [name for name in _IDENTITY if found.get(name) != manifest[name]]
+            if not differing:
+                return cls(folder, found)
+            if not force:
+                what = next((_WHAT_DIFFERS[name] for name in _WHAT_DIFFERS if name in differing), "other options")
+                message = f"was left by an interrupted run with {what}"
+                remedy = "repeat that run, pass --force to drop it, or move it away"
+                raise OutputError(message, path=str(folder), remedy=remedy)
+            cls(folder, found).remove()
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise output_error(folder, error) from None
+        with atomic_file(folder / _MANIFEST) as out:
+            out.write(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+        return cls(folder, manifest)
+
+    @property
+    def shards(self) -> list[Shard]:
+        """All parts."""
+        return [Shard(number, self.manifest["of"]) for number in range(1, self.manifest["of"] + 1)]
+
+    def missing(self) -> list[Shard]:
+        """Return the parts that are not there, or damaged."""
+        return [shard for shard in self.shards if not self._is_complete(shard)]
+
+    def _is_complete(self, shard: Shard) -> bool:
+        path = self.folder / shard.name
+        if not path.exists():
+            return False
+        try:
+            file = ShardFile(path)
+            deque(file.sources(), maxlen=0)
+        except InputError:
+            return False
+        return file.manifest == self._first_line(shard)
+
+    def _first_line(self, shard: Shard) -> dict[str, Any]:
+        return {**self.manifest, "entaug": "shard", "shard": shard.number}
+
+    def write(self, shard: Shard, lines: bytes) -> None:
+        """Write a part, which appears when it is complete.
+
+        Args:
+            shard: which part.
+            lines: its lines but for the first one, gzipped.
+        """
+        first = json_line(self._first_line(shard))
+        with atomic_path(self.folder / shard.name) as new:
+            new.write_bytes(gzip.compress(first.encode(), mtime=0) + lines)
+
+    def remove(self) -> None:
+        """Remove the parts, the manifest last: it tells that the rest may be removed."""
+        with contextlib.suppress(OSError):
+            for shard in self.shards:
+                (self.folder / shard.name).unlink(missing_ok=True)
+            (self.folder / _MANIFEST).unlink(missing_ok=True)
+            self.folder.rmdir()
+
+
+def _manifest_in(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder of parts; None for no folder or an empty one, nothing in it if it is something else."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return None
+    try:
+        found = orjson.loads((folder / _MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and found.get("entaug") == "parts" else {}

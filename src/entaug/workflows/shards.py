@@ -24,7 +24,7 @@ from entaug.formats import OpenedFile, find_format, target
 from entaug.progress import Progress, no_progress
 from entaug.report.review import Review, read_review
 from entaug.workflows.accepting import Acceptance, AugmentSummary, ReviewCounts, check_any, open_writer
-from entaug.workflows.augment import new_summary, number_of_processes, run_key
+from entaug.workflows.augment import new_summary, processes_for, run_key
 from entaug.workflows.augmentation import Augmentation
 from entaug.workflows.common import Options, check_apart, check_output, check_rejected_output, open_corpora
 from entaug.workflows.drafting import DraftJob, Made, SourceDrafts
@@ -32,9 +32,9 @@ from entaug.workflows.processes import check_jobs
 from entaug.workflows.relabel import check_soft_labels
 from entaug.workflows.shard_files import Shard, json_line, manifest, plain_drafts, shard_files
 from entaug.workflows.statistics import CorpusStatistics
-from entaug.workflows.surveys import Irregular, Sharing
+from entaug.workflows.surveys import Sharing, in_parts_or_whole
 
-__all__ = ["Shard", "ShardSummary", "augment_shard", "merge_shards"]
+__all__ = ["Shard", "ShardSummary", "augment_shard", "fitted_digest", "merge_shards"]
 
 _BATCH = 64  # sources between two checkpoints
 
@@ -165,7 +165,13 @@ def augment_shard(
                         [
                             json_line(
                                 manifest(
-                                    shard, key, whole, to, counts, with_gold=not only_new, fitted=_digest(augmenter)
+                                    shard,
+                                    key,
+                                    whole,
+                                    to,
+                                    counts,
+                                    with_gold=not only_new,
+                                    fitted=fitted_digest(augmenter),
                                 )
                             )
                         ]
@@ -183,10 +189,7 @@ def augment_shard(
                 writer.write([json_line({"sources": done})])
             return summary
 
-        try:
-            summary = attempt(number_of_processes(jobs, augmenter, source))
-        except Irregular:
-            summary = attempt(1)
+        summary = in_parts_or_whole(attempt, processes_for(jobs, augmenter, source))
     summary.seconds = time.monotonic() - begun
     return summary
 
@@ -262,8 +265,12 @@ def merge_shards(
     return summary
 
 
-def _digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
-    """The sum of what a method learned; None if it cannot be saved."""
+def fitted_digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
+    """Return the sum of what a method learned; None if it cannot be saved.
+
+    Args:
+        augmenter: the method, or several; fitted.
+    """
     try:
         return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
     except (ParameterError, TypeError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
@@ -17,7 +17,7 @@ from entaug.formats import OpenedFile
 from entaug.formats.base import Reading
 from entaug.formats.parts import Part, parts_of
 from entaug.progress import Progress
-from entaug.workflows.processes import Workers, available_cores, check_jobs
+from entaug.workflows.processes import Workers
 from entaug.workflows.statistics import CorpusStatistics
 
 __all__ = [
@@ -26,16 +26,34 @@ __all__ = [
     "Sharing",
     "SurveyJob",
     "gold_text",
+    "in_parts_or_whole",
     "survey_part",
 ]
 
-_SMALL = 4 << 20  # bytes of a file that one process has read before others have started
+T = TypeVar("T")
+
 _PART = 1 << 20  # bytes
 _MIN_PART = 1 << 12  # bytes
 
 
 class Irregular(Exception):  # noqa: N818 - internal: the file is read again, as a whole
     """The parts of a file do not tell all: an error whose line is to be named, or an id in two parts."""
+
+
+def in_parts_or_whole(run: Callable[[int], T], jobs: int) -> T:
+    """Run with processes that read parts of the input; once more with one, where the parts do not tell all.
+
+    Args:
+        run: called with the number of processes; raises `Irregular` before it has changed anything.
+        jobs: the number of processes.
+
+    Returns:
+        What it returned.
+    """
+    try:
+        return run(jobs)
+    except Irregular:
+        return run(1)
 
 
 @dataclass(frozen=True)
@@ -159,7 +177,7 @@ class Sharing:
         """Start processes; they end at the end of the block.
 
         Args:
-            jobs: their number, see `processes_for`.
+            jobs: their number.
             source: the file.
 
         Yields:
@@ -169,24 +187,7 @@ class Sharing:
             yield None
             return
         with Workers.start(jobs) as workers:
-            yield cls(workers, source, max(_MIN_PART, min(_PART, _size(source) // (4 * jobs))))
-
-    @staticmethod
-    def processes_for(jobs: int | None, source: OpenedFile, *, uses_models: bool = False) -> int:
-        """Return the number of processes that are worth starting.
-
-        Args:
-            jobs: the number that is wanted; None for the default.
-            source: the file.
-            uses_models: whether models compute, which one process does with all threads.
-
-        Returns:
-            The number that is wanted; by default that of the cores for a large file without models, else 1.
-        """
-        check_jobs(jobs)
-        if jobs is not None:
-            return jobs
-        return 1 if uses_models or _size(source) < _SMALL else available_cores()
+            yield cls(workers, source, max(_MIN_PART, min(_PART, source.size // (4 * jobs))))
 
     def parts(self, reading: Reading) -> Iterator[Part]:
         """Divide the file; the parts are the same each time.
@@ -234,7 +235,3 @@ class Sharing:
             yield from self.parts(reading)
         except EntaugError:
             raise Irregular from None
-
-
-def _size(source: OpenedFile) -> int:
-    return sum(file.stat().st_size for file in source.source_files())

@@ -42,9 +42,9 @@ _NO_SUBTREE = Rejection("no subject or object subtree, and no mention that can b
 _ONLY_OUTCOME = DUPLICATE._replace(final=True)
 
 _MAX_CANDIDATES = 4096  # candidates scored together
-_CONFIDENCE = (
-    4.0  # two candidates are taken to differ if their intervals of this many standard deviations do not overlap
-)
+# Two candidates are taken to differ if their intervals of this many standard deviations do not overlap. Of 55 pairs of
+# three corpora 2.5 gave 54 selections that 4 gave, for two thirds of the rows of the model; 1.5 gave 51.
+_CONFIDENCE = 2.5
 
 
 @dataclass(kw_only=True, eq=False)
@@ -70,8 +70,8 @@ class CASSI(Augmenter):
             instead of one per sub-word.
         selection: how one of the `top_k` is selected: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
         exact: score every candidate that could be selected. By default candidates whose estimated score is clearly
-            worse are discarded without scoring, which more than halves the cost and hardly ever changes the selection.
-            Only for the masked scorer.
+            worse are discarded without scoring, which costs a fifth and hardly ever changes the selection; then the
+            likelihood of the selected one (`lm_score`) is not known. Only for the masked scorer.
         preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English;
             for other languages set `dependency_parser`); ``"authors"``, the paper with the additions of the published
             code. The preset sets every parameter that is not given (``entaug methods cassi --preset paper``).
@@ -373,9 +373,9 @@ def _selected(pair: _Pair, selection: Selection) -> Sentence:
         "out": list(candidate.removed),
         "into": list(candidate.inserted),
         "graft": list(candidate.new_span),
-        "lm_score": round(selection.score, 4),
         "j_score": round(j_score(candidate.sentence.tokens, one.tokens, other.tokens), 4),
-        "rank": selection.best.index(selection.chosen) + 1,
         "candidates": len(pair.candidates),
     }
+    if selection.score is not None:
+        details |= {"lm_score": round(selection.score, 4), "rank": selection.best.index(selection.chosen) + 1}
     return candidate.sentence.with_(provenance=Provenance(sources=(other.key,), details=details))

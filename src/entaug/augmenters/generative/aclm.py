@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from entaug.alignment import detokenize
 from entaug.augmenters.base import NO_CANDIDATE, NOT_SEEN, MethodInfo, Rejection, Request
@@ -33,6 +33,7 @@ from entaug.augmenters.generative.mention_matching import KnownMentions, group_m
 from entaug.augmenters.generative.prompting import PromptedAugmenter, Query
 from entaug.augmenters.generative.templates import (
     MASK,
+    AttentionMap,
     Template,
     candidate_positions,
     mask_keywords,
@@ -195,28 +196,55 @@ class ACLM(GenerativeAugmenter, PromptedAugmenter):
     def _templates(self, gold: list[Sentence], usable: list[Sentence]) -> list[Template]:
         if self.keywords == "none" or not usable:  # a corpus without mentions is reported by the base class
             return [Template(s, ()) for s in usable]
-        candidates = [candidate_positions(s, stop_words(self.stop_words)) for s in usable]
-        counts = [math.ceil(self.keyword_ratio * sum(s.outside_mask())) for s in usable]
         if self.keywords == "random":
+            candidates = [self._candidates(s) for s in usable]
             streams = Streams(self.seed, f"{self.name} keywords")
             rngs = [streams.stream(s.fingerprint().hex(), 1) for s in usable]
             return [
-                Template(s, tuple(sorted(rng.sample(positions, min(len(positions), count)))))
-                for s, rng, positions, count in zip(usable, rngs, candidates, counts, strict=True)
+                Template(s, tuple(sorted(rng.sample(positions, min(len(positions), self._num_keywords(s))))))
+                for s, rng, positions in zip(usable, rngs, candidates, strict=True)
             ]
-        attentions = getattr(self.tagger_, "attentions", None)
-        if attentions is None:
+        if not hasattr(self.tagger_, "attentions"):
             raise ParameterError(
                 f"the tagger {self.tagger_.name} has no attentions", remedy='use linear, or keywords="random"'
             )
         tagger = self.tagger_.fit(gold)
         hits = sum(len(set(s.mentions) & set(p.mentions)) for s, p in zip(usable, tagger.predict(usable), strict=True))
         self.tagger_recall_ = hits / max(1, sum(len(s.mentions) for s in usable))
-        weights = attentions([s.tokens for s in usable], self.num_attention_layers)
+        return [Template(attention.sentence, attention.keywords) for attention in self._attention_maps(usable)]
+
+    def _num_keywords(self, sentence: Sentence) -> int:
+        """Return the number of keywords of each mention."""
+        return math.ceil(self.keyword_ratio * sum(sentence.outside_mask()))
+
+    def _candidates(self, sentence: Sentence) -> list[int]:
+        """Return the positions of the words that may be keywords."""
+        return candidate_positions(sentence, stop_words(self.stop_words))
+
+    def _attention_maps(self, sentences: Sequence[Sentence]) -> list[AttentionMap]:
+        encoder = cast("Encoder", self.tagger_)
+        matrices = encoder.attentions([s.tokens for s in sentences], self.num_attention_layers)
         return [
-            Template(s, select_keywords(s, w.tolist(), count, positions))
-            for s, w, count, positions in zip(usable, weights, counts, candidates, strict=True)
+            AttentionMap(s, weights, select_keywords(s, weights.tolist(), self._num_keywords(s), self._candidates(s)))
+            for s, weights in zip(sentences, matrices, strict=True)
         ]
+
+    def attention_map(self, sentence: Sentence) -> AttentionMap:
+        """Return what the mentions of a sentence attend to in the fitted tagger (section 3.1 of the paper).
+
+        Args:
+            sentence: a sentence with mentions.
+
+        Returns:
+            The attention weights and the keywords; `entaug.draw_attention_map` draws them.
+
+        Raises:
+            ParameterError: the method is not fitted, or does not select keywords by attention.
+        """
+        self.check_ready()
+        if self.keywords != "attention":
+            raise ParameterError(f'{self.name} has no attention map with keywords="{self.keywords}"')
+        return self._attention_maps([sentence])[0]
 
     def _neighbors(self, usable: list[Sentence]) -> dict[bytes, list[Sentence]]:
         """Return for each sentence those with the nearest vectors, the nearest first."""

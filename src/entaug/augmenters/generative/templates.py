@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from entaug.augmenters.generative.linearization import label_token
 from entaug.data import Sentence
 from entaug.spacing import is_word_character
 
-__all__ = ["MASK", "Template", "candidate_positions", "mask_keywords", "select_keywords"]
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+__all__ = ["MASK", "AttentionMap", "Template", "candidate_positions", "mask_keywords", "select_keywords"]
 
 MASK = "<mask>"
 
@@ -52,6 +56,26 @@ class Template(NamedTuple):
             elif parts[-1:] != [MASK]:
                 parts.append(MASK)
         return parts
+
+
+class AttentionMap(NamedTuple):
+    """What the mentions of a sentence attend to, and the keywords that follow from it.
+
+    Args:
+        sentence: the sentence.
+        weights: attention weights of shape (words, words); row i holds the weights that word i gives to each word.
+        keywords: the positions of the keywords.
+
+    Example:
+        >>> import numpy
+        >>> sentence = Sentence(["Suede", "split"])
+        >>> AttentionMap(sentence, numpy.ones((2, 2), "float32"), (1,)).keywords
+        (1,)
+    """
+
+    sentence: Sentence
+    weights: NDArray[float32]
+    keywords: tuple[int, ...]
 
 
 def select_keywords(

@@ -279,6 +279,7 @@ class ConstituencyReplacement(Augmenter):
             for i, selection in zip(batch, selections, strict=True):
                 best = candidates[i][selection.best[0]]
                 assert best.provenance is not None
+                assert selection.score is not None
                 scores = {"lm_score": round(selection.score, 4), "candidates": len(candidates[i])}
                 results[i] = best.with_(provenance=best.provenance.with_details(**scores))
         return results

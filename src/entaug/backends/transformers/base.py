@@ -30,7 +30,6 @@ __all__ = [
     "TorchBackend",
     "choose_device",
     "find_model",
-    "is_out_of_memory",
     "load_model",
     "load_pretrained",
     "load_tokenizer",
@@ -38,6 +37,7 @@ __all__ = [
     "model_name",
     "pad_rows",
     "quiet",
+    "release_memory",
     "row_ranges",
     "shuffled_batches",
     "tokenize_words",
@@ -45,6 +45,21 @@ __all__ = [
     "transformers",
 ]
 
+# The files that determine what a model answers: weights, configuration and tokenizer.
+_WEIGHTS_AND_CONFIG = ("*.safetensors", "*.gguf", "*.bin", "config.json", "generation_config.json")
+_TOKENIZER = (
+    "tokenizer*.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "*vocab*",
+    "merges.txt",
+    "*.model",
+    "*.spm",
+)
+_FP16_CAPABILITY = (7, 0)  # since Volta: GPUs without bf16 such as the T4
+# Parts of the names of families that were trained in bf16 and whose values exceed the range of fp16.
+_BEYOND_FP16 = ("t5", "gemma", "pegasus", "switch_transformers", "udop")
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _HUB_FILES = ["README.md", "*.safetensors", "*.json", "*.txt", "*.model", "*.spm", "*.gguf"]
 _BATCHES_SORTED_TOGETHER = 16
@@ -215,7 +230,7 @@ def quiet() -> Iterator[None]:
 
 
 def model_name(folder: Path) -> str:
-    """The name of a model for provenance: its own name and a digest of its configuration and weights.
+    """The name of a model for provenance: its own name and a digest of its weights, configuration and tokenizer.
 
     Args:
         folder: the folder of the model.
@@ -223,8 +238,7 @@ def model_name(folder: Path) -> str:
     Returns:
         ``"NAME@DIGEST"``.
     """
-    patterns = ("*.safetensors", "*.gguf", "*.bin", "config.json")
-    content = digest(sorted(file for pattern in patterns for file in folder.glob(pattern)))
+    content = digest(sorted({file for pattern in (*_WEIGHTS_AND_CONFIG, *_TOKENIZER) for file in folder.glob(pattern)}))
     parts = folder.resolve().parts
     # A folder in the hub's cache is named by its revision; the name of the model is three levels above.
     name = parts[-3].removeprefix("models--").replace("--", "/") if "snapshots" in parts[-2:-1] else parts[-1]
@@ -284,13 +298,16 @@ def row_ranges(word_of: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def pad_rows(rows: Sequence[Sequence[int]], width: int, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pad rows of token ids at their ends.
+def pad_rows(
+    rows: Sequence[Sequence[int]], width: int, pad_id: int, *, left: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pad rows of token ids.
 
     Args:
         rows: the token ids of each text.
         width: the length of the padded rows.
         pad_id: the id of the padding token.
+        left: whether rows are padded at their beginnings, not at their ends.
 
     Returns:
         The ids and the attention mask, each of shape (rows, width).
@@ -298,21 +315,25 @@ def pad_rows(rows: Sequence[Sequence[int]], width: int, pad_id: int) -> tuple[to
     ids = torch.full((len(rows), width), pad_id, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
-        ids[i, : len(row)] = torch.tensor(row)
-        mask[i, : len(row)] = 1
+        place = slice(width - len(row), width) if left else slice(len(row))
+        ids[i, place] = torch.tensor(row)
+        mask[i, place] = 1
     return ids, mask
 
 
 # ------------------------------------------------------------------------------------------------ device and precision
 
 
-def choose_device(device: str | None = None, precision: str | None = None) -> tuple[torch.device, torch.dtype]:
+def choose_device(
+    device: str | None = None, precision: str | None = None, *, model_type: str = ""
+) -> tuple[torch.device, torch.dtype]:
     """Choose the device and the precision to compute with.
 
     Args:
         device: the device; None for that of `entaug.backends.compute.compute_settings`, else CUDA where there is a GPU.
         precision: ``"fp32"``, ``"bf16"`` or ``"fp16"``; None for that of the settings, else bf16 where the device
-            computes with it, else fp32.
+            computes with it, else fp16 on GPUs that do and with models whose values stay in its range, else fp32.
+        model_type: the type of the model in transformers, where it is known.
 
     Returns:
         The device and the number format.
@@ -329,20 +350,23 @@ def choose_device(device: str | None = None, precision: str | None = None) -> tu
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ParameterError(f"no device {device!r} here", remedy="use cpu, or cuda where there is one") from None
     if precision is None:
-        return chosen, torch.bfloat16 if _has_bf16(chosen) else torch.float32
+        return chosen, _default_precision(chosen, model_type)
     if precision not in _PRECISIONS:
         raise ParameterError(f"precision must be one of {', '.join(_PRECISIONS)}, not {precision!r}")
     return chosen, _PRECISIONS[precision]
 
 
-def _has_bf16(device: torch.device) -> bool:
+def _default_precision(device: torch.device, model_type: str) -> torch.dtype:
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type != "cpu":
-        return False
+        if torch.cuda.is_bf16_supported(including_emulation=False):
+            return torch.bfloat16
+        has_fp16 = torch.cuda.get_device_capability(device) >= _FP16_CAPABILITY
+        stays_in_range = not any(family in model_type for family in _BEYOND_FP16)
+        return torch.float16 if has_fp16 and stays_in_range else torch.float32
     # Emulated bf16 is slower than fp32, so only processors with the instructions count.
     tests = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    return any(test() for test in tests if test is not None)
+    has_bf16 = device.type == "cpu" and any(test() for test in tests if test is not None)
+    return torch.bfloat16 if has_bf16 else torch.float32
 
 
 # ------------------------------------------------------------------------------------------------------------- batches
@@ -383,34 +407,33 @@ class Batcher:
                 try:
                     compute(rows[start : start + size], width)
                 except (RuntimeError, MemoryError) as error:
-                    if not is_out_of_memory(error):
-                        raise
-                    if size == 1:
-                        raise EntaugError(
-                            f"out of memory for a single text of {width} tokens",
-                            remedy="use a smaller model, a shorter text or another device",
-                        ) from None
+                    remedy = "use a smaller model, a shorter text or another device"
+                    release_memory(error, size, f"text of {width} tokens", remedy)
                     self.budget = max(width, self.budget // 2)
                     self.num_halvings += 1
-                    if torch.cuda.is_available():
-                        torch.cuda.empty_cache()
                 else:
                     start += size
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out.
+def release_memory(error: BaseException, size: int, item: str, remedy: str) -> None:
+    """Give back what is cached on a GPU, so that a smaller batch can be tried after an error.
 
     Args:
-        error: an error raised by PyTorch or Python.
+        error: an error raised by PyTorch or Python; it is raised again unless it says that memory ran out.
+        size: the number of items of the batch.
+        item: what an item is, for the message.
+        remedy: what helps if the batch cannot be divided.
 
-    Returns:
-        Whether less memory might suffice.
+    Raises:
+        EntaugError: memory ran out for a single item.
     """
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
     text = str(error).lower()
-    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+    if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(words in text for words in _NO_MEMORY):
+        raise error
+    if size == 1:
+        raise EntaugError(f"out of memory for a single {item}", remedy=remedy) from None
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def shuffled_batches(lengths: Sequence[int], size: int, rng: Random) -> Iterator[list[int]]:
@@ -465,6 +488,9 @@ class TorchBackend:
     ) -> None:
         self.folder = find_model(name)
         self.device, self.dtype = choose_device(device, precision)
+        if self.dtype is torch.float16:
+            config = load_pretrained(transformers.AutoConfig, self.folder, **self._gguf_options)
+            _, self.dtype = choose_device(device, precision, model_type=config.model_type)
         self.tokenizer = self._load_tokenizer()
         self.model = self._load_model().to(self.device).eval()
         self.model.requires_grad_(requires_grad=False)
@@ -549,15 +575,18 @@ class TorchBackend:
             verbose=False,
         )[output]
 
-    def pad(self, rows: Sequence[Sequence[int]], width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def pad(
+        self, rows: Sequence[Sequence[int]], width: int, *, left: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Pad rows of token ids, see `pad_rows`.
 
         Args:
             rows: the token ids of each text.
             width: the length of the padded rows.
+            left: whether rows are padded at their beginnings.
 
         Returns:
             The ids and the attention mask on the device, each of shape (rows, width).
         """
-        ids, mask = pad_rows(rows, width, self.tokenizer.pad_token_id or 0)
+        ids, mask = pad_rows(rows, width, self.tokenizer.pad_token_id or 0, left=left)
         return ids.to(self.device), mask.to(self.device)

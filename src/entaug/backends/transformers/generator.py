@@ -12,15 +12,10 @@ from typing import Any, Self
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.protocols import TextPairs
 from entaug.backends.transformers.base import Batcher, find_model, load_pretrained, quiet, torch, transformers
-from entaug.backends.transformers.decoding import (
-    DiversityPenalty,
-    GumbelTopK,
-    MarkerConstraint,
-    Phrase,
-    PhraseConstraint,
-)
+from entaug.backends.transformers.constraints import MarkerConstraint, Phrase, PhraseConstraint
+from entaug.backends.transformers.decoding import DiversityPenalty, GumbelTopK
 from entaug.backends.transformers.generator_languages import GeneratorLanguages
-from entaug.backends.transformers.rows import mean_log_probs, padded_left
+from entaug.backends.transformers.rows import mean_log_probs, with_contiguous_head
 from entaug.backends.transformers.sampling import sample_texts
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
@@ -110,16 +105,17 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
         return self._fit(examples, config, new_tokens, checkpoint_dir, progress)
 
+    def _load_model(self) -> Any:
+        return with_contiguous_head(super()._load_model())
+
     def _finish(self, model: Any) -> Any:
         # Settings of a checkpoint (a forced end, no repeated n-gram, a minimum length) were not asked for.
-        own = model.generation_config
+        kept = {name: getattr(model.generation_config, name) for name in ("bos_token_id", "decoder_start_token_id")}
         generation_config: Any = transformers.GenerationConfig
-        model.generation_config = generation_config(
-            bos_token_id=own.bos_token_id, decoder_start_token_id=own.decoder_start_token_id
-        )
+        model.generation_config = generation_config(**kept)
         for name in ("_texts_of_ids", "_stop_ids", "_marks", "_suppressed_ids"):
             self.__dict__.pop(name, None)  # of the tokenizer without the new tokens
-        return model
+        return with_contiguous_head(model)
 
     # -------------------------------------------------------------------------------------------------------- decoding
 
@@ -154,9 +150,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
         def compute(batch: list[int], width: int) -> None:
             chosen = [work[i] for i in batch]
-            ids, mask = self.pad([prompts[i] for i in chosen], width)
-            if self._pads_left:
-                ids, mask = padded_left(ids, mask)
+            ids, mask = self.pad([prompts[i] for i in chosen], width, left=self._pads_left)
             batch_seeds = None if seeds is None else [seeds[i] for i in chosen]
             constraint = None
             if required is not None:
@@ -284,7 +278,10 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         texts = list(enumerate(self._texts_of_ids))
         ends = {*self._stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))}
         joining = [id_ for id_, text in texts if text and continues_word(text[0])]
-        return torch.tensor(sorted(ends), device=self.device), torch.tensor(joining, device=self.device)
+        return self._tensor(sorted(ends)), self._tensor(joining)
+
+    def _tensor(self, ids: list[int]) -> Any:
+        return torch.tensor(ids, dtype=torch.long, device=self.device)
 
     @cached_property
     def _suppressed_ids(self) -> list[int]:
@@ -302,7 +299,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         }
         texts = enumerate(self._texts_of_ids)
         word_starts = [i for i, text in texts if text[:1] == " " and text.strip() and i not in rules]
-        return MarkerConstraint(rules, num_before_text, torch.tensor(word_starts, device=self.device), self._marks[1])
+        return MarkerConstraint(rules, num_before_text, self._tensor(word_starts), self._marks[1])
 
     def _is_opening(self, id_: int) -> bool:
         """Whether a word may follow a token without a space."""

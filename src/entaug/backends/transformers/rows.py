@@ -1,4 +1,4 @@
-"""Rows of token ids: padding on the left, equal rows read once, and mean log-probabilities."""
+"""Rows of token ids: equal rows read once, vectors for the head, and mean log-probabilities."""
 
 from __future__ import annotations
 
@@ -8,25 +8,9 @@ from typing import Any
 
 from entaug.backends.transformers.base import torch
 
-__all__ = ["mean_log_probs", "padded_left", "shared_inputs"]
+__all__ = ["mean_log_probs", "shared_inputs", "with_contiguous_head"]
 
 _MIN_WIDTH = 48  # shorter inputs cost little
-
-
-def padded_left(ids: Any, mask: Any) -> tuple[Any, Any]:
-    """Move the padding of rows from their ends to their beginnings.
-
-    Args:
-        ids: the rows, changed in place.
-        mask: their attention mask, changed in place.
-
-    Returns:
-        Both.
-    """
-    for i, length in enumerate(mask.sum(1).tolist()):
-        shift = mask.shape[1] - int(length)
-        ids[i], mask[i] = ids[i].roll(shift), mask[i].roll(shift)
-    return ids, mask
 
 
 def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
@@ -68,3 +52,26 @@ def shared_inputs(model: Any, ids: Any, mask: Any) -> dict[str, Any]:
     ).past_key_values
     past.batch_select_indices(index)
     return {"past_key_values": past}
+
+
+def with_contiguous_head(model: Any) -> Any:
+    """Have the head of a causal model read contiguous vectors.
+
+    After the inputs a model computes the head for the last token of each row alone: a slice. For a slice of three
+    dimensions ``matmul`` copies the table of the vocabulary for each row: 57 MB a row in a model of 135 million
+    parameters, 3.5 GB in a batch of 63.
+
+    Args:
+        model: a model of transformers; changed in place.
+
+    Returns:
+        The model.
+    """
+    head = model.get_output_embeddings()
+    if head is not None:
+        head.register_forward_pre_hook(_contiguous)
+    return model
+
+
+def _contiguous(_: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(value.contiguous() if isinstance(value, torch.Tensor) else value for value in inputs)

@@ -14,7 +14,6 @@ __all__ = ["sample_texts"]
 _MAX_IDLE = 0.25  # share of rows that have ended, above which they leave the batch; to leave costs a copy of the others
 
 
-@torch.inference_mode()
 def sample_texts(
     model: Any,
     ids: Any,
@@ -45,30 +44,32 @@ def sample_texts(
     has_ended = [False] * len(ids)
     rows = list(range(len(ids)))  # those in the batch
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
-    options = shared_inputs(model, ids, mask)
-    if options:
-        ids, positions = ids[:, -1:], positions[:, -1:]
-    for _ in range(max_new_tokens):
-        output = model(
-            input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1, **options
-        )
-        scores = output.logits[:, -1]
-        scores[:, suppressed_ids] = -torch.inf
-        drawn = sampler.draw(scores, rows)
-        tokens = drawn.tolist()
-        for row, token in zip(rows, tokens, strict=True):
-            has_ended[row] = has_ended[row] or token in stop_ids
-            if not has_ended[row]:
-                texts[row].append(token)
-        going = [k for k, row in enumerate(rows) if not has_ended[row]]
-        if not going:
-            break
-        options = {"past_key_values": output.past_key_values}
-        ids, positions = drawn[:, None], positions[:, -1:] + 1
-        mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-        if len(going) < (1 - _MAX_IDLE) * len(rows):
-            rows = [rows[k] for k in going]
-            index = torch.tensor(going, device=ids.device)
-            output.past_key_values.batch_select_indices(index)
-            ids, positions, mask = ids[index], positions[index], mask[index]
+    with torch.inference_mode():
+        options = shared_inputs(model, ids, mask)
+        if options:
+            ids, positions = ids[:, -1:], positions[:, -1:]
+        suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=ids.device)
+        for _ in range(max_new_tokens):
+            output = model(
+                input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1, **options
+            )
+            scores = output.logits[:, -1]
+            scores.index_fill_(1, suppressed, -torch.inf)
+            drawn = sampler.draw(scores, rows)
+            tokens = drawn.tolist()
+            for row, token in zip(rows, tokens, strict=True):
+                has_ended[row] = has_ended[row] or token in stop_ids
+                if not has_ended[row]:
+                    texts[row].append(token)
+            going = [k for k, row in enumerate(rows) if not has_ended[row]]
+            if not going:
+                break
+            options = {"past_key_values": output.past_key_values}
+            ids, positions = drawn[:, None], positions[:, -1:] + 1
+            mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
+            if len(going) < (1 - _MAX_IDLE) * len(rows):
+                rows = [rows[k] for k in going]
+                index = torch.tensor(going, device=ids.device)
+                output.past_key_values.batch_select_indices(index)
+                ids, positions, mask = ids[index], positions[index], mask[index]
     return list(zip(texts, has_ended, strict=True))

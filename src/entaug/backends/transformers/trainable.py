@@ -195,6 +195,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             progress=progress,
         )
         self.num_skipped = result.num_skipped
+        self.model = None  # its weights are in the result; two models at once would be the peak of memory
         self._use_result(result)
 
     def _trainable_model(self, dtype: Any) -> Any:

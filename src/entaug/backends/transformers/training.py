@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from entaug.backends.config import BaseTrainingConfig, TrainingConfig, TrainingProgress
-from entaug.backends.transformers.base import is_out_of_memory, shuffled_batches, torch
+from entaug.backends.transformers.base import release_memory, shuffled_batches, torch
 from entaug.errors import EntaugError, InputError
 from entaug.files.atomic import atomic_folder
 
@@ -147,6 +147,8 @@ class TrainingLoop(Generic[Example]):
             ],
             fused=True,
         )
+        # The exponent range of fp16 is small: the loss is scaled so that small gradients do not underflow.
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=dtype is torch.float16)
         factor = learning_rate_factor or linear_decay(self.total_steps, config.num_warmup_steps(self.total_steps))
         self._schedule: Any = torch.optim.lr_scheduler.LambdaLR(self._optimizer, factor)
 
@@ -228,9 +230,13 @@ class TrainingLoop(Generic[Example]):
         """One optimizer step; returns its loss."""
         loss = self._backward(batch)
         if not math.isfinite(loss):
-            raise EntaugError("the loss is not a finite number", remedy="use a lower learning_rate")
+            is_fp16 = self._dtype is torch.float16
+            remedy = "use precision fp32" if is_fp16 else "use a lower learning_rate"
+            raise EntaugError("the loss is not a finite number", remedy=remedy)
+        self._scaler.unscale_(self._optimizer)
         torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), self._config.max_grad_norm)
-        self._optimizer.step()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
         self._schedule.step()
         self._optimizer.zero_grad(set_to_none=True)
         return loss
@@ -245,20 +251,12 @@ class TrainingLoop(Generic[Example]):
                 for start in range(0, len(batch), size):
                     part = batch[start : start + size]
                     loss = self._loss(part) * (self._total_weight(part) / batch_weight)
-                    loss.backward()  # type: ignore[no-untyped-call]
+                    self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
                     total += float(loss.detach())
             except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
                 self._optimizer.zero_grad(set_to_none=True)
-                if size == 1:
-                    raise EntaugError(
-                        "out of memory for a single training example",
-                        remedy="use a smaller model, adapters, or another device",
-                    ) from None
+                release_memory(error, size, "training example", "use a smaller model, adapters, or another device")
                 self._num_parts *= 2
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
             else:
                 return total
 
@@ -289,6 +287,7 @@ class TrainingLoop(Generic[Example]):
             "losses": json.dumps(self.losses),
             "best_epoch": str(self.best_epoch),
             "schedule": json.dumps(self._schedule.state_dict()),
+            "scaler": json.dumps(self._scaler.state_dict()),
         }
         metadata["sum"] = _checksum(tensors, metadata)
         temporary = folder / f"{_STATE}.new"
@@ -323,6 +322,8 @@ class TrainingLoop(Generic[Example]):
         best = {name: tensors.get(f"best.{name}") for name in self.parameters}
         self.best_weights = {name: tensor for name, tensor in best.items() if tensor is not None}
         self._schedule.load_state_dict(json.loads(metadata["schedule"]))
+        if state := json.loads(metadata.get("scaler", "{}")):  # empty where another precision trained
+            self._scaler.load_state_dict(state)
         for group, learning_rate in zip(self._optimizer.param_groups, self._schedule.get_last_lr(), strict=True):
             group["lr"] = learning_rate
 

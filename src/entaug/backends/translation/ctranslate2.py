@@ -21,6 +21,7 @@ _MAX_LENGTH = 512
 _WIDTH_STEP = 8
 _BUDGET = 2048
 _MAX_WORKERS = 8
+_CONTENT = (".bin", ".json", ".model", ".spm", ".txt")  # weights, configuration and vocabularies
 _TOKENIZER_FILES = "tokenizer_config.json and the tokenizer's other files"
 
 
@@ -76,7 +77,9 @@ class CTranslate2Translator:
                 f"cannot be loaded ({reason})", path=str(folder), remedy="convert it anew, or give another device"
             ) from None
         self.num_beams = num_beams
-        self.name = f"{folder.resolve().name}@{digest([folder / 'model.bin'])}"
+        self.name = (
+            f"{folder.resolve().name}@{digest(sorted(file for file in folder.iterdir() if file.suffix in _CONTENT))}"
+        )
         if pair:
             self.name += f"@{pair[0]}:{pair[1]}"
         self.num_split = 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from random import Random
 from typing import Any
 
 from entaug.augmented import AugmentedCorpus, AugmentedPair
@@ -16,7 +18,10 @@ from entaug.report.html.data import ScoreColumn, report_data, signature_of
 from entaug.report.html.template import render_page
 from entaug.report.markdown import report_parts
 
-__all__ = ["render_html_report"]
+__all__ = ["MAX_EXAMPLES", "notes_on_examples", "render_html_report"]
+
+MAX_EXAMPLES = 20_000
+"""Number of augmented sentences that a page shows; of more, a random sample."""
 
 _SCRIPTS = ("theme.js", "sentences.js", "feed.js", "review.js", "page.js")
 _X_MEASURE, _Y_MEASURE = "perplexity", "new_words"
@@ -35,7 +40,8 @@ def render_html_report(
     """Render a report on augmented sentences and experiments.
 
     Args:
-        corpus: gold and augmented sentences, for example from `entaug.read_augmented`.
+        corpus: gold and augmented sentences, for example from `entaug.read_augmented`. At most `MAX_EXAMPLES` of the
+            augmented ones are shown; counts and plots are of all.
         records: records of runs, for example from `entaug.read_run_records`.
         qualities: measured quality of the gold sentences and of each method.
         title: the title.
@@ -59,6 +65,10 @@ def render_html_report(
         (True, False)
     """
     corpus = corpus or AugmentedCorpus()
+    places = _drawn_examples(corpus)
+    shown = AugmentedCorpus(
+        corpus.gold, {name: [corpus.methods[name][i] for i in chosen] for name, chosen in places.items()}
+    )
     figures = [_scatter_plot(qualities), plots.label_plot(corpus), plots.length_plot(corpus)]
     remarks = [
         note if quality.name == GOLD else f"{quality.name}: {note}"
@@ -71,16 +81,40 @@ def render_html_report(
         styles=["page.css"],
         scripts=_SCRIPTS,
         title=title,
-        data=report_data(corpus, _score_columns(qualities, corpus)),
+        data=report_data(shown, _score_columns(qualities, corpus, places)),
         counts=_counts(corpus),
         methods=[_describe_method(name, pairs) for name, pairs in corpus.methods.items()],
         measures=_measure_rows(qualities),
         names=[quality.name for quality in qualities],
         plots=[figure for figure in figures if figure is not None],
         experiments=_experiments(records, by_type=by_type, by_length=by_length) if records else None,
-        notes=list(dict.fromkeys([*notes, *corpus.notes])),
+        notes=list(dict.fromkeys([*notes, *corpus.notes, *notes_on_examples(corpus)])),
         remarks=list(dict.fromkeys(remarks)),
     )
+
+
+def notes_on_examples(corpus: AugmentedCorpus) -> list[str]:
+    """Return what a report on a corpus says about the examples that it does not show; nothing where it shows all.
+
+    Args:
+        corpus: gold and augmented sentences.
+    """
+    size = sum(map(len, corpus.methods.values()))
+    if size <= MAX_EXAMPLES:
+        return []
+    shown = f"of {size:,} augmented sentences, {MAX_EXAMPLES:,} drawn at random are shown as examples"
+    return [f"{shown}; counts, measures and plots are of all"]
+
+
+def _drawn_examples(corpus: AugmentedCorpus) -> dict[str, Sequence[int]]:
+    """The places of the examples that are shown of each method: all, or as many of each where it has as many."""
+    left, places = MAX_EXAMPLES, {}
+    methods = sorted(corpus.methods.items(), key=lambda item: len(item[1]))
+    for number, (name, pairs) in enumerate(methods):
+        taken = min(len(pairs), left // (len(methods) - number))
+        places[name] = sorted(Random(0).sample(range(len(pairs)), taken))
+        left -= taken
+    return {name: places[name] for name in corpus.methods}
 
 
 def _experiments(records: Sequence[RunRecord], *, by_type: bool, by_length: Sequence[int]) -> dict[str, Any]:
@@ -140,16 +174,19 @@ def _describe_method(name: str, pairs: Sequence[AugmentedPair]) -> dict[str, Any
     }
 
 
-def _score_columns(qualities: Sequence[Quality], corpus: AugmentedCorpus) -> list[ScoreColumn]:
-    """The measures of single sentences; rejected sentences have no values."""
+def _score_columns(
+    qualities: Sequence[Quality], corpus: AugmentedCorpus, places: Mapping[str, Sequence[int]]
+) -> list[ScoreColumn]:
+    """The measures of the single sentences at some places of each method; rejected sentences have no values."""
     columns: dict[str, dict[str, Sequence[float | None]]] = {}
     for quality in qualities:
         pairs = corpus.methods.get(quality.name, [])
+        accepted = list(accumulate((pair.rejection is None for pair in pairs), initial=0))  # how many came before
         for name, values in quality.by_sentence.items():
-            if pairs and len(values) == sum(pair.rejection is None for pair in pairs):
-                rest = iter(values)
+            if pairs and len(values) == accepted[-1]:
                 columns.setdefault(name, {})[quality.name] = [
-                    _scale(name, next(rest)) if pair.rejection is None else None for pair in pairs
+                    _scale(name, values[accepted[i]]) if pairs[i].rejection is None else None
+                    for i in places[quality.name]
                 ]
     return [ScoreColumn(name, _title(name), MEASURES[name].explanation, values) for name, values in columns.items()]
 

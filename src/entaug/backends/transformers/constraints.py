@@ -1,0 +1,333 @@
+"""Logits processors that constrain decoding: markers that are followed by a word, and phrases that must occur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from entaug.backends.transformers.base import torch, transformers
+
+__all__ = ["MarkerConstraint", "Phrase", "PhraseConstraint"]
+
+_NGRAM = 4  # an n-gram of so many tokens occurs once in a text
+_GAP_BEFORE_END = 10  # tokens after the last phrase before the end becomes likelier
+_IMPOSSIBLE = float("-inf")
+
+
+class MarkerConstraint(transformers.LogitsProcessor):
+    """Constrained decoding: markers that must each be followed by a word.
+
+    A marker is followed by the beginning of a word, not by another marker or the end. A marker with predecessors is
+    only possible after exactly one word that follows one of these.
+
+    Args:
+        rules: the token of each marker, with its predecessors; None for a marker that may occur anywhere.
+        num_before_text: the number of tokens of a row before the generated text.
+        word_starts: the tokens that begin a word, of shape (tokens,).
+        joining: the tokens that continue a word, of shape (tokens,).
+
+    Example:
+        >>> rules = {8: None, 9: {8, 9}}
+        >>> constraint = MarkerConstraint(rules, 0, word_starts=torch.tensor([1, 2]), joining=torch.tensor([3]))
+        >>> [constraint.possible_markers(ids) for ids in ([], [8], [8, 1], [8, 1, 3], [8, 1, 2], [8, 1, 0])]
+        [{8}, None, {8, 9}, {8, 9}, {8}, {8}]
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[int, Collection[int] | None],
+        num_before_text: int,
+        word_starts: torch.Tensor,
+        joining: torch.Tensor,
+    ) -> None:
+        self._rules = rules
+        self._num_before_text = num_before_text
+        self._word_starts = word_starts
+        self._joining = set(joining.tolist())
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        constrained = scores.clone()
+        needs_word, impossible = [], []
+        for row, ids in enumerate(input_ids[:, self._num_before_text :].tolist()):
+            possible = self.possible_markers(ids)
+            if possible is None:
+                needs_word.append(row)
+            else:
+                impossible += [(row, marker) for marker in self._rules if marker not in possible]
+        _exclude(constrained, impossible)
+        if needs_word:
+            rows = torch.tensor(needs_word, device=scores.device)
+            constrained[rows] = _IMPOSSIBLE
+            constrained[rows[:, None], self._word_starts] = scores[rows[:, None], self._word_starts]
+        return constrained
+
+    def possible_markers(self, ids: Sequence[int]) -> set[int] | None:
+        """The markers that may follow a text.
+
+        Args:
+            ids: the tokens of the text.
+
+        Returns:
+            The markers; None if a word must follow.
+        """
+        last = next((i for i in range(len(ids) - 1, -1, -1) if ids[i] in self._rules), None)
+        if last is not None and last == len(ids) - 1:
+            return None
+        is_one_word = last is not None and all(id_ in self._joining for id_ in ids[last + 2 :])
+        predecessor = ids[last] if last is not None and is_one_word else None
+        return {marker for marker, others in self._rules.items() if others is None or predecessor in others}
+
+
+class Phrase(NamedTuple):
+    """The tokens of a phrase, or of a part of a discontinuous one.
+
+    Args:
+        spaced: its tokens after a space.
+        bare: its tokens without a space before: at the beginning, and after an opening bracket and the like.
+        capitalised: its tokens at the beginning of the text, with a capital.
+    """
+
+    spaced: tuple[int, ...]
+    bare: tuple[int, ...]
+    capitalised: tuple[int, ...]
+
+    def forms(self, position: int, *, is_open: bool) -> set[tuple[int, ...]]:
+        """The forms in which it may be written.
+
+        Args:
+            position: the position in the text.
+            is_open: whether a word may stand there without a space.
+
+        Returns:
+            The tokens of each form.
+        """
+        if not position:
+            return {self.spaced, self.bare, self.capitalised}
+        return {self.spaced, self.bare} if is_open else {self.spaced}
+
+
+class _Progress(NamedTuple):
+    """How far a text has come with its required phrases.
+
+    Args:
+        first_ids: the first tokens of missing phrases.
+        next_ids: the tokens one of which continues the phrase that was begun; empty if none was.
+        blocked_ids: the tokens that would continue a part that is written already, or whose turn has not come.
+        is_complete: whether the text ends with a complete phrase; a longer one may begin with it.
+        gap: the number of tokens since the last phrase.
+    """
+
+    first_ids: frozenset[int]
+    next_ids: frozenset[int]
+    blocked_ids: frozenset[int]
+    is_complete: bool
+    gap: int
+
+
+class PhraseConstraint(transformers.LogitsProcessor):
+    """Constrained decoding: a text does not end before it contains all required phrases, each once.
+
+    While a phrase is missing, the end of the text and the marks that end a sentence are impossible. The longer no
+    phrase was begun, the likelier the first tokens of missing ones become, and once none is missing the end. A phrase
+    that was begun is completed, and a word ends with it. Phrases come in any order, the parts of a discontinuous one in
+    theirs.
+    Neither a phrase that is written already nor a forbidden one is written: it is stopped halfway, unless a missing
+    phrase begins like it, as otherwise it would only be spelled differently later. No n-gram of four tokens is
+    repeated.
+
+    Args:
+        required: for each input its phrases, each of one or more parts in order.
+        num_beams: rows of an input.
+        num_before_text: the number of tokens of a row before the generated text.
+        end_id: the token that ends a text.
+        end_marks: the tokens that end a text or a sentence, of shape (tokens,).
+        joining: the tokens that continue a word, of shape (tokens,).
+        is_opening: whether a phrase can follow a token without a space.
+        forbidden: phrases that are not to be written.
+        boost: the increase of the log-probability of first tokens with each token without a phrase; that of the end
+            increases from the tenth on.
+    """
+
+    def __init__(
+        self,
+        required: Sequence[Sequence[Sequence[Phrase]]],
+        num_beams: int,
+        num_before_text: int,
+        end_id: int,
+        end_marks: torch.Tensor,
+        joining: torch.Tensor,
+        is_opening: Callable[[int], bool],
+        forbidden: Sequence[Phrase] = (),
+        boost: float = 0.5,
+    ) -> None:
+        self._required = required
+        self._num_beams = num_beams
+        self._num_before_text = num_before_text
+        self._end_id, self._end_marks = end_id, end_marks
+        self._end_mark_ids = frozenset(end_marks.tolist())
+        self._joining = joining
+        self._is_opening = is_opening
+        self._boost = boost
+        # The tokens in the middle of forbidden phrases, by what precedes them: anywhere, and where no space is needed.
+        self._forbidden_middle: tuple[dict[tuple[int, ...], set[int]], ...] = ({}, {})
+        for phrase in forbidden:
+            for middle, ids in zip(self._forbidden_middle, (phrase.spaced, phrase.bare), strict=True):
+                half = len(ids) // 2
+                middle.setdefault(ids[:half], set()).add(ids[half])
+        self._longest_half = max((len(half) for middle in self._forbidden_middle for half in middle), default=-1)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        # What is to change is collected for all rows first: on a GPU each change of its own would cost a copy.
+        only_next: list[int] = []
+        blocked: list[tuple[int, int]] = []
+        unfinished: list[int] = []
+        ends: list[tuple[int, int]] = []
+        end_boosts: list[float] = []
+        firsts: list[tuple[int, int]] = []
+        first_boosts: list[float] = []
+        at_word_end: list[int] = []
+        nexts: list[tuple[int, int]] = []
+        for row, ids in enumerate(input_ids[:, self._num_before_text :].tolist()):
+            state = self.progress(self._required[row // self._num_beams], ids)
+            nexts += [(row, id_) for id_ in state.next_ids]
+            if state.next_ids and not state.is_complete:
+                only_next.append(row)
+                continue
+            blocked += [(row, id_) for id_ in state.blocked_ids | self._blocked_anywhere(ids)]
+            firsts += [(row, id_) for id_ in state.first_ids]
+            first_boosts += [self._boost * state.gap] * len(state.first_ids)
+            if state.first_ids:
+                unfinished.append(row)
+            elif state.gap > _GAP_BEFORE_END:
+                # What ends a sentence, and after that the end of the text.
+                own = [self._end_id] if ids and ids[-1] in self._end_mark_ids else self._end_mark_ids
+                ends += [(row, id_) for id_ in own]
+                end_boosts += [self._boost * (state.gap - _GAP_BEFORE_END)] * len(own)
+            if state.is_complete:
+                at_word_end.append(row)
+        changed = scores.clone()
+        _exclude_in_rows(changed, only_next)
+        _exclude(changed, blocked)
+        _exclude_in_rows(changed, unfinished, self._end_marks)
+        _increase(changed, changed, ends, end_boosts)
+        # A phrase may begin like the end of a sentence (".NET"), or like a forbidden phrase.
+        _increase(changed, scores, firsts, first_boosts)
+        _exclude_in_rows(changed, at_word_end, self._joining)
+        _increase(changed, scores, nexts, [0.0] * len(nexts))
+        return changed
+
+    def _blocked_anywhere(self, ids: Sequence[int]) -> set[int]:
+        """The tokens that would continue a forbidden phrase or repeat an n-gram."""
+        blocked = {
+            ids[i + _NGRAM - 1] for i in range(len(ids) - _NGRAM + 1) if ids[i : i + _NGRAM - 1] == ids[1 - _NGRAM :]
+        }
+        for length in range(min(self._longest_half, len(ids)) + 1):
+            half = tuple(ids[len(ids) - length :])
+            for middle, needs_space in zip(self._forbidden_middle, (True, False), strict=True):
+                tokens = middle.get(half)
+                if tokens and (needs_space or self._is_open(ids, len(ids) - length)):
+                    blocked |= tokens
+        return blocked
+
+    def progress(self, required: Sequence[Sequence[Phrase]], ids: Sequence[int]) -> _Progress:
+        """How far a text has come.
+
+        Args:
+            required: the required phrases.
+            ids: the tokens of the text.
+
+        Returns:
+            What is missing, and which tokens may or must not follow.
+        """
+        num_written = [0] * len(required)  # parts of each phrase
+        position = gap = 0
+        next_ids: frozenset[int] = frozenset()
+        is_complete = False
+        while position < len(ids):
+            matching = [
+                (number, form)
+                for number, parts in enumerate(required)
+                if num_written[number] < len(parts)
+                for form in parts[num_written[number]].forms(position, is_open=self._is_open(ids, position))
+                if form[0] == ids[position]
+            ]
+            # The longest part that is complete here; those that are still matching at the end of the text are begun.
+            complete, length, step = -1, 0, 1
+            while matching:
+                ended = [number for number, form in matching if len(form) == step]
+                if ended:
+                    complete, length = ended[0], step
+                matching = [(number, form) for number, form in matching if len(form) > step]
+                if position + step == len(ids):
+                    break
+                matching = [(number, form) for number, form in matching if form[step] == ids[position + step]]
+                step += 1
+            if complete >= 0:
+                num_written[complete] += 1
+            is_complete = complete >= 0 and position + length == len(ids)
+            if matching:
+                next_ids = frozenset(form[step] for _, form in matching)
+                break
+            position, gap = (position + length, 0) if complete >= 0 else (position + 1, gap + 1)
+        missing = [parts[count] for parts, count in zip(required, num_written, strict=True) if count < len(parts)]
+        end, is_open = len(ids), self._is_open(ids, len(ids))
+        return _Progress(
+            frozenset(form[0] for part in missing for form in part.forms(end, is_open=is_open)),
+            next_ids,
+            self._blocked_parts(required, num_written, missing, ids),
+            is_complete,
+            gap,
+        )
+
+    def _is_open(self, ids: Sequence[int], position: int) -> bool:
+        return position == 0 or self._is_opening(ids[position - 1])
+
+    def _blocked_parts(
+        self,
+        required: Sequence[Sequence[Phrase]],
+        num_written: Sequence[int],
+        missing: Sequence[Phrase],
+        ids: Sequence[int],
+    ) -> frozenset[int]:
+        """The tokens that continue a part that is written already, or out of turn, unless a missing one begins so."""
+        blocked = set()
+        for parts, count in zip(required, num_written, strict=True):
+            for part in [*parts[:count], *parts[count + 1 :]]:
+                for form in {part.spaced, part.bare}:
+                    half = form[: len(form) // 2 + 1]
+                    start = len(ids) - len(half) + 1
+                    if start < 0 or tuple(ids[start:]) != half[:-1]:
+                        continue
+                    is_open = self._is_open(ids, start)
+                    if form in part.forms(start, is_open=is_open) and not any(
+                        other_form[: len(half)] == half
+                        for other in missing
+                        for other_form in other.forms(start, is_open=is_open)
+                    ):
+                        blocked.add(half[-1])
+        return frozenset(blocked)
+
+
+def _exclude(scores: torch.Tensor, cells: Sequence[tuple[int, int]]) -> None:
+    """Make pairs of row and token impossible."""
+    if cells:
+        rows, tokens = torch.tensor(cells, device=scores.device).T
+        scores[rows, tokens] = _IMPOSSIBLE
+
+
+def _exclude_in_rows(scores: torch.Tensor, rows: Sequence[int], tokens: torch.Tensor | None = None) -> None:
+    """Make some tokens, or all, impossible in some rows."""
+    if rows:
+        index = torch.tensor(rows, device=scores.device)
+        scores[index if tokens is None else (index[:, None], tokens)] = _IMPOSSIBLE
+
+
+def _increase(
+    scores: torch.Tensor, before: torch.Tensor, cells: Sequence[tuple[int, int]], increments: Sequence[float]
+) -> None:
+    """Set the scores of pairs of row and token to those that they had before and an increment."""
+    if cells:
+        rows, tokens = torch.tensor(cells, device=scores.device).T
+        scores[rows, tokens] = (before[rows, tokens] + torch.tensor(increments, device=scores.device)).to(scores.dtype)

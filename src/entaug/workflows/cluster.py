@@ -1,0 +1,370 @@
+"""The workflow behind ``entaug augment --executor ray``: one corpus, augmented by the machines of a Ray cluster.
+
+The first process fits the method, and divides the input into parts. Actors of Ray Data, each of which loads the models
+once, make the drafts of parts; the first process writes them to the files that ``--shard`` writes, in any order, and
+merges them at the end. So the output is that of one process, and every part that is complete survives a kill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import pickle
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from entaug._version import __version__
+from entaug.augmenters.base import Augmenter
+from entaug.augmenters.combined import CombinedAugmenter
+from entaug.backends.compute import ComputeSettings, compute_settings, use_compute_settings
+from entaug.corpus import SentenceKeys
+from entaug.data import Sentence
+from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
+from entaug.files.checkpoints import DirectWriter
+from entaug.files.locks import claim
+from entaug.files.streams import is_special, is_stdout
+from entaug.formats import OpenedFile
+from entaug.formats.base import Reading
+from entaug.progress import Progress, no_progress
+from entaug.report.review import Review, read_review
+from entaug.workflows.accepting import AugmentSummary, ReviewCounts
+from entaug.workflows.augment import content_digest, new_summary, processes_for, run_key
+from entaug.workflows.augmentation import Augmentation
+from entaug.workflows.common import (
+    Options,
+    check_apart,
+    check_output,
+    check_rejected_output,
+    instruct_models,
+    open_corpora,
+)
+from entaug.workflows.drafting import DraftJob, Made, draft_sources
+from entaug.workflows.fitted import augmenter_of, fitted_content
+from entaug.workflows.processes import check_jobs
+from entaug.workflows.ray_pool import connected
+from entaug.workflows.relabel import check_soft_labels
+from entaug.workflows.shard_files import Shard, ShardFolder, json_line, manifest, plain_drafts
+from entaug.workflows.shards import fitted_digest, merge_shards
+from entaug.workflows.surveys import Sharing, in_parts_or_whole
+
+__all__ = ["augment_on_ray"]
+
+_AT_LEAST = 64  # parts of an input that is large enough
+_MAX_PARTS = 99_999
+# Sources of a part, at least and at most: a few seconds of work, and much more than it costs to send them.
+_WITH_MODELS = (16, 256)
+_BY_RULES = (1_000, 20_000)
+_SAME = "install the same version and models on all machines, and name one --precision for those with and without a GPU"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a worker needs to make the drafts of any part.
+
+    Args:
+        fitted: the fitted method as JSON; None where it cannot be saved.
+        augmenter: the method before it was loaded and fitted, where it cannot be saved.
+        gold: the sentences to fit it on, then.
+        version: the version of entaug here.
+        signature: the signature of the method here.
+        settings: what models compute with.
+        source: the input; workers read nothing of it.
+        to: the output; workers write nothing of it.
+        review: the decisions of a reviewer.
+        with_gold: whether the sources are encoded, too.
+    """
+
+    fitted: bytes | None
+    augmenter: bytes
+    gold: Sequence[Sentence]
+    version: str
+    signature: str
+    settings: ComputeSettings
+    source: OpenedFile
+    to: OpenedFile
+    review: Review
+    with_gold: bool
+
+    def job(self) -> DraftJob:
+        """Load the method and its models, and fit it or take over its fit.
+
+        Raises:
+            EntaugError: this machine does not have what the first process has.
+        """
+        augmenter: Augmenter | CombinedAugmenter
+        if self.version != __version__:
+            raise EntaugError(f"a worker has entaug {__version__}, and the first process {self.version}", remedy=_SAME)
+        if self.fitted is not None:
+            augmenter = augmenter_of(self.fitted)
+        else:
+            augmenter = pickle.loads(self.augmenter)  # noqa: S301 - written by the first process
+            augmenter.fit(self.gold)
+        if augmenter.signature != self.signature:
+            raise EntaugError(
+                f"a worker has {augmenter.signature}, and the first process {self.signature}",
+                remedy=_SAME,
+            )
+        with_rejected = bool(augmenter.filters_) or augmenter.teacher_ is not None
+        return DraftJob(augmenter, self.source, self.to, False, self.review, with_rejected, self.with_gold)
+
+
+class Drafter:
+    """What runs in an actor: it makes the drafts of parts.
+
+    Args:
+        plan: what all parts need.
+    """
+
+    def __init__(self, plan: _Plan) -> None:
+        self._plan = plan
+        self._job: DraftJob | None = None
+
+    def __call__(self, part: bytes) -> tuple[int, bytes]:
+        """Make the drafts of a part.
+
+        Args:
+            part: its sentences with their keys, as the first process packed them.
+
+        Returns:
+            The number of new sentences, and the lines of the part but for the first one, gzipped.
+
+        Raises:
+            EntaugError: this machine does not have what the first process has, or the output cannot store a sentence.
+        """
+        settings = self._plan.settings
+        with use_compute_settings(**vars(settings)):
+            if self._job is None:
+                self._job = self._plan.job()
+            job = self._job
+            sources, keys = pickle.loads(part)  # noqa: S301 - written by the first process
+            made, lines = 0, []
+            for drafts in draft_sources(job, job.run(), sources, keys, with_examples=lambda: False):
+                made += sum(isinstance(outcome, Made) for outcome in drafts.outcomes)
+                lines.append(json_line([*plain_drafts(drafts)]))
+        lines.append(json_line({"sources": len(sources)}))
+        return made, gzip.compress("".join(lines).encode(), compresslevel=6, mtime=0)
+
+
+def augment_on_ray(
+    input: str | Path,
+    output: str | Path,
+    augmenter: Augmenter | CombinedAugmenter,
+    *,
+    address: str | None = None,
+    only_new: bool = False,
+    force: bool = False,
+    repair: bool = False,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    read_options: Options = None,
+    write_options: Options = None,
+    rejected: str | Path | None = None,
+    review: str | Path | None = None,
+    allow_empty: bool = False,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+) -> AugmentSummary:
+    """Augment a file on a Ray cluster, to the bytes that one process writes.
+
+    Input and output are files of the machine that this process runs on; the sentences travel through Ray's object
+    store. Workers need the same version of entaug and the same models. Until the output is written, the folder
+    ``OUTPUT.parts`` holds the parts that are complete, and a manifest with the sums of input, options, models and fit;
+    an interrupted call goes on from there, also on another cluster.
+
+    Args:
+        input: the gold training file, or ``"-"`` for standard input.
+        output: the file for gold and augmented sentences.
+        augmenter: the method, or several; not loaded yet, with models by name.
+        address: the address of the cluster, or ``"auto"`` for one that runs on this machine; None for that of the
+            environment variable ``RAY_ADDRESS``, else for a cluster of this machine, which ends with the call. A
+            process that is connected already keeps its connection.
+        only_new: write the augmented sentences alone.
+        force: replace an output that exists, and discard what another interrupted run left.
+        repair: repair invalid tag sequences of the input.
+        from_format: the format of the input; None to detect it.
+        to_format: the format of the output; None for the format of its extension, or else of the input.
+        read_options: options of the input's format.
+        write_options: options of the output's format.
+        rejected: a JSON Lines file for the candidates that filters rejected, with the reasons.
+        review: decisions exported from a report; sentences rejected there are left out.
+        allow_empty: whether no augmented sentence at all is a valid result.
+        jobs: the number of actors; None for one for each GPU where models can use them, one for each machine with
+            other models, and one for each CPU for rules.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts, without examples.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        ParameterError: the method cannot be sent to other machines, or the cluster lacks what is asked for.
+        InputError: the input is invalid, or no sentence was generated.
+        OutputError: the output exists or cannot be written, or another run left its parts.
+        EntaugError: there is no cluster, or a worker has other models or another version.
+
+    Example:
+        >>> import entaug
+        >>> augmenter = entaug.parse_methods("bt:copies=5")
+        >>> augment_on_ray("train.jsonl", "bigger.jsonl", augmenter, address="auto")  # doctest: +SKIP
+    """
+    begun = time.monotonic()
+    check_jobs(jobs)
+    if is_stdout(output) or is_special(Path(output)):
+        raise OutputError("what a cluster makes is written to a file", path=str(output), remedy="name one")
+    check_output(output, input, force=force, folders=True)
+    check_rejected_output(rejected, input, output, force=force)
+    check_apart([output, rejected], [review])
+    decisions = read_review(review, augmenter.name) if review is not None else Review()
+    folder = Path(output).with_name(Path(output).name + ".parts")
+    with contextlib.ExitStack() as stack:
+        source, to = stack.enter_context(
+            open_corpora(
+                input,
+                output,
+                force=force,
+                from_format=from_format,
+                to_format=to_format,
+                read_options=read_options,
+                write_options=write_options,
+            )
+        )
+        cluster = stack.enter_context(connected(address))
+        unfitted = _packed(augmenter)
+        augmenter.load()
+        _check_models(augmenter)
+        pool = cluster.pool(augmenter, jobs)
+        check_soft_labels(augmenter.teacher_, to)
+        settings = (only_new, repair, sorted(map(repr, decisions.decisions.items())))
+        whole = _fitted(augmenter, input, source, to, repair, progress)
+        stack.enter_context(claim(folder))
+        run = ShardFolder.open(
+            folder,
+            _manifest(augmenter, whole, source, to, run_key(augmenter, source, to, *settings), decisions, only_new),
+            force=force,
+        )
+        content = fitted_content(augmenter)
+        plan = _Plan(
+            content,
+            b"" if content else unfitted,
+            () if content else list(source.sentences(Reading(repair=repair))),
+            __version__,
+            augmenter.signature,
+            compute_settings(),
+            source,
+            to,
+            decisions,
+            not only_new,
+        )
+        missing = run.missing()
+        total = whole.before.sentences
+        resumed = done = total - sum(_size(shard, total) for shard in missing)
+        try:
+            for number, (_, lines) in cluster.map(pool, Drafter, plan, _work(missing, source, total, repair=repair)):
+                shard = Shard(number, run.manifest["of"])
+                run.write(shard, lines)
+                done += _size(shard, total)
+                progress("augmenting", done, total)
+            summary = merge_shards(
+                [folder / shard.name for shard in run.shards],
+                output,
+                force=force,
+                rejected=rejected,
+                allow_empty=allow_empty,
+                progress=progress,
+            )
+        except (InputError, LossError):  # the same run would end in the same way
+            run.remove()
+            raise
+        run.remove()
+    summary.resumed_at = max(resumed, summary.resumed_at)
+    summary.notes += augmenter.advice(summary.statistics)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+def _packed(augmenter: Augmenter | CombinedAugmenter) -> bytes:
+    """The method as it was created, for workers that have to fit it themselves."""
+    try:
+        return pickle.dumps(augmenter)
+    except Exception as error:
+        raise ParameterError(
+            f"{augmenter.name} cannot be sent to other machines ({error})", remedy="give its models by name"
+        ) from error
+
+
+def _check_models(augmenter: Augmenter | CombinedAugmenter) -> None:
+    """Check that the method asks no server: cost and requests are counted in one process."""
+    for model in instruct_models(augmenter):
+        if model.remote_host is not None:
+            raise ParameterError(
+                f"{augmenter.name} asks {model.name} behind a server, which one process does with many requests at "
+                "a time",
+                remedy="leave out --executor ray, and set --concurrency",
+            )
+
+
+def _fitted(
+    augmenter: Augmenter | CombinedAugmenter,
+    input: str | Path,
+    source: OpenedFile,
+    to: OpenedFile,
+    repair: bool,
+    progress: Progress,
+) -> AugmentSummary:
+    """Fit the method on the input here, by all cores where that is worth it; return the counts of the input."""
+
+    def attempt(jobs: int) -> AugmentSummary:
+        whole = new_summary(augmenter, input, "", source, to)
+        nothing = DirectWriter(io.BytesIO())
+        with Sharing.start(jobs, source) as sharing:
+            Augmentation(augmenter, source, to, nothing, whole, repair, progress, sharing).fit(copy_gold=False)
+        return whole
+
+    return in_parts_or_whole(attempt, processes_for(None, augmenter, source))
+
+
+def _manifest(
+    augmenter: Augmenter | CombinedAugmenter,
+    whole: AugmentSummary,
+    source: OpenedFile,
+    to: OpenedFile,
+    key: str,
+    review: Review,
+    only_new: bool,
+) -> dict[str, Any]:
+    """What all parts of a run share."""
+    least, most = _WITH_MODELS if augmenter.uses_models else _BY_RULES
+    total = whole.before.sentences
+    size = max(least, min(most, total // _AT_LEAST), -(-total // _MAX_PARTS))
+    counts = ReviewCounts(len(review.decisions), len(review.rejected), review.others)
+    first = Shard(1, max(1, -(-total // size)))
+    said = manifest(first, key, whole, to, counts, with_gold=not only_new, fitted=fitted_digest(augmenter))
+    del said["shard"]
+    # As JSON gives it back.
+    return orjson.loads(orjson.dumps({**said, "entaug": "parts", "content": content_digest(source)}))  # type: ignore[no-any-return]
+
+
+def _size(shard: Shard, total: int) -> int:
+    start, stop = shard.range_of(total)
+    return stop - start
+
+
+def _work(shards: Iterable[Shard], source: OpenedFile, total: int, *, repair: bool) -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers of parts, with their sentences and keys."""
+    sentences = source.sentences(Reading(repair=repair))
+    keys = SentenceKeys()
+    done = 0
+    for shard in shards:
+        start, stop = shard.range_of(total)
+        for sentence in islice(sentences, start - done):
+            keys.assign(sentence)
+        held = list(islice(sentences, stop - start))
+        done = stop
+        yield shard.number, pickle.dumps((held, [keys.assign(sentence) for sentence in held]))
