@@ -57,6 +57,30 @@ def sent(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301
 
 
+def test_a_pool_ends_in_the_middle_of_large_results(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import contextlib, time
+from entaug.workflows.processes import Workers
+
+def large(shared, task):
+    return bytes(30_000_000)
+
+if __name__ == "__main__":
+    for seconds in (0, 0.03, 0.06):
+        with contextlib.suppress(KeyboardInterrupt), Workers.start(2) as workers:
+            for number, _ in enumerate(workers.map(large, None, range(100))):
+                if number == 1:
+                    time.sleep(seconds)
+                    raise KeyboardInterrupt
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes.Workers, "start", lambda jobs: contextlib.nullcontext(Inline(jobs)))

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,15 +104,25 @@ def process_pool(jobs: int, threads: int | None = None) -> Iterator[ProcessPoolE
     try:
         yield pool
     except BaseException:
-        thread = vars(pool).get("_executor_manager_thread")
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        # Python wakes up this thread at its own exit, and prints a traceback if the thread closes its pipe meanwhile.
-        if thread is not None:
-            thread.join()
+        _end(pool, set(multiprocessing.active_children()) - others)
         raise
     pool.shutdown()
+
+
+def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:
+    """End a pool and its processes at once.
+
+    The pool's thread is waited for: at its own exit Python wakes up such a thread, and prints a traceback if the thread
+    closes its pipe meanwhile. It may be reading a result that a process was ended in the middle of, and goes on once
+    the pipe has no writer left, of which the last is this process.
+    """
+    thread, results = (vars(pool).get(name) for name in ("_executor_manager_thread", "_result_queue"))
+    pool.shutdown(wait=False, cancel_futures=True)
+    for child in children:
+        child.terminate()
+    if thread is not None and results is not None:
+        results._writer.close()  # noqa: SLF001 - there is no public way
+        thread.join()
 
 
 @contextlib.contextmanager
@@ -216,9 +227,6 @@ class Workers:
                 "a process ended before its work was done, perhaps for lack of memory",
                 remedy="run the same command again with fewer --jobs",
             ) from error
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def _result(future: Future[R]) -> R:
