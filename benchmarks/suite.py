@@ -132,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
         threads = PARTS[name].threads or 1
         command = [sys.executable, __file__, "part", name, "--peers", args.peers, *(["--quick"] if args.quick else [])]
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled modules are kept, as on users' machines
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, env=environment)
         if done.returncode:
             sys.exit(f"{name} failed")

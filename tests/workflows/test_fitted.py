@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,19 @@ import entaug
 from conftest import EXAMPLE
 from entaug.augmenters import create_augmenter
 from entaug.augmenters.combined import CombinedAugmenter, parse_methods
-from entaug.backends.fakes import FakeLexicon
+from entaug.backends.fakes import FakeLexicon, FakeTagger
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, ParameterError
+from entaug.filters import Duplicates
+from entaug.relabelling import Relabeller
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))
 NESTED = [s.with_(mentions=(*s.mentions, Mention("ALL", [(0, len(s))]))) for s in GOLD] + GOLD[:20]
 
 
-@pytest.mark.parametrize("method", ["mr", "mr:donors=any,p=0.7", "lwtr:copies=2", "sis", "mr:seed=3+lwtr+sis"])
+@pytest.mark.parametrize(
+    "method", ["mr", "mr:donors=any,p=0.7", "lwtr:copies=2", "sis", "mr:seed=3+lwtr+sis", "mr:filters=duplicates"]
+)
 @pytest.mark.parametrize("gold", [GOLD, NESTED], ids=["flat", "nested"])
 def test_a_saved_fit_makes_the_same_sentences(tmp_path: Path, method: str, gold: list[Sentence]) -> None:
     fitted = parse_methods(method).fit(gold)
@@ -54,6 +60,51 @@ def test_a_saved_fit_names_its_word_list_and_its_parser(tmp_path: Path, parser: 
         entaug.load_augmenter(tmp_path / "sr.json")
 
 
+@pytest.mark.models
+@pytest.mark.parametrize(
+    "method", ["lm", "bt", "cr", "crop", pytest.param("cassi:filters=validity", marks=pytest.mark.slow), "lm+sis"]
+)
+def test_a_method_with_models_is_fitted_again_where_it_is_loaded(tmp_path: Path, method: str) -> None:
+    gold = GOLD[:12]
+    fitted = parse_methods(method).fit(gold)
+    entaug.save_augmenter(fitted, tmp_path / "fitted.json")
+    loaded = entaug.load_augmenter(tmp_path / "fitted.json")
+    assert (loaded.signature, loaded.notes()) == (fitted.signature, fitted.notes())
+    assert [s.to_dict() for s in loaded.augment(gold)] == [s.to_dict() for s in fitted.augment(gold)]
+
+
+@pytest.mark.parametrize(("method", "kind"), [("daga", ""), ("entda", "bart"), ("melm", "bert")])
+def test_a_trained_model_is_saved_with_its_method(
+    tmp_path: Path,
+    method: str,
+    kind: str,
+    tiny_model: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    models: dict[str, dict[str, Any]] = {
+        "daga": {},
+        "entda": {"generator": str(tiny_model(kind)), "max_new_tokens": 12},
+        "melm": {"masked_lm": str(tiny_model(kind))},
+    }
+    gold = GOLD[:12]
+    fitted = create_augmenter(
+        method, guard=False, epochs=1, checkpoint_dir=str(tmp_path / "checkpoints"), **models[method]
+    ).fit(gold)
+    entaug.save_augmenter(fitted, tmp_path / "fitted.json.gz")
+
+    def no_training(*args: Any, **options: Any) -> None:
+        pytest.fail("the model was trained again")
+
+    shutil.rmtree(tmp_path / "checkpoints")
+    monkeypatch.setattr(type(fitted._model), "fit", no_training)  # type: ignore[attr-defined]
+    loaded = entaug.load_augmenter(tmp_path / "fitted.json.gz")
+    assert loaded.signature == fitted.signature
+    assert [s.to_dict() for s in loaded.augment(gold)] == [s.to_dict() for s in fitted.augment(gold)]
+    assert not (tmp_path / "checkpoints").exists()
+    with pytest.raises(pytest.fail.Exception, match="trained again"):
+        loaded.fit(GOLD[12:24])
+
+
 def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     for gold in (GOLD, NESTED):
         whole = parse_methods("mr+lwtr").fit(gold)
@@ -71,7 +122,12 @@ def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     ("method", "parameters", "message"),
     [
         ("mr", {}, "mr is not fitted; call fit"),
-        ("sis", {"filters": "duplicates"}, "sis with filters cannot be saved yet; save it without filters"),
+        ("sis", {"filters": [Duplicates()]}, "sis with filters that are no text cannot be saved; name them"),
+        (
+            "sis",
+            {"teacher": Relabeller(tagger=FakeTagger())},
+            "sis with a teacher cannot be saved; fit it again where it is needed",
+        ),
         ("sr", {"lexicon": FakeLexicon({})}, "sr with a lexicon that is no name cannot be saved; name it"),
         ("mr", {"mentions": {"PER": ["Grace Hopper"]}}, "mr with lists of mentions cannot be saved yet"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -31,6 +32,7 @@ class Learning(Component):
     existing_ids: set[str]
     filters_: list[Filter]
     teacher_: Relabeller | None
+    _corpus: list[Sentence] | None = None
 
     @property
     def id_infix(self) -> str:
@@ -85,15 +87,12 @@ class Learning(Component):
         if self.learns_in_parts:
             return self.fit_learned(self.learn(corpus), source_of(corpus))
         survey = Survey(corpus, self.info, self.id_infix, self._models())
-        if self.filters_ or self.teacher_:
-            gold = list(survey)
-            if self.teacher_:
-                self.teacher_.fit(gold)
-            for filter_ in self.filters_:
-                filter_.fit(gold)
-            self._fit(gold)
-        else:
-            self._fit(survey)
+        self._corpus = list(survey) if self.teacher_ or self._is_saved_as_corpus else None
+        if self.teacher_:
+            self.teacher_.fit(self._corpus or ())
+        for filter_ in self.filters_:
+            filter_.fit(self._corpus or ())
+        self._fit(survey if self._corpus is None else self._corpus)
         for _ in survey:  # a method may not have read the corpus to its end
             pass
         return self._finish_fit(survey.counts, survey.source)
@@ -164,45 +163,69 @@ class Learning(Component):
 
     # ------------------------------------------------------------------------------------------------------- saved fits
 
-    def _state(self) -> dict[str, Any]:
-        """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus."""
+    @property
+    def _is_saved_as_corpus(self) -> bool:
+        """Whether the training sentences are saved, to fit the method and its filters again, not what it learned."""
         cls = type(self)
-        if cls._fit is not Learning._fit or cls._learn is not Learning._learn:
-            raise ParameterError(
-                f"{self.name} cannot be saved yet",
-                remedy="save lwtr, mr (without lists), sis or sr, or fit it again where it is needed",
-            )
+        learns = cls._fit is not Learning._fit or cls._learn is not Learning._learn
+        return bool(self.filters_) or (learns and cls._state is Learning._state)
+
+    def _state(self) -> dict[str, Any]:
+        """Return what `_conclude` or `_fit` made, as plain values; the same ones for the same corpus.
+
+        A method that does not override it is fitted again where it is loaded.
+        """
         return {}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `_state` returned."""
         del state
 
-    def fitted_state(self) -> dict[str, Any]:
+    def _trained_files(self) -> dict[str, bytes]:
+        """Return the files of the model that the method trained, by name; none for one that trains none."""
+        return {}
+
+    def _restore_trained(self, files: Mapping[str, bytes]) -> None:
+        """Use files that `_trained_files` returned in the next `fit`, in place of a training."""
+        del files
+
+    def fitted_state(self, *, with_models: bool = True) -> dict[str, Any]:
         """Return the fitted method as plain values, for JSON.
 
+        Args:
+            with_models: whether a model that the method trained is among them.
+
         Returns:
-            The name, the parameters and what was learned; `restore` takes them over.
+            The name, the parameters and what was learned, or the training sentences; `restore` takes them over.
 
         Raises:
-            ParameterError: it is not fitted; or it has filters, a teacher, lists or models that were not given by name,
-                or learns what cannot be saved yet.
+            ParameterError: it is not fitted; or it has a teacher, or filters, lists or models that were not given by
+                name.
         """
         self.check_ready()
-        if self.filters_ or self.teacher_:
-            what = "filters" if self.filters_ else "a teacher"
-            raise ParameterError(f"{self.name} with {what} cannot be saved yet", remedy=f"save it without {what}")
+        if self.teacher_:
+            raise ParameterError(
+                f"{self.name} with a teacher cannot be saved", remedy="fit it again where it is needed"
+            )
+        if (filters := getattr(self, "filters", None)) and not isinstance(filters, str):
+            raise ParameterError(f"{self.name} with filters that are no text cannot be saved", remedy="name them")
         for kind in BACKENDS:
             if not isinstance(getattr(self, kind, None), str | None):
                 raise ParameterError(f"{self.name} with a {kind} that is no name cannot be saved", remedy="name it")
-        state = self._state()
-        parameters = {p.name: getattr(self, p.name) for p in self._parameters()}
+        learned: dict[str, Any]
+        if self._is_saved_as_corpus:
+            learned = {"corpus": [sentence.to_dict() for sentence in self._corpus or ()]}
+            if with_models and (files := self._trained_files()):
+                learned["trained"] = {name: b64encode(content).decode() for name, content in files.items()}
+        else:
+            learned = {"state": self._state()}
+        parameters = {p.name: getattr(self, p.name) for p in self._parameters() if not p.metadata.get("local")}
         given = {name: value for name, value in parameters.items() if not isinstance(value, Filter | list | tuple)}
         return {
             "method": self.name,
-            "parameters": {name: value for name, value in given.items() if name not in ("filters", "teacher")},
+            "parameters": {name: value for name, value in given.items() if name != "teacher"},
             "existing_ids": sorted(self.existing_ids),
-            "state": state,
+            **learned,
             **({"signature": self.signature} if self._has_backends else {}),
         }
 
@@ -224,12 +247,17 @@ class Learning(Component):
             InputError: this machine has other models or word lists than the one that fitted the method.
         """
         self.load()
+        if "corpus" in fitted:
+            self._restore_trained({name: b64decode(text) for name, text in fitted.get("trained", {}).items()})
+            self.fit(map(Sentence.from_dict, fitted["corpus"]))
+            self._restore_trained({})
         if "signature" in fitted and fitted["signature"] != self.signature:
             raise InputError(
                 f"the method was fitted as {fitted['signature']}, and is {self.signature} here",
                 remedy="prepare the same models, or fit it again",
             )
-        self._restore(fitted["state"])
+        if "corpus" not in fitted:
+            self._restore(fitted["state"])
         self.existing_ids = set(fitted["existing_ids"])
         self._is_fitted = True
         return self

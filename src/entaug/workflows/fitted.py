@@ -22,15 +22,16 @@ _KIND = "augmenter"
 def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -> None:
     """Write a fitted method to a JSON file, which holds nothing that is executed when it is read.
 
-    The file holds words and mentions of the training sentences.
+    The file holds words and mentions of the training sentences (``mr``, ``lwtr``, ``sr``), or these sentences, on which
+    the method is fitted again where it is loaded, with the same result, and the weights of a model that it trained.
 
     Args:
         augmenter: the method, or several; fitted.
         path: the file; gzipped if it ends in ``.gz``. An existing file is replaced.
 
     Raises:
-        ParameterError: the method is not fitted; or it has filters, a teacher, lists or models that were not given by
-            name, or learns what cannot be saved yet (``lwtr``, ``mr``, ``sis`` and ``sr`` can).
+        ParameterError: the method is not fitted; or it has a teacher (as ``selftrain`` and ``gal`` do) or lists, or
+            filters or models that were not given by name.
         OutputError: the file cannot be written.
 
     Example:

@@ -272,7 +272,7 @@ def fitted_digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
         augmenter: the method, or several; fitted.
     """
     try:
-        return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
+        return sha256(json_line(augmenter.fitted_state(with_models=False)).encode()).hexdigest()
     except (ParameterError, TypeError):
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,11 @@ class TrainableAugmenter(Augmenter):
     checkpoint_dir: str | None = field(default=None, metadata={"local": True})
     max_attempts: PositiveInt = 4
 
+    def __post_init__(self) -> None:
+        self._model: Any = None  # the trained one
+        self._files: Mapping[str, bytes] = {}  # of a trained model, to be used in place of a training
+        super().__post_init__()
+
     def _train(
         self, model: Model, data: Any, key: object, markers: Mapping[str, str] | None = None, **more: Any
     ) -> Model:
@@ -75,14 +81,33 @@ class TrainableAugmenter(Augmenter):
         options: dict[str, Any] = {"progress": self.progress, **more}
         if markers is not None:
             options["new_tokens"] = markers
-        trained: Model
-        if self.checkpoint_dir is None:
-            trained = model.fit(data, config, **options)
-            return trained
-        folder = Path(self.checkpoint_dir)
+        if self._files:
+            with tempfile.TemporaryDirectory(prefix="entaug-") as temporary:
+                for name, content in self._files.items():
+                    Path(temporary, Path(name).name).write_bytes(content)
+                self._model = model.restore(temporary)
+        elif self.checkpoint_dir is None:
+            self._model = model.fit(data, config, **options)
+        else:
+            self._model = self._train_in_folder(Path(self.checkpoint_dir), model, data, config, key, options, more)
+        trained: Model = self._model
+        return trained
+
+    def _train_in_folder(
+        self,
+        folder: Path,
+        model: Model,
+        data: Any,
+        config: TrainingConfig,
+        key: object,
+        options: dict[str, Any],
+        more: dict[str, Any],
+    ) -> Model:
+        """Train a model with checkpoints in a folder, or restore it from there."""
         adapters = getattr(model, "adapters", None) if self.adapters is None else self.adapters
-        identity = (model.name, adapters, config, key, markers, *([more] if more else []))
+        identity = (model.name, adapters, config, key, options.get("new_tokens"), *([more] if more else []))
         _claim(folder, hashlib.sha256(repr(identity).encode()).hexdigest())
+        trained: Model
         if (folder / "learned").exists():
             trained = model.restore(folder / "learned")
             shutil.rmtree(folder / "state", ignore_errors=True)  # of a training that was killed at its very end
@@ -91,6 +116,16 @@ class TrainableAugmenter(Augmenter):
         trained.save(folder / "learned")
         shutil.rmtree(folder / "state", ignore_errors=True)
         return trained
+
+    def _trained_files(self) -> dict[str, bytes]:
+        if self._model is None:
+            return {}
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
+            self._model.save(Path(folder, "model"))
+            return {file.name: file.read_bytes() for file in sorted(Path(folder, "model").iterdir())}
+
+    def _restore_trained(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
 
 
 def _claim(folder: Path, key: str) -> None:
