@@ -18,6 +18,7 @@ if __name__ == "__main__":  # read by libraries when they are imported
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import argparse
+import gzip
 import json
 import re
 import sys
@@ -112,9 +113,9 @@ def of_sentences(sentences: Sequence[entaug.Sentence]) -> str:
 
 
 def of_path(path: Path) -> Any:
-    """The same for a file, or for each in a folder."""
+    """The same for a file, unpacked since versions of zlib pack differently, or for each in a folder."""
     if not path.is_dir():
-        return of_bytes(path.read_bytes())
+        return of_bytes(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
     return {file.relative_to(path).as_posix(): of_path(file) for file in sorted(path.rglob("*")) if file.is_file()}
 
 

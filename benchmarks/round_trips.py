@@ -26,7 +26,8 @@ from entaug.formats import FORMATS, find_format, open_file, target
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _LARGE = 5000

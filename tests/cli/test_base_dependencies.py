@@ -63,6 +63,7 @@ BASE_FORMATS = {
     "bartner",
     "bartner-nested",
     "i2b2",
+    "shards",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
 NEEDS_MODEL = "entaug: error: rewrite needs an instruct model; give http://HOST:PORT/v1#MODEL, or FILE.gguf\n"

@@ -47,10 +47,10 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "a.jsonl", tmp_path / "b.jsonl"
 
 
-NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug"}
+NEEDED = {"brat": "spacy", "datasets": "pyarrow", "i2b2": "entaug", "shards": "entaug"}
 
 
-@pytest.mark.parametrize("name", ["brat", "datasets", "i2b2"])
+@pytest.mark.parametrize("name", NEEDED)
 def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tuple[Path, Path], name: str) -> None:
     pytest.importorskip(NEEDED[name])
     out, fresh = tmp_path / "out", tmp_path / "fresh"
@@ -68,11 +68,12 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
 
-NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2"}
+NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2", "shards"}
 OTHERS = {
     "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
     "datasets": ["train.csv", "sub/data.arrow"],
     "i2b2": ["notes.md", "more.txt", "sub/x.con", ".git/config", "empty/"],
+    "shards": ["notes.md", "sub/part-00000-of-00001.jsonl", ".git/config", "empty/"],
 }
 
 

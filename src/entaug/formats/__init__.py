@@ -42,6 +42,7 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "docbin": "entaug.formats.spacy.docbin:DocBinFormat",
         "parquet": "entaug.formats.huggingface.format:Parquet",
         "datasets": "entaug.formats.huggingface.format:DatasetFolder",
+        "shards": "entaug.formats.shards:Shards",
         "jsonl": "entaug.formats.jsonl:Jsonl",
         "conll": "entaug.formats.conll.format:Conll",
     },

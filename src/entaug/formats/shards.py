@@ -1,0 +1,205 @@
+"""Folders of shards: numbered files of JSON lines or Parquet that are one corpus together.
+
+Names are ``NAME-00012-of-00064.jsonl.gz``, as Hugging Face and entaug write them, numbered from 0 or 1, or
+``part-00012...``, as Spark and Hadoop write them. Files are read one after the other, so that only a batch of their
+sentences is in memory, and written with a limited number of sentences each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+from entaug.data import Sentence
+from entaug.errors import InputError
+from entaug.files.atomic import open_output
+from entaug.files.streams import encode_text, read_beginning
+from entaug.formats.base import BaseFormat, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.huggingface.format import Parquet
+from entaug.formats.jsonl import Jsonl
+from entaug.formats.records import no_sentences
+from entaug.params import PositiveInt, validate
+
+__all__ = ["Shards", "ShardsDialect"]
+
+_ENDING = r"\.(?P<ending>(?:jsonl|ndjson|json)(?:\.gz)?|parquet)"
+_NUMBERED = re.compile(rf"(?P<name>.+)-(?P<number>\d{{1,9}})-of-(?P<total>\d{{1,9}}){_ENDING}")
+_OF_SPARK = re.compile(rf"(?P<name>part)-(?P<number>\d{{1,9}})\b.*{_ENDING}")
+_DRAFTS = re.compile(rb'\{"entaug": ?"shard"')  # begins what `entaug augment --shard` writes
+_MAX_SHOWN = 5
+
+ShardFormat = Literal["jsonl", "parquet"]
+
+
+@dataclass(frozen=True)
+class ShardsDialect:
+    """Layout of a folder of shards.
+
+    Args:
+        shard_format: the format of its files: ``"jsonl"`` (gzipped where entaug writes them) or ``"parquet"``.
+        shard_name: the beginning of the names of its files, for a folder that holds several corpora, such as
+            ``"train"``.
+        shard_size: the maximum number of sentences of a file that is written.
+    """
+
+    shard_format: ShardFormat = "jsonl"
+    shard_name: str = "part"
+    shard_size: PositiveInt = 100_000
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return f"shards of {_inner(self).title}, {self.shard_name}-00000-of-..."
+
+
+class Shards(BufferedFormat):
+    """Folders of shards; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "shards"
+    title = "folder of shards"
+    carries = FormatCapabilities(nested=True, discontinuous=True, columns=True, fields=True, spaces=True)
+    folder = True
+    dialect_class = ShardsDialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: it has a file with the name of a shard."""
+        return path.is_dir() and any(_matches(path))
+
+    def detect(self, path: Path, dialect: ShardsDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `entaug.formats.base.BaseFormat.detect`: the name and the format of its files."""
+        names = sorted({match["name"] for _, match in _matches(path)})
+        name = dialect.shard_name if "shard_name" in options or not names else names[0]
+        if "shard_name" not in options and len(names) > 1:
+            listed = ", ".join(names[:_MAX_SHOWN])
+            remedy = "choose one with shard_name (on the command line --layout shard_name=...)"
+            raise InputError(f"holds several corpora: {listed}", path=str(path), remedy=remedy)
+        formats = {_format_of(match) for _, match in _matches(path) if match["name"] == name}
+        if len(formats) > 1:
+            remedy = "keep one of them"
+            raise InputError("holds shards of JSON lines and of Parquet", path=str(path), remedy=remedy)
+        return {"shard_name": name, "shard_format": formats.pop() if formats else dialect.shard_format}
+
+    def files(self, path: Path) -> list[Path]:
+        """See `entaug.formats.buffered.BufferedFormat.files`."""
+        return [file for file, _ in _matches(path)]
+
+    def sentences(self, path: Path, dialect: ShardsDialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`.
+
+        Raises:
+            InputError: a shard is missing, or damaged; two have the same id.
+        """
+        inner = _inner(dialect)
+        file_of_id: dict[str, Path] = {}
+        is_empty = True
+        for file in _shards(path, dialect):
+            if _is_empty(file, dialect):
+                continue
+            for sentence in inner.read(file, inner.look(file), reading):
+                is_empty = False
+                first = file if sentence.id is None else file_of_id.setdefault(sentence.id, file)
+                if first is file:
+                    yield sentence
+                elif reading.repair:
+                    reading.repaired["id of another sentence dropped"] += 1
+                    yield sentence.with_(id=None)
+                else:
+                    remedy = "give each sentence an id of its own, or pass --repair to drop this one"
+                    reading.fault(
+                        InputError(f"id {sentence.id!r} is in {first.name} too", path=str(file), remedy=remedy)
+                    )
+        if is_empty:
+            raise no_sentences(path, reading)
+
+    def replaceable(self, path: Path) -> bool:
+        """See `entaug.formats.buffered.BufferedFormat.replaceable`: shards and nothing else."""
+        entries = list(path.iterdir())
+        return all(file.is_file() and not file.is_symlink() and _NUMBERED.fullmatch(file.name) for file in entries)
+
+    def check(self, sentence: Sentence, dialect: ShardsDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`."""
+        inner = _inner(dialect)
+        if isinstance(inner, BufferedFormat):
+            inner.check(sentence, inner.dialect())
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: ShardsDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.write`; the files are named when their number is known."""
+        inner, ending = _inner(dialect), "jsonl.gz" if dialect.shard_format == "jsonl" else "parquet"
+        path.mkdir()
+        written: list[Path] = []
+        rest = iter(sentences)
+        while (first := next(rest, None)) is not None or not written:
+            of_shard = chain([first] if first is not None else [], islice(rest, dialect.shard_size - 1))
+            written.append(path / f"{len(written)}.{ending}")
+            _write(inner, of_shard, written[-1])
+        for number, file in enumerate(written):
+            file.rename(path / f"{dialect.shard_name}-{number:05}-of-{len(written):05}.{ending}")
+
+
+def _inner(dialect: ShardsDialect) -> BaseFormat:
+    return Jsonl() if dialect.shard_format == "jsonl" else Parquet()
+
+
+def _format_of(match: re.Match[str]) -> ShardFormat:
+    return "parquet" if match["ending"] == "parquet" else "jsonl"
+
+
+def _matches(path: Path) -> Iterator[tuple[Path, re.Match[str]]]:
+    """The files of a folder with the names of shards, in the order of their numbers."""
+    matches = []
+    for file in path.iterdir():
+        match = _NUMBERED.fullmatch(file.name) or _OF_SPARK.fullmatch(file.name)
+        if match and not file.name.startswith(".") and file.is_file():
+            matches.append((file, match))
+    yield from sorted(matches, key=lambda item: (item[1]["name"], int(item[1]["number"]), item[0].name))
+
+
+def _shards(path: Path, dialect: ShardsDialect) -> list[Path]:
+    """The files to read, after the check that none is missing."""
+    ours = [(file, match) for file, match in _matches(path) if match["name"] == dialect.shard_name]
+    if not ours:
+        remedy = "name the folder of shards, and shard_name if it holds several corpora"
+        raise InputError(f"holds no shard {dialect.shard_name}-...", path=str(path), remedy=remedy)
+    files = [file for file, _ in ours]
+    if dialect.shard_format == "jsonl" and _DRAFTS.match(read_beginning(files[0], 64)):
+        remedy = "join them: entaug merge FOLDER -o OUT"
+        raise InputError("holds the parts of a run of entaug augment --shard", path=str(path), remedy=remedy)
+    totals = {match["total"] for _, match in ours if "total" in match.re.groupindex}
+    if totals:
+        numbers, total = [int(match["number"]) for _, match in ours], int(max(totals, key=int))
+        if len(totals) > 1 or len(numbers) != len(set(numbers)) or len(numbers) > total:
+            message, remedy = "holds shards of several runs", "keep those of one"
+            raise InputError(message, path=str(path), remedy=remedy)
+        if num_missing := total - len(numbers):
+            first = int(total in numbers)  # else they are numbered from 0
+            there = set(numbers)
+            missing = (number for number in range(first, first + total) if number not in there)
+            shown = ", ".join(map(str, islice(missing, _MAX_SHOWN))) + (" ..." if num_missing > _MAX_SHOWN else "")
+            message = f"{num_missing:,} of {total:,} shards missing: {shown}"
+            raise InputError(message, path=str(path), remedy="fetch or write them")
+    return files
+
+
+def _is_empty(file: Path, dialect: ShardsDialect) -> bool:
+    """Whether a file holds no sentence, as some do that Spark writes."""
+    if dialect.shard_format == "jsonl":
+        return not read_beginning(file).strip()
+    table = Parquet()
+    return not any(len(batch) for batch in table.open_table(file, table.dialect()).batches(None))
+
+
+def _write(inner: BaseFormat, sentences: Iterable[Sentence], file: Path) -> None:
+    dialect = inner.dialect()
+    if isinstance(inner, BufferedFormat):
+        inner.write(sentences, file, dialect)
+        return
+    with open_output(file) as out:
+        for number, sentence in enumerate(sentences):
+            out.write(encode_text(inner.dump(sentence, dialect), first=not number))
