@@ -243,7 +243,8 @@ def measured_pages() -> dict[str, str]:
     pages, rows = {}, []
     for name, path in MEASURED.items():
         title, _, text = path.read_text("utf-8").partition("\n")
-        title = title.removeprefix("# ")
+        plan = path.with_suffix(".toml")  # of an experiment, whose first line says more than the title of a report
+        title = (plan.read_text("utf-8").partition("\n")[0] if plan.is_file() else title).strip("#. ")
         heading = title if title.lower() == name else f"{name}: {title}"
         pages[f"measured/{name}.md"] = repository_links_to_pages(f"# {heading}\n{text}")
         rows.append((f"[{name}]({name}.md)", title))
