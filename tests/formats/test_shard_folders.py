@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import entaug
 from conftest import EXAMPLE
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError
+from entaug.errors import InputError, OutputError, ParameterError
 from entaug.formats import open_file
+from entaug.workflows.convert import convert_file
 
 GOLD = list(entaug.read(EXAMPLE / "train.conll"))
 RICH = [
@@ -69,16 +71,26 @@ def test_several_corpora_in_one_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"part-00000-of-00003.jsonl": lines("a")}, "2 of 3 shards missing: 1, 2; fetch or write them"),
+        (
+            {"part-00000-of-00003.jsonl": lines("a")},
+            "2 of 3 shards missing: 1, 2; download or create the missing files",
+        ),
         ({"part-00003-of-00003.jsonl": lines("a")}, "2 of 3 shards missing: 1, 2;"),
         ({"part-0-of-999999999.jsonl": lines("a")}, "999,999,998 of 999,999,999 shards missing: 1, 2, 3, 4, 5 ...;"),
-        ({"part-0-of-2.jsonl": lines("a"), "part-0-of-1.jsonl": lines("b")}, "holds shards of several runs; keep"),
+        (
+            {"part-0-of-2.jsonl": lines("a"), "part-0-of-1.jsonl": lines("b")},
+            "the names of the files disagree on the number of shards; remove",
+        ),
         ({"part-0-of-2.jsonl": lines("a"), "part-1-of-2.parquet": ""}, "holds shards of JSON lines and of Parquet"),
+        ({"part-0-of-2.jsonl": lines("a"), "part-2-of-2.jsonl": lines("b")}, "disagree on the number"),
+        ({"part-0-of-2.jsonl": lines("a"), "part-00001.jsonl": lines("b")}, "disagree on the number"),
         ({"part-0-of-1.jsonl": "\n"}, "no sentence in it"),
+        ({"part-0-of-1.jsonl": "\ufeff"}, "no sentence in it"),
+        ({"part-0-of-2.jsonl": lines("a"), "part-1-of-2.jsonl.gz": "version https://git-lfs"}, r"jsonl\.gz: .*gzip"),
         ({"part-0-of-2.jsonl": lines("a"), "part-1-of-2.jsonl": '{"tokens": 1}\n'}, r"part-1-of-2\.jsonl:1: no list"),
         (
             {"part-1-of-2.jsonl": '{"entaug": "shard", "of": 2}\n'},
-            "holds the parts of a run of entaug augment --shard; join them: entaug merge",
+            "holds unmerged parts of entaug augment --shard; join them: entaug merge",
         ),
     ],
 )
@@ -87,6 +99,43 @@ def test_faulty_folders(tmp_path: Path, files: dict[str, str], message: str) -> 
         (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
         entaug.read(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 and no more", b"version https://git-lfs"])
+def test_a_damaged_table_is_named(tmp_path: Path, content: bytes) -> None:
+    pytest.importorskip("pyarrow")
+    entaug.write(RICH, tmp_path / "out", "shards", shard_format="parquet", shard_size=2)
+    (tmp_path / "out" / "part-00001-of-00003.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"part-00001-of-00003\.parquet: damaged, or not what its name says"):
+        entaug.read(tmp_path / "out")
+
+
+def test_tables_of_one_corpus_have_one_schema(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    gold = [Sentence.from_iob([word], [f"B-{label}"]) for word, label in (("Ada", "PER"), ("Rome", "LOC"))]
+    entaug.write(gold, tmp_path / "out", "shards", shard_format="parquet", shard_size=1)
+    first, second = (parquet.read_schema(file) for file in sorted((tmp_path / "out").iterdir()))
+    assert first.equals(second, check_metadata=True)
+    assert list(entaug.read(tmp_path / "out")) == gold
+
+
+def test_only_a_whole_folder_of_ours_is_replaced(tmp_path: Path) -> None:
+    names = ["train-00000-of-00001.jsonl", "part-00001-of-00002.jsonl.gz", "part-00000-of-00001.parquet"]
+    out = tmp_path / "out"
+    for name in names:
+        entaug.write(GOLD[:2], out, "shards")
+        (out / name).write_bytes(b"mine")
+        with pytest.raises(OutputError, match="holds more than folder of shards, and is not replaced"):
+            convert_file(EXAMPLE / "train.conll", out, to_format="shards", force=True)
+        assert (out / name).read_bytes() == b"mine"
+        shutil.rmtree(out)
+
+
+@pytest.mark.parametrize("name", ["", ".x", "../x", "/x", "a/b", "a\\b", "a\n"])
+def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ParameterError, match="shard_name must be the beginning of a file name"):
+        entaug.write(GOLD[:2], tmp_path / "out", "shards", shard_name=name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_id_in_two_shards(tmp_path: Path) -> None:

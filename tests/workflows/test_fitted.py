@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from entaug.augmenters import create_augmenter
 from entaug.augmenters.combined import CombinedAugmenter, parse_methods
 from entaug.backends.fakes import FakeLexicon, FakeTagger
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.filters import Duplicates
 from entaug.relabelling import Relabeller
 
@@ -56,7 +57,9 @@ def test_a_saved_fit_names_its_word_list_and_its_parser(tmp_path: Path, parser: 
     content = json.loads((tmp_path / "sr.json").read_text())
     assert content["state"]["kinds"]["words"]
     (tmp_path / "sr.json").write_text(json.dumps({**content, "signature": "sr|lexicon=other"}))
-    with pytest.raises(InputError, match=r"fitted as sr\|lexicon=other, and is sr\|.* here; prepare the same models"):
+    with pytest.raises(
+        InputError, match=r"fitted with other models or parameters: sr\|lexicon=other there, sr\|.* here; prepare"
+    ):
         entaug.load_augmenter(tmp_path / "sr.json")
 
 
@@ -105,6 +108,70 @@ def test_a_trained_model_is_saved_with_its_method(
         loaded.fit(GOLD[12:24])
 
 
+def test_the_training_sentences_are_needed_to_save_some_methods(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.json"
+    fitted = create_augmenter("mr", filters="duplicates").fit(iter(GOLD))
+    with pytest.raises(ParameterError, match="mr was fitted on sentences that can be read only once; fit it on a list"):
+        entaug.save_augmenter(fitted, path)
+    for gold in (GOLD, entaug.stream(EXAMPLE / "train.conll")):
+        fitted = create_augmenter("mr", filters="duplicates").fit(gold)
+        entaug.save_augmenter(fitted, path)
+        assert list(entaug.load_augmenter(path).augment(GOLD)) == list(fitted.augment(GOLD))
+        unpickled = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+        assert list(unpickled.augment(GOLD)) == list(fitted.augment(GOLD))
+        with pytest.raises(ParameterError, match="can be read only once"):
+            entaug.save_augmenter(unpickled, path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parameters": {"checkpoint_dir": "somewhere"}}, "fitted.json: is no fitted method"),
+        ({"parameters": {"filters": "nonsense"}}, "fitted.json: unknown filter 'nonsense'"),
+        ({"corpus": [1]}, "fitted.json: "),
+        ({"corpus": [{"tokens": []}]}, "fitted.json: "),
+        ({"corpus": None}, "fitted.json: is no fitted method"),
+        ({"existing_ids": 1}, "fitted.json: is no fitted method"),
+        ({"trained": {"learned.json": "%%%"}}, "fitted.json: is no fitted method"),
+        ({"trained": {"../learned.json": ""}}, "fitted.json: has other files than those of a trained model"),
+        ({"trained": {"a" * 300 + ".json": ""}}, "fitted.json: has other files"),
+        ({"trained": {"learned.json": "e30="}}, "fitted.json: "),
+    ],
+)
+def test_damaged_and_foreign_files(
+    tmp_path: Path, daga: bytes, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = json.loads(daga)
+    for name, value in change.items():
+        content[name] = {**content[name], **value} if isinstance(value, dict) and name == "parameters" else value
+    (tmp_path / "fitted.json").write_text(json.dumps(content))
+    with pytest.raises(EntaugError, match=message) as caught:
+        entaug.load_augmenter("fitted.json")
+    assert "\n" not in str(caught.value)
+    assert "entaug-" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["fitted.json"]
+
+
+@pytest.fixture(scope="module")
+def daga(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What is written of a trained method."""
+    path = tmp_path_factory.mktemp("daga") / "fitted.json"
+    entaug.save_augmenter(create_augmenter("daga", epochs=1, guard=False).fit(GOLD[:12]), path)
+    return path.read_bytes()
+
+
+@pytest.mark.models
+def test_the_models_of_filters_are_compared(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.json"
+    entaug.save_augmenter(create_augmenter("mr", filters="fluency").fit(GOLD[:12]), path)
+    content = json.loads(path.read_text())
+    assert "smollm2" in content["signature"]
+    path.write_text(json.dumps({**content, "signature": content["signature"].replace("smollm2", "other")}))
+    with pytest.raises(InputError, match=r"fitted.json: was fitted with other models"):
+        entaug.load_augmenter(path)
+
+
 def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     for gold in (GOLD, NESTED):
         whole = parse_methods("mr+lwtr").fit(gold)
@@ -122,14 +189,26 @@ def test_parts_of_a_corpus_are_learned_like_the_whole(tmp_path: Path) -> None:
     ("method", "parameters", "message"),
     [
         ("mr", {}, "mr is not fitted; call fit"),
-        ("sis", {"filters": [Duplicates()]}, "sis with filters that are no text cannot be saved; name them"),
+        (
+            "sis",
+            {"filters": [Duplicates()]},
+            "sis has filters given as Python objects and cannot be saved; give them as text",
+        ),
         (
             "sis",
             {"teacher": Relabeller(tagger=FakeTagger())},
-            "sis with a teacher cannot be saved; fit it again where it is needed",
+            "sis with a teacher cannot be saved; fit it where it is needed",
         ),
-        ("sr", {"lexicon": FakeLexicon({})}, "sr with a lexicon that is no name cannot be saved; name it"),
-        ("mr", {"mentions": {"PER": ["Grace Hopper"]}}, "mr with lists of mentions cannot be saved yet"),
+        (
+            "sr",
+            {"lexicon": FakeLexicon({})},
+            "sr was given a lexicon object and cannot be saved; give the name of the model instead",
+        ),
+        (
+            "mr",
+            {"mentions": {"PER": ["Grace Hopper"]}},
+            "mr with lists of mentions cannot be saved; fit it where it is needed",
+        ),
     ],
 )
 def test_what_cannot_be_saved_is_named(tmp_path: Path, method: str, parameters: dict[str, Any], message: str) -> None:

@@ -178,11 +178,11 @@ class CombinedAugmenter:
             augmenter.fit_learned(part, source)
         return self
 
-    def fitted_state(self, *, with_models: bool = True) -> dict[str, Any]:
+    def fitted_state(self, corpus: Iterable[Sentence] | None = None) -> dict[str, Any]:
         """Return the fitted methods as plain values; see `Augmenter.fitted_state`.
 
         Args:
-            with_models: whether models that the methods trained are among them.
+            corpus: the training sentences, if `fit` was called with an iterator; read by several methods.
 
         Returns:
             The values of all methods.
@@ -190,7 +190,7 @@ class CombinedAugmenter:
         Raises:
             ParameterError: one of them is not fitted, or cannot be saved yet.
         """
-        return {"methods": [augmenter.fitted_state(with_models=with_models) for augmenter in self.augmenters]}
+        return {"methods": [augmenter.fitted_state(corpus) for augmenter in self.augmenters]}
 
     def hold_out(self, sentences: Iterable[Sentence]) -> bool:
         """Name the dev and test sentences for all methods; see `Augmenter.hold_out`.

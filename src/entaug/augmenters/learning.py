@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from entaug.augmenters.contracts import MethodInfo
@@ -32,7 +32,7 @@ class Learning(Component):
     existing_ids: set[str]
     filters_: list[Filter]
     teacher_: Relabeller | None
-    _corpus: list[Sentence] | None = None
+    _corpus: Iterable[Sentence] | None = None
 
     @property
     def id_infix(self) -> str:
@@ -87,12 +87,18 @@ class Learning(Component):
         if self.learns_in_parts:
             return self.fit_learned(self.learn(corpus), source_of(corpus))
         survey = Survey(corpus, self.info, self.id_infix, self._models())
-        self._corpus = list(survey) if self.teacher_ or self._is_saved_as_corpus else None
-        if self.teacher_:
-            self.teacher_.fit(self._corpus or ())
-        for filter_ in self.filters_:
-            filter_.fit(self._corpus or ())
-        self._fit(survey if self._corpus is None else self._corpus)
+        self._corpus = None
+        if self._is_saved_as_corpus and not isinstance(corpus, Iterator):
+            self._corpus = tuple(corpus) if isinstance(corpus, Sequence) else corpus
+        if self.filters_ or self.teacher_:
+            gold = list(survey)
+            if self.teacher_:
+                self.teacher_.fit(gold)
+            for filter_ in self.filters_:
+                filter_.fit(gold)
+            self._fit(gold)
+        else:
+            self._fit(survey)
         for _ in survey:  # a method may not have read the corpus to its end
             pass
         return self._finish_fit(survey.counts, survey.source)
@@ -189,34 +195,47 @@ class Learning(Component):
         """Use files that `_trained_files` returned in the next `fit`, in place of a training."""
         del files
 
-    def fitted_state(self, *, with_models: bool = True) -> dict[str, Any]:
+    def _check_savable(self) -> None:
+        """Check that `fitted_state` tells everything.
+
+        Raises:
+            ParameterError: the method has something that cannot be saved.
+        """
+        if self.teacher_:
+            remedy = "fit it where it is needed"
+            raise ParameterError(f"{self.name} with a teacher cannot be saved", remedy=remedy)
+        if (filters := getattr(self, "filters", None)) and not isinstance(filters, str):
+            remedy = "give them as text, for example filters='duplicates'"
+            raise ParameterError(f"{self.name} has filters given as Python objects and cannot be saved", remedy=remedy)
+        for kind in BACKENDS:
+            if not isinstance(getattr(self, kind, None), str | None):
+                remedy = "give the name of the model instead"
+                raise ParameterError(f"{self.name} was given a {kind} object and cannot be saved", remedy=remedy)
+
+    def fitted_state(self, corpus: Iterable[Sentence] | None = None) -> dict[str, Any]:
         """Return the fitted method as plain values, for JSON.
 
         Args:
-            with_models: whether a model that the method trained is among them.
+            corpus: the training sentences, if `fit` was called with an iterator, which can be read only once.
 
         Returns:
-            The name, the parameters and what was learned, or the training sentences; `restore` takes them over.
+            The name, the parameters and what was learned, or the training sentences with the files of the model that
+            was trained; `restore` takes them over.
 
         Raises:
-            ParameterError: it is not fitted; or it has a teacher, or filters, lists or models that were not given by
-                name.
+            ParameterError: it is not fitted; it has a teacher, lists of mentions, or filters or models given as Python
+                objects; or the training sentences are needed and were read from an iterator.
         """
         self.check_ready()
-        if self.teacher_:
-            raise ParameterError(
-                f"{self.name} with a teacher cannot be saved", remedy="fit it again where it is needed"
-            )
-        if (filters := getattr(self, "filters", None)) and not isinstance(filters, str):
-            raise ParameterError(f"{self.name} with filters that are no text cannot be saved", remedy="name them")
-        for kind in BACKENDS:
-            if not isinstance(getattr(self, kind, None), str | None):
-                raise ParameterError(f"{self.name} with a {kind} that is no name cannot be saved", remedy="name it")
+        self._check_savable()
         learned: dict[str, Any]
         if self._is_saved_as_corpus:
-            learned = {"corpus": [sentence.to_dict() for sentence in self._corpus or ()]}
-            if with_models and (files := self._trained_files()):
-                learned["trained"] = {name: b64encode(content).decode() for name, content in files.items()}
+            if (gold := self._corpus if corpus is None else corpus) is None:
+                remedy = "fit it on a list, or on what entaug.read or entaug.stream return"
+                raise ParameterError(f"{self.name} was fitted on sentences that can be read only once", remedy=remedy)
+            sentences = [sentence.to_dict() for sentence in gold]
+            files = {name: b64encode(content).decode() for name, content in self._trained_files().items()}
+            learned = {"corpus": sentences, **({"trained": files} if files else {})}
         else:
             learned = {"state": self._state()}
         parameters = {p.name: getattr(self, p.name) for p in self._parameters() if not p.metadata.get("local")}
@@ -226,7 +245,7 @@ class Learning(Component):
             "parameters": {name: value for name, value in given.items() if name != "teacher"},
             "existing_ids": sorted(self.existing_ids),
             **learned,
-            **({"signature": self.signature} if self._has_backends else {}),
+            **({"signature": self.signature} if self._is_saved_as_corpus or self._has_backends else {}),
         }
 
     @property
@@ -244,20 +263,33 @@ class Learning(Component):
             This augmenter.
 
         Raises:
-            InputError: this machine has other models or word lists than the one that fitted the method.
+            InputError: it is not such a value; or this machine has other models or word lists than the one that fitted
+                the method.
         """
         self.load()
-        if "corpus" in fitted:
-            self._restore_trained({name: b64decode(text) for name, text in fitted.get("trained", {}).items()})
-            self.fit(map(Sentence.from_dict, fitted["corpus"]))
-            self._restore_trained({})
-        if "signature" in fitted and fitted["signature"] != self.signature:
+        try:
+            corpus = [Sentence.from_dict(value) for value in fitted["corpus"]] if "corpus" in fitted else None
+            files = {name: b64decode(text, validate=True) for name, text in fitted.get("trained", {}).items()}
+            existing_ids, signature = set(fitted["existing_ids"]), fitted.get("signature")
+            if corpus is None:
+                self._restore(fitted["state"])
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise InputError("is no fitted method", remedy="name a file that save_augmenter wrote") from None
+        if corpus is not None:
+            self._restore_trained(files)
+            try:
+                self.fit(corpus)
+            finally:
+                self._restore_trained({})
+        if signature not in (None, self.signature):
             raise InputError(
-                f"the method was fitted as {fitted['signature']}, and is {self.signature} here",
+                f"was fitted with other models or parameters: {signature} there, {self.signature} here",
                 remedy="prepare the same models, or fit it again",
             )
-        if "corpus" not in fitted:
-            self._restore(fitted["state"])
-        self.existing_ids = set(fitted["existing_ids"])
+        self.existing_ids = existing_ids
         self._is_fitted = True
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without the training sentences, which only `fitted_state` needs."""
+        return {**self.__dict__, "_corpus": None}

@@ -229,11 +229,13 @@ class MentionReplacement(Augmenter):
         donors.conclude()
         self._use(donors, getattr(corpus, "source", None))
 
-    def _state(self) -> dict[str, Any]:
+    def _check_savable(self) -> None:
+        super()._check_savable()
         if self._list_donors is not None:
-            raise ParameterError(
-                f"{self.name} with lists of mentions cannot be saved yet", remedy="save it without them"
-            )
+            remedy = "fit it where it is needed"
+            raise ParameterError(f"{self.name} with lists of mentions cannot be saved", remedy=remedy)
+
+    def _state(self) -> dict[str, Any]:
         return self._donors.state()
 
     def _restore(self, state: Mapping[str, Any]) -> None:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from entaug.data import Sentence
-from entaug.errors import InputError
+from entaug.errors import InputError, ParameterError
 from entaug.files.atomic import open_output
-from entaug.files.streams import encode_text, read_beginning
+from entaug.files.streams import encode_text, read_beginning, read_line_chunks
 from entaug.formats.base import BaseFormat, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.huggingface.dialect import HfDialect
 from entaug.formats.huggingface.format import Parquet
+from entaug.formats.huggingface.writer import create_table
 from entaug.formats.jsonl import Jsonl
 from entaug.formats.records import no_sentences
 from entaug.params import PositiveInt, validate
@@ -31,6 +33,8 @@ _ENDING = r"\.(?P<ending>(?:jsonl|ndjson|json)(?:\.gz)?|parquet)"
 _NUMBERED = re.compile(rf"(?P<name>.+)-(?P<number>\d{{1,9}})-of-(?P<total>\d{{1,9}}){_ENDING}")
 _OF_SPARK = re.compile(rf"(?P<name>part)-(?P<number>\d{{1,9}})\b.*{_ENDING}")
 _DRAFTS = re.compile(rb'\{"entaug": ?"shard"')  # begins what `entaug augment --shard` writes
+_FILE_NAME = re.compile(r"[^\x00-\x1f/\\.][^\x00-\x1f/\\]{0,149}")
+_ENDINGS = {"jsonl": "jsonl.gz", "parquet": "parquet"}  # of files that are written
 _MAX_SHOWN = 5
 
 ShardFormat = Literal["jsonl", "parquet"]
@@ -53,6 +57,9 @@ class ShardsDialect:
 
     def __post_init__(self) -> None:
         validate(self)
+        if not _FILE_NAME.fullmatch(self.shard_name):
+            what = f"shard_name must be the beginning of a file name, not {self.shard_name!r}"
+            raise ParameterError(what, parameter="shard_name")
 
     def describe(self) -> str:
         """Return a description of the layout."""
@@ -97,13 +104,16 @@ class Shards(BufferedFormat):
             InputError: a shard is missing, or damaged; two have the same id.
         """
         inner = _inner(dialect)
+        schemes: dict[str, str] = {}  # that of the first file, which a later one may be too short to tell
         file_of_id: dict[str, Path] = {}
         is_empty = True
         for file in _shards(path, dialect):
-            if _is_empty(file, dialect):
+            if _is_empty(inner, file):
                 continue
-            for sentence in inner.read(file, inner.look(file), reading):
-                is_empty = False
+            is_empty, layout = False, inner.look(file, **schemes)
+            if isinstance(layout, HfDialect):
+                schemes = {"scheme": layout.scheme}
+            for sentence in inner.read(file, layout, reading):
                 first = file if sentence.id is None else file_of_id.setdefault(sentence.id, file)
                 if first is file:
                     yield sentence
@@ -111,17 +121,24 @@ class Shards(BufferedFormat):
                     reading.repaired["id of another sentence dropped"] += 1
                     yield sentence.with_(id=None)
                 else:
+                    what = f"id {sentence.id!r} is in {first.name} too"
                     remedy = "give each sentence an id of its own, or pass --repair to drop this one"
-                    reading.fault(
-                        InputError(f"id {sentence.id!r} is in {first.name} too", path=str(file), remedy=remedy)
-                    )
+                    reading.fault(InputError(what, path=str(file), remedy=remedy))
         if is_empty:
             raise no_sentences(path, reading)
 
     def replaceable(self, path: Path) -> bool:
         """See `entaug.formats.buffered.BufferedFormat.replaceable`: shards and nothing else."""
-        entries = list(path.iterdir())
-        return all(file.is_file() and not file.is_symlink() and _NUMBERED.fullmatch(file.name) for file in entries)
+        matches = dict(_matches(path))
+        if not all(file in matches and not file.is_symlink() for file in path.iterdir()):
+            return False
+        try:
+            dialect = ShardsDialect(**self.detect(path, ShardsDialect(), {}))
+        except InputError:
+            return False
+        names = [f"{dialect.shard_name}-{i:05}-of-{len(matches):05}" for i in range(len(matches))]
+        ours = {f"{name}.{_ENDINGS[dialect.shard_format]}" for name in names}
+        return ours == {file.name for file in matches} and not any(map(_holds_drafts, matches))
 
     def check(self, sentence: Sentence, dialect: ShardsDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`."""
@@ -131,14 +148,25 @@ class Shards(BufferedFormat):
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: ShardsDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`; the files are named when their number is known."""
-        inner, ending = _inner(dialect), "jsonl.gz" if dialect.shard_format == "jsonl" else "parquet"
+        inner, ending = _inner(dialect), _ENDINGS[dialect.shard_format]
         path.mkdir()
         written: list[Path] = []
-        rest = iter(sentences)
-        while (first := next(rest, None)) is not None or not written:
-            of_shard = chain([first] if first is not None else [], islice(rest, dialect.shard_size - 1))
+
+        def new_file() -> Path:
             written.append(path / f"{len(written)}.{ending}")
-            _write(inner, of_shard, written[-1])
+            return written[-1]
+
+        if isinstance(inner, Parquet):  # one table, so that all files have the same columns and names of tags
+            layout = inner.dialect()
+            table = create_table(sentences, layout)
+            for start in range(0, max(1, len(table)), dialect.shard_size):
+                inner.write_table(table.slice(start, dialect.shard_size), new_file(), layout)
+        else:
+            rest = iter(sentences)
+            while (first := list(islice(rest, 1))) or not written:
+                with open_output(new_file()) as out:
+                    for number, sentence in enumerate(chain(first, islice(rest, dialect.shard_size - 1))):
+                        out.write(encode_text(inner.dump(sentence, inner.dialect()), first=not number))
         for number, file in enumerate(written):
             file.rename(path / f"{dialect.shard_name}-{number:05}-of-{len(written):05}.{ending}")
 
@@ -156,7 +184,7 @@ def _matches(path: Path) -> Iterator[tuple[Path, re.Match[str]]]:
     matches = []
     for file in path.iterdir():
         match = _NUMBERED.fullmatch(file.name) or _OF_SPARK.fullmatch(file.name)
-        if match and not file.name.startswith(".") and file.is_file():
+        if match and _FILE_NAME.fullmatch(file.name) and file.is_file():
             matches.append((file, match))
     yield from sorted(matches, key=lambda item: (item[1]["name"], int(item[1]["number"]), item[0].name))
 
@@ -165,41 +193,36 @@ def _shards(path: Path, dialect: ShardsDialect) -> list[Path]:
     """The files to read, after the check that none is missing."""
     ours = [(file, match) for file, match in _matches(path) if match["name"] == dialect.shard_name]
     if not ours:
-        remedy = "name the folder of shards, and shard_name if it holds several corpora"
+        remedy = "check the folder, or set shard_name (on the command line --layout shard_name=NAME)"
         raise InputError(f"holds no shard {dialect.shard_name}-...", path=str(path), remedy=remedy)
     files = [file for file, _ in ours]
-    if dialect.shard_format == "jsonl" and _DRAFTS.match(read_beginning(files[0], 64)):
+    if dialect.shard_format == "jsonl" and any(map(_holds_drafts, files)):
         remedy = "join them: entaug merge FOLDER -o OUT"
-        raise InputError("holds the parts of a run of entaug augment --shard", path=str(path), remedy=remedy)
+        raise InputError("holds unmerged parts of entaug augment --shard", path=str(path), remedy=remedy)
     totals = {match["total"] for _, match in ours if "total" in match.re.groupindex}
-    if totals:
-        numbers, total = [int(match["number"]) for _, match in ours], int(max(totals, key=int))
-        if len(totals) > 1 or len(numbers) != len(set(numbers)) or len(numbers) > total:
-            message, remedy = "holds shards of several runs", "keep those of one"
-            raise InputError(message, path=str(path), remedy=remedy)
-        if num_missing := total - len(numbers):
-            first = int(total in numbers)  # else they are numbered from 0
-            there = set(numbers)
-            missing = (number for number in range(first, first + total) if number not in there)
-            shown = ", ".join(map(str, islice(missing, _MAX_SHOWN))) + (" ..." if num_missing > _MAX_SHOWN else "")
-            message = f"{num_missing:,} of {total:,} shards missing: {shown}"
-            raise InputError(message, path=str(path), remedy="fetch or write them")
+    if not totals:
+        return files
+    numbers, total = [int(match["number"]) for _, match in ours], int(max(totals, key=int))
+    first = int(total in numbers)  # else they are numbered from 0
+    is_numbered = all("total" in match.re.groupindex for _, match in ours) and len(totals) == 1
+    if not is_numbered or len(numbers) != len(set(numbers)) or not all(first <= n < first + total for n in numbers):
+        remedy = "remove those that do not belong"
+        raise InputError("the names of the files disagree on the number of shards", path=str(path), remedy=remedy)
+    if num_missing := total - len(numbers):
+        there = set(numbers)
+        missing = (number for number in range(first, first + total) if number not in there)
+        shown = ", ".join(map(str, islice(missing, _MAX_SHOWN))) + (" ..." if num_missing > _MAX_SHOWN else "")
+        message = f"{num_missing:,} of {total:,} shards missing: {shown}"
+        raise InputError(message, path=str(path), remedy="download or create the missing files")
     return files
 
 
-def _is_empty(file: Path, dialect: ShardsDialect) -> bool:
+def _holds_drafts(file: Path) -> bool:
+    return bool(_DRAFTS.match(read_beginning(file, 64)))
+
+
+def _is_empty(inner: BaseFormat, file: Path) -> bool:
     """Whether a file holds no sentence, as some do that Spark writes."""
-    if dialect.shard_format == "jsonl":
-        return not read_beginning(file).strip()
-    table = Parquet()
-    return not any(len(batch) for batch in table.open_table(file, table.dialect()).batches(None))
-
-
-def _write(inner: BaseFormat, sentences: Iterable[Sentence], file: Path) -> None:
-    dialect = inner.dialect()
-    if isinstance(inner, BufferedFormat):
-        inner.write(sentences, file, dialect)
-        return
-    with open_output(file) as out:
-        for number, sentence in enumerate(sentences):
-            out.write(encode_text(inner.dump(sentence, dialect), first=not number))
+    if isinstance(inner, Parquet):
+        return inner.is_empty(file)
+    return not any(line.strip() for _, lines in read_line_chunks(file) for line in lines)

@@ -127,6 +127,8 @@ def _columns(arms: Iterable[ArmResult]) -> dict[Column, Difference]:
 def _summary(results: Results) -> list[str]:
     by_setting = {setting: _columns(arms) for setting, arms in results.items()}
     columns = {column for differences in by_setting.values() for column in differences}
+    if all(result.arm.name == GOLD for arms in results.values() for result in arms):
+        return []  # taggers are compared, not methods
     if not columns:
         return ["No method could be compared with gold alone at equal steps yet.\n"]
     ordered = sorted(columns, key=lambda column: Arm(column[0], -1.0 if column[1] is None else column[1]).sort_key)

@@ -13,7 +13,7 @@ import io
 import pickle
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from entaug._version import __version__
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
 from entaug.backends.compute import ComputeSettings, compute_settings, use_compute_settings
-from entaug.corpus import SentenceKeys
+from entaug.corpus import CorpusStream, SentenceKeys
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError, LossError, OutputError, ParameterError
 from entaug.files.checkpoints import DirectWriter
@@ -142,6 +142,7 @@ class Drafter:
         with use_compute_settings(**vars(settings)):
             if self._job is None:
                 self._job = self._plan.job()
+                self._plan = replace(self._plan, fitted=None, augmenter=b"", gold=())  # weights may be among these
             job = self._job
             sources, keys = pickle.loads(part)  # noqa: S301 - written by the first process
             made, lines = 0, []
@@ -249,11 +250,12 @@ def augment_on_ray(
             _manifest(augmenter, whole, source, to, run_key(augmenter, source, to, *settings), decisions, only_new),
             force=force,
         )
-        content = fitted_content(augmenter)
+        gold = CorpusStream(lambda: source.sentences(Reading(repair=repair)))
+        content = fitted_content(augmenter, gold)
         plan = _Plan(
             content,
             b"" if content else unfitted,
-            () if content else list(source.sentences(Reading(repair=repair))),
+            () if content else list(gold),
             __version__,
             augmenter.signature,
             compute_settings(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +11,34 @@ from entaug._version import __version__
 from entaug.augmenters import METHODS
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import InputError, ParameterError
+from entaug.data import Sentence
+from entaug.errors import EntaugError, InputError, ParameterError
 from entaug.files.atomic import open_output
 from entaug.files.streams import as_path, read_bytes
+from entaug.params import parameters
 
 __all__ = ["augmenter_of", "fitted_content", "load_augmenter", "save_augmenter"]
 
 _KIND = "augmenter"
+_MAX_SIZE = 16 << 30  # bytes, unpacked: weights of a large model as base64
 
 
 def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -> None:
     """Write a fitted method to a JSON file, which holds nothing that is executed when it is read.
 
-    The file holds words and mentions of the training sentences (``mr``, ``lwtr``, ``sr``), or these sentences, on which
-    the method is fitted again where it is loaded, with the same result, and the weights of a model that it trained.
+    For ``lwtr``, ``mr``, ``sis`` and ``sr`` without filters the file holds words and mentions of the training
+    sentences. For all others it holds these sentences, and the weights of a generative model that the method trained.
+    Loading then fits the method on them again, but for the generative model; the result is the same with the same
+    models and hardware. Do not share the file if the corpus is confidential.
 
     Args:
         augmenter: the method, or several; fitted.
         path: the file; gzipped if it ends in ``.gz``. An existing file is replaced.
 
     Raises:
-        ParameterError: the method is not fitted; or it has a teacher (as ``selftrain`` and ``gal`` do) or lists, or
-            filters or models that were not given by name.
+        ParameterError: the method is not fitted; it has a teacher (as ``selftrain`` and ``gal`` do), lists of mentions,
+            or filters or models given as Python objects; or the training sentences are needed and were read from an
+            iterator.
         OutputError: the file cannot be written.
 
     Example:
@@ -47,17 +54,18 @@ def save_augmenter(augmenter: Augmenter | CombinedAugmenter, path: str | Path) -
         out.write(content)
 
 
-def fitted_content(augmenter: Augmenter | CombinedAugmenter) -> bytes | None:
+def fitted_content(augmenter: Augmenter | CombinedAugmenter, corpus: Iterable[Sentence]) -> bytes | None:
     """Return what `save_augmenter` writes, to send it to another machine.
 
     Args:
         augmenter: the method, or several; fitted.
+        corpus: the training sentences.
 
     Returns:
         The content of the file; None where the method cannot be saved.
     """
     try:
-        return _content(augmenter)
+        return _content(augmenter, corpus)
     except (ParameterError, TypeError):
         return None
 
@@ -77,13 +85,16 @@ def augmenter_of(content: bytes) -> Augmenter | CombinedAugmenter:
     return _augmenter(content, "the fitted method")
 
 
-def _content(augmenter: Augmenter | CombinedAugmenter) -> bytes:
-    content = {"entaug": _KIND, "version": __version__, **augmenter.fitted_state()}
+def _content(augmenter: Augmenter | CombinedAugmenter, corpus: Iterable[Sentence] | None = None) -> bytes:
+    content = {"entaug": _KIND, "version": __version__, **augmenter.fitted_state(corpus)}
     return json.dumps(content).encode() + b"\n"
 
 
 def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
     """Read a fitted method from a file.
+
+    Nothing in the file is executed. It names the models that the method uses, which are loaded, and may name a server,
+    to which sentences are sent then: see `Augmenter.notes`.
 
     Args:
         path: a file that `save_augmenter` wrote.
@@ -103,27 +114,39 @@ def load_augmenter(path: str | Path) -> Augmenter | CombinedAugmenter:
         3
     """
     path = as_path(path)
-    return _augmenter(read_bytes(path), str(path))
+    return _augmenter(read_bytes(path, _MAX_SIZE), str(path))
 
 
 def _augmenter(text: bytes, path: str) -> Augmenter | CombinedAugmenter:
     """Create the method that a file holds."""
+    try:
+        created, is_combined = _created(text)
+        augmenters = [augmenter.restore(fitted) for augmenter, fitted in created]
+    except EntaugError as error:
+        error.path = error.path or path
+        raise
+    return CombinedAugmenter(augmenters) if is_combined else augmenters[0]
 
-    def fault(message: str, remedy: str) -> InputError:
-        return InputError(message, path=path, remedy=remedy)
 
+def _created(text: bytes) -> tuple[list[tuple[Augmenter, dict[str, Any]]], bool]:
+    """Create the methods of a file, each with the values to take over; and tell whether they are combined."""
+    no_method = InputError("is no fitted method", remedy="name a file that save_augmenter wrote")
     try:
         content = json.loads(text)
         if content["entaug"] != _KIND:
-            raise ValueError  # noqa: TRY301
+            raise no_method
         version = content["version"]
-        if version == __version__:
-            methods = content.get("methods")
-            return _restored(content) if methods is None else CombinedAugmenter(map(_restored, methods))
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise fault("is no fitted method", "name a file that save_augmenter wrote") from None
-    raise fault(f"was written by entaug {version}, and this is {__version__}", "fit the method again")
-
-
-def _restored(fitted: dict[str, Any]) -> Augmenter:
-    return METHODS[fitted["method"]](**fitted["parameters"]).restore(fitted)
+        if version != __version__:
+            what = f"was written by entaug {version}, and this is {__version__}"
+            raise InputError(what, remedy="fit the method again")
+        created = []
+        for fitted in content.get("methods", [content]):
+            method, given = METHODS[fitted["method"]], fitted["parameters"]
+            if any(parameter.metadata.get("local") and parameter.name in given for parameter in parameters(method)):
+                raise no_method  # a folder of this machine, which no file may choose
+            created.append((method(**given), fitted))
+    except EntaugError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise no_method from None
+    return created, "methods" in content

@@ -113,8 +113,8 @@ def _end(pool: ProcessPoolExecutor, children: Iterable[BaseProcess]) -> None:
     """End a pool and its processes at once.
 
     The pool's thread is waited for: at its own exit Python wakes up such a thread, and prints a traceback if the thread
-    closes its pipe meanwhile. It may be reading a result that a process was ended in the middle of, and goes on once
-    the pipe has no writer left, of which the last is this process.
+    closes its pipe meanwhile. The thread may be blocked reading a result whose writer was ended; to close our own copy
+    of the write end, the last one, gives it the end of the file.
     """
     thread, results = (vars(pool).get(name) for name in ("_executor_manager_thread", "_result_queue"))
     pool.shutdown(wait=False, cancel_futures=True)

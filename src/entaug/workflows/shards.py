@@ -17,7 +17,7 @@ from typing import Any
 
 from entaug.augmenters.base import Augmenter
 from entaug.augmenters.combined import CombinedAugmenter
-from entaug.errors import OutputError, ParameterError
+from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 from entaug.files.checkpoints import CheckpointedWriter
 from entaug.files.streams import is_stdout
 from entaug.formats import OpenedFile, find_format, target
@@ -235,28 +235,35 @@ def merge_shards(
     inputs = list(inputs)
     files = shard_files(inputs)
     said = files[0].manifest
-    to = _target(output, said)
+    try:
+        to = _target(output, said)
+        described = {n: said[n] for n in ("method", "signature", "input", "from_format", "to_format", "notes")}
+        summary = AugmentSummary(
+            output=str(output),
+            before=CorpusStatistics.from_dict(said["before"]),
+            lost=Counter(said["lost"]),
+            repaired=Counter(said["repaired"]),
+            **described,
+        )
+        with_gold, key, review = said["with_gold"], said["key"], ReviewCounts(**said["review"])
+    except EntaugError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError):
+        remedy = "write it again"
+        raise InputError("has a damaged first line", path=str(files[0].path), remedy=remedy) from None
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
     check_output(output, files[0].path, force=force, folders=True)
     to.check_target(force=force)
     rejected_path = check_rejected_output(rejected, files[0].path, output, force=force)
-    described = {n: said[n] for n in ("method", "signature", "input", "from_format", "to_format", "notes")}
-    summary = AugmentSummary(
-        output=str(output),
-        before=CorpusStatistics.from_dict(said["before"]),
-        lost=Counter(said["lost"]),
-        repaired=Counter(said["repaired"]),
-        **described,
-    )
-    key = sha256(f"merge {said['key']} {len(files)} {bool(rejected_path)}".encode()).hexdigest()
+    key = sha256(f"merge {key} {len(files)} {bool(rejected_path)}".encode()).hexdigest()
     with open_writer(output, to, lambda: key, force=force, rejected=rejected_path) as writer:
-        if said["with_gold"] and writer.state is None:
+        if with_gold and writer.state is None:
             for number, file in enumerate(files, start=1):
                 for batch in _batches(file.sources()):
                     writer.write([one.gold for one in batch])
                 progress("merging", number, len(files))
-        acceptance = Acceptance(to, writer, summary, progress, ReviewCounts(**said["review"]))
-        acceptance.begin(with_gold=said["with_gold"])
+        acceptance = Acceptance(to, writer, summary, progress, review)
+        acceptance.begin(with_gold=with_gold)
         sources = (one for file in files for one in file.sources())
         acceptance.write(islice(sources, summary.resumed_at, None))
         if not allow_empty:
@@ -266,13 +273,13 @@ def merge_shards(
 
 
 def fitted_digest(augmenter: Augmenter | CombinedAugmenter) -> str | None:
-    """Return the sum of what a method learned; None if it cannot be saved.
+    """Return the sum of what a method learned; None if that cannot be saved without the training sentences.
 
     Args:
         augmenter: the method, or several; fitted.
     """
     try:
-        return sha256(json_line(augmenter.fitted_state(with_models=False)).encode()).hexdigest()
+        return sha256(json_line(augmenter.fitted_state()).encode()).hexdigest()
     except (ParameterError, TypeError):
         return None
 

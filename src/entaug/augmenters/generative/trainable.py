@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from entaug.presets import ONLY_IF_SET
 __all__ = ["TrainableAugmenter"]
 
 _KEY_FILE = "key.txt"
+_FILE_NAME = re.compile(r"\w{1,40}\.(json|safetensors)")  # of a saved model
 
 Model = TypeVar("Model", bound=Any)
 LearningRate = Annotated[float, Interval(gt=0, lt=1)]
@@ -54,7 +56,7 @@ class TrainableAugmenter(Augmenter):
 
     def __post_init__(self) -> None:
         self._model: Any = None  # the trained one
-        self._files: Mapping[str, bytes] = {}  # of a trained model, to be used in place of a training
+        self._files: Mapping[str, bytes] = {}  # of a saved model; if set, the next fit loads them instead of training
         super().__post_init__()
 
     def _train(
@@ -82,10 +84,7 @@ class TrainableAugmenter(Augmenter):
         if markers is not None:
             options["new_tokens"] = markers
         if self._files:
-            with tempfile.TemporaryDirectory(prefix="entaug-") as temporary:
-                for name, content in self._files.items():
-                    Path(temporary, Path(name).name).write_bytes(content)
-                self._model = model.restore(temporary)
+            self._model = self._restored_model(model)
         elif self.checkpoint_dir is None:
             self._model = model.fit(data, config, **options)
         else:
@@ -117,6 +116,18 @@ class TrainableAugmenter(Augmenter):
         shutil.rmtree(folder / "state", ignore_errors=True)
         return trained
 
+    def _restored_model(self, model: Model) -> Model:
+        """Return the model with the saved files."""
+        with tempfile.TemporaryDirectory(prefix="entaug-") as folder:
+            try:
+                for name, content in self._files.items():
+                    Path(folder, name).write_bytes(content)
+                restored: Model = model.restore(folder)
+            except InputError as error:
+                error.path = None  # the folder is temporary
+                raise
+        return restored
+
     def _trained_files(self) -> dict[str, bytes]:
         if self._model is None:
             return {}
@@ -125,6 +136,8 @@ class TrainableAugmenter(Augmenter):
             return {file.name: file.read_bytes() for file in sorted(Path(folder, "model").iterdir())}
 
     def _restore_trained(self, files: Mapping[str, bytes]) -> None:
+        if not all(map(_FILE_NAME.fullmatch, files)):
+            raise InputError("has other files than those of a trained model", remedy="save the method again")
         self._files = files
 
 

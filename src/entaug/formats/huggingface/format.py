@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,22 +70,25 @@ class TableFormat(BufferedFormat):
 
     def detect(self, path: Path, dialect: HfDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the columns."""
-        try:
+        with _faults_named(path):
             return detect_dialect(self.open_table(path, dialect), dialect, options)
-        except InputError as error:
-            error.path = error.path or str(path)
-            raise
-        except (import_pyarrow().ArrowException, OSError, ValueError) as error:
-            raise _damaged(path, error) from None
+
+    def is_empty(self, path: Path) -> bool:
+        """Whether a table has no rows.
+
+        Args:
+            path: the file, or a folder.
+
+        Raises:
+            InputError: it is damaged.
+        """
+        with _faults_named(path):
+            return not any(len(batch) for batch in self.open_table(path, self.dialect()).batches(None))
 
     def sentences(self, path: Path, dialect: HfDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`."""
-        try:
+        with _faults_named(path):
             yield from read_table(self.open_table(path, dialect), dialect, reading, path)
-        except ParameterError:
-            raise
-        except (import_pyarrow().ArrowException, OSError, ValueError) as error:
-            raise _damaged(path, error) from None
 
     def check(self, sentence: Sentence, dialect: HfDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: unsupported mentions, text that is not Unicode.
@@ -110,9 +114,19 @@ class TableFormat(BufferedFormat):
         self.write_table(table, path, dialect)
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
-    reason = str(error).split("\n", 1)[0][:200]
-    return InputError(f"damaged, or not what its name says ({reason})", path=str(path), remedy=_REMEDY)
+@contextlib.contextmanager
+def _faults_named(path: Path) -> Iterator[None]:
+    """Turn the errors of pyarrow into errors that name the file."""
+    try:
+        yield
+    except InputError as error:
+        error.path = error.path or str(path)
+        raise
+    except ParameterError:
+        raise
+    except (import_pyarrow().ArrowException, OSError, ValueError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise InputError(f"damaged, or not what its name says ({reason})", path=str(path), remedy=_REMEDY) from None
 
 
 def features_of(schema: Any, info: Path | None = None) -> dict[str, Any]:
