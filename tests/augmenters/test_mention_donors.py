@@ -366,12 +366,12 @@ def flat_sentence(n: int) -> Sentence:
     )
 
 
-def nested_sentence(n: int) -> Sentence:
+def nested_sentence(n: int) -> Sentence:  # its mentions together have n²/2 tokens, whose reading takes over in the end
     return Sentence([f"w{i}" for i in range(n)], [Mention("X", [(0, k)]) for k in range(1, n + 1)])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "n"), [(flat_sentence, 4000), (nested_sentence, 1000)])
+@pytest.mark.parametrize(("make", "n"), [(flat_sentence, 4000), (nested_sentence, 500)])
 def test_time_grows_with_the_mentions_of_a_sentence_and_not_with_their_square(
     make: Callable[[int], Sentence], n: int
 ) -> None:
