@@ -269,9 +269,11 @@ def is_selftrain(arguments: list[str]) -> bool:
 
 
 def replies_of_a_model(body: dict[str, Any], before: int) -> Reply:
-    """Answers like those of a model: to a request for names some names, else the input with another word."""
+    """Answers like those of a model: some names, a new sentence, or the input with another word, as requested."""
     if "of one type" in body["messages"][0]["content"]:
         return Reply("\n".join(f"{first} {last}" for first in ("Ines", "Otto", "Uwe") for last in ("Quark", "Zeh")))
+    if "Write one new sentence" in body["messages"][0]["content"]:
+        return Reply(f"They closed the old bridge for {2 + body['seed'] % 7} weeks while workers repaired it .")
     reply = echo(body, before)
     reply.text = re.sub(r"\b[A-Z]+: ", "", reply.text).replace(" | ", " , ")  # a list of mentions, without its types
     return reply
