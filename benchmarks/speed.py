@@ -171,6 +171,13 @@ def start(peers: Any, quick: bool) -> Iterator[Measurement]:
     del peers
     for what, *command in (("`import entaug`", "-c", "import entaug"), ("`entaug --help`", "-m", "entaug", "--help")):
         yield Measurement(what=what, value=start_up(1 if quick else RUNS, *command), unit="s", bar=0.5)
+    with tempfile.TemporaryDirectory() as temporary:
+        gold, out = Path(temporary, "gold.conll"), Path(temporary, "out.conll")
+        entaug.write(list(entaug.read(ROOT / "examples" / "corpus" / "train.conll"))[:3], gold)
+        for name in ("lm", "bt"):
+            command = ["-m", "entaug", "augment", str(gold), "-m", name, "--no-guard", "--force", "-o", str(out)]
+            what = f"`augment -m {name}`, three sentences"
+            yield Measurement(what=what, value=start_up(1 if quick else 3, *command), unit="s", bar=3)
 
 
 def large(peers: Any, quick: bool) -> Iterator[Measurement]:

@@ -53,6 +53,7 @@ PARTS = {
     "pll": PartOf("models:pll", "pseudo-log-likelihood", 2, needs_peers=True),
     "bertscore": PartOf("models:bertscore", "BERTScore of all pairs", 2, needs_peers=True),
     "lm": PartOf("models:lm", "replacement by a masked language model", 2, needs_peers=True),
+    "generator": PartOf("generators:generator", "fine-tuning and sampling of a generator", 2),
     "bt": PartOf("models:bt", "backtranslation beside one text after the other", 2),
 }
 
