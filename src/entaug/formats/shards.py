@@ -1,4 +1,4 @@
-"""Folders of shards: numbered files of JSON lines or Parquet that are one corpus together.
+"""Folders of shards: numbered files of JSON lines or Parquet that together form one corpus.
 
 Names are ``NAME-00012-of-00064.jsonl.gz``, as Hugging Face and entaug write them, numbered from 0 or 1, or
 ``part-00012...``, as Spark and Hadoop write them. Files are read one after the other, so that only a batch of their
