@@ -70,7 +70,7 @@ class CASSI(Augmenter):
             instead of one per sub-word.
         selection: how one of the `top_k` is selected: ``"jscore"``, the ``"best"`` by likelihood, or ``"random"``.
         exact: score every candidate that could be selected. By default candidates whose estimated score is clearly
-            worse are discarded without scoring, which costs a fifth and hardly ever changes the selection; then the
+            worse are discarded without scoring, which costs a third and hardly ever changes the selection; then the
             likelihood of the selected one (`lm_score`) is not known. Only for the masked scorer.
         preset: ``"starter"``, models that are available without the hub; ``"paper"``, the models of the paper (English;
             for other languages set `dependency_parser`); ``"authors"``, the paper with the additions of the published
