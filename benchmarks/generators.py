@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForSeq
 
 from entaug.alignment import detokenize
 from entaug.backends.config import DecodingConfig, TrainingConfig
+from entaug.backends.transformers import trainable
 from entaug.backends.transformers.generator import CausalGenerator
 from entaug.models import catalogue as models
 from models import DATA, ROOT, compare, remark, sentences
@@ -35,8 +37,7 @@ def pairs(count: int) -> tuple[list[tuple[str, str]], str]:
     gold, corpus = sentences("crossner/ai/train.txt", count)
     found = []
     for sentence in gold:
-        words = (" ".join(w for start, end in m.spans for w in sentence.tokens[start:end]) for m in sentence.mentions)
-        listed = "; ".join(f"{m.label}: {text}" for m, text in zip(sentence.mentions, words, strict=True))
+        listed = "; ".join(f"{m.label}: {' '.join(sentence.mention_tokens(m))}" for m in sentence.mentions)
         found.append((listed, detokenize(sentence.tokens)))
     return found, corpus
 
@@ -69,7 +70,12 @@ def our_epoch(folder: Any, texts: list[tuple[str, str]]) -> tuple[CausalGenerato
     fitted = CausalGenerator(folder, device="cpu").fit(
         texts, config, progress=lambda *_: ticks.append(time.perf_counter())
     )
-    return fitted, (ticks[-1] - ticks[0]) * len(ticks) / (len(ticks) - 1)
+    return fitted, without_first_step(ticks)
+
+
+def without_first_step(ticks: list[float]) -> float:
+    """The seconds of all steps, from the times at which they ended, as if the first had taken as long as the others."""
+    return (ticks[-1] - ticks[0]) * len(ticks) / (len(ticks) - 1)
 
 
 def trainer_epoch(folder: Any, texts: list[tuple[str, str]], precision: str) -> float:
@@ -81,7 +87,8 @@ def trainer_epoch(folder: Any, texts: list[tuple[str, str]], precision: str) -> 
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     auto: Any = AutoModelForCausalLM
     model = auto.from_pretrained(folder, dtype=torch.float32)
-    adapters = peft.LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM")
+    rank = trainable._ADAPTER_RANK  # noqa: SLF001
+    adapters = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
     model = peft.get_peft_model(model, adapters)
     examples = []
     for source, target in texts:
@@ -120,7 +127,7 @@ def trainer_epoch(folder: Any, texts: list[tuple[str, str]], precision: str) -> 
             data_collator=DataCollatorForSeq2Seq(tokenizer, padding=True),
             callbacks=[Clock()],
         ).train()
-    return (ticks[-1] - ticks[0]) * len(ticks) / (len(ticks) - 1)
+    return without_first_step(ticks)
 
 
 def decoding(fitted: CausalGenerator, inputs: list[str], corpus: str) -> Iterator[Measurement]:
@@ -129,7 +136,7 @@ def decoding(fitted: CausalGenerator, inputs: list[str], corpus: str) -> Iterato
     config = DecodingConfig(
         strategy="sample", num_beams=1, top_k=50, temperature=0.8, max_new_tokens=NEW_TOKENS, drop_unfinished=False
     )
-    prompts = [fitted._prompt(text) for text in inputs]  # noqa: SLF001
+    prompts, stop_ids = [fitted._prompt(text) for text in inputs], fitted._stop_ids  # noqa: SLF001
     ids, mask = fitted.pad(prompts, max(map(len, prompts)), left=True)
 
     def ours(seed: int) -> list[int]:
@@ -149,13 +156,10 @@ def decoding(fitted: CausalGenerator, inputs: list[str], corpus: str) -> Iterato
                 temperature=0.8,
                 max_new_tokens=NEW_TOKENS,
                 pad_token_id=tokenizer.eos_token_id,
-                eos_token_id=fitted._stop_ids,  # noqa: SLF001
+                eos_token_id=stop_ids,
             )
-        lengths = []
-        for row in out[:, ids.shape[1] :].tolist():
-            ends = [place for place, token in enumerate(row) if token in set(fitted._stop_ids)]  # noqa: SLF001
-            lengths.append(ends[0] + 1 if ends else len(row))
-        return lengths
+        written = out[:, ids.shape[1] :].tolist()
+        return [next((place for place, token in enumerate(row, 1) if token in stop_ids), len(row)) for row in written]
 
     rates, lengths = {}, {}
     for name, run in (("ours", ours), ("theirs", theirs)):
@@ -169,13 +173,8 @@ def decoding(fitted: CausalGenerator, inputs: list[str], corpus: str) -> Iterato
         rates["ours"],
         rates["theirs"],
         corpus,
-        f"{len(inputs)} inputs in one batch, {fitted.dtype}; tokens of a text: mean {mean(lengths['ours'])}, theirs "
-        f"{mean(lengths['theirs'])}",
+        f"{len(inputs)} inputs in one batch, {fitted.dtype}; tokens of a text: mean {fmean(lengths['ours']):.0f}, "
+        f"theirs {fmean(lengths['theirs']):.0f}",
     )
     again = [fitted.generate(inputs[:1] * INPUTS, config, list(range(INPUTS))) for _ in range(2)]
     yield remark("the same texts again with the same seeds", str(again[0] == again[1]), "", "")
-
-
-def mean(values: list[int]) -> str:
-    """A mean as text."""
-    return f"{sum(values) / len(values):.0f}"
