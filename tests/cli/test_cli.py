@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import errno
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,9 @@ from command_line import fails, repeated
 from conftest import EXAMPLE
 from entaug import Sentence
 from entaug.augmenters import create_augmenter
+from entaug.cli import main as entry_point
 from entaug.cli.main import main
-from entaug.errors import MissingModelError, ParameterError
+from entaug.errors import EntaugError, MissingModelError, ParameterError
 from entaug.files import checkpoints
 from entaug.formats import FORMATS, find_format
 from entaug.progress import Progress
@@ -308,6 +311,36 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
     assert b"resumed after" in last.stderr
     assert out.read_bytes() == whole.read_bytes()
     assert not partial.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("replacement", [ValueError, EntaugError])
+def test_an_interruption_that_a_library_replaces_by_its_own_error_is_still_reported_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    replacement: type[Exception],
+) -> None:
+    def run_interrupted(_: argparse.Namespace) -> int:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise replacement("object of a C function") from None
+        return 0
+
+    def parse(argv: Sequence[str]) -> argparse.Namespace:
+        args = entry_point.build_parser(argv).parse_args(argv)
+        args.run = run_interrupted
+        return args
+
+    monkeypatch.setattr(entry_point, "_parse", parse)
+    before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        assert main(["formats"]) == 130
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    assert capsys.readouterr().err == "entaug: interrupted\n"
 
 
 def test_what_another_run_left_is_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,36 +86,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     _prepare_streams()
-    with contextlib.suppress(ValueError):  # only the main thread may set handlers
-        for name in ("SIGTERM", "SIGHUP"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), _interrupt)
+    interruption = _Interruption()
     try:
         args = _parse(argv)
         with use_compute_settings(**compute_options(args)), use_request_settings(**request_options(args)):
             code: int = args.run(args)
         sys.stdout.flush()
-    except EntaugError as error:
-        return _fail(error)
-    except ModuleNotFoundError as error:
-        if missing := extra_of(error):
-            return _fail(missing)
-        raise
-    except KeyboardInterrupt:
+    except BaseException as error:  # noqa: BLE001 - what an interruption becomes in a library is not known
+        if not (interruption.received or isinstance(error, KeyboardInterrupt)):
+            return _report(error)
         is_resumable = bool(argv) and argv[0] in COMMANDS and COMMANDS[argv[0]].is_resumable
         sys.stderr.write(f"entaug: interrupted{'; run the same command again to resume' if is_resumable else ''}\n")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Python flushes standard output once more at exit: discard that.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE
-    except OSError as error:
-        # An OSError without a file name comes from standard output.
-        if error.filename is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
-        return _fail(OutputError(f"{what} ({error.strerror})"))
     return code
+
+
+class _Interruption:
+    """Makes the signals that ask the process to end raise ``KeyboardInterrupt``, and records that one was received.
+
+    The record is needed because a library's C code may replace the exception: matplotlib raises ``ValueError`` where a
+    Python function that it calls is interrupted.
+    """
+
+    def __init__(self) -> None:
+        self.received = False
+        with contextlib.suppress(ValueError):  # only the main thread may set handlers
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                # A shell that starts a command in the background with "&" lets it ignore Ctrl-C.
+                if number is not None and not (name == "SIGINT" and signal.getsignal(number) is signal.SIG_IGN):
+                    signal.signal(number, self._receive)
+
+    def _receive(self, *_: object) -> None:
+        self.received = True
+        raise KeyboardInterrupt
 
 
 def _prepare_streams() -> None:
@@ -173,11 +177,22 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     return parser
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _fail(error: EntaugError) -> int:
+def _report(error: BaseException) -> int:
+    """Report an error on one line and return its exit code; errors that are faults of the program are raised again."""
+    if isinstance(error, ModuleNotFoundError):
+        error = extra_of(error) or error
+    if isinstance(error, BrokenPipeError):
+        # Python flushes standard output once more at exit: discard that.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    if isinstance(error, OSError):
+        # An OSError without a file name comes from standard output.
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = "standard output: cannot be written" if error.filename is None else f"{error.filename}: cannot be used"
+        error = OutputError(f"{what} ({error.strerror})")
+    if not isinstance(error, EntaugError):
+        raise error
     sys.stderr.write(f"entaug: error: {error}\n")
     return ExitCode.BAD_OUTPUT if isinstance(error, OutputError) else ExitCode.BAD_INPUT
 
