@@ -251,11 +251,11 @@ def test_nothing_must_divide_characters_from_a_mention(tmp_path: Path) -> None:
     """In constrained decoding a mention may stand directly behind and before characters of a script without spaces."""
     folder = tiny.save(tmp_path / "t5", "t5", [one.text for one in OWN["zh"][0]] * 20)
     generator: Any = resolve("generator", str(folder))
-    texts = generator._texts_of_ids
+    texts = generator.vocabulary.texts
     characters = [i for i, text in enumerate(texts) if len(text) == 1 and script_of(text) == "HAN"]
     assert len(characters) > 5
-    assert set(characters).isdisjoint(generator._marks[1].tolist())
-    assert all(map(generator._is_opening, characters))
+    assert set(characters).isdisjoint(generator.vocabulary.joining.tolist())
+    assert all(map(generator.vocabulary.is_opening, characters))
 
 
 def test_texts_in_chinese_words_have_spaces_only_where_the_corpus_has() -> None:

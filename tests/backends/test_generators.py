@@ -22,7 +22,6 @@ from entaug.augmenters.generative.linearization import label_tokens, label_trans
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
-from entaug.backends.transformers import rows
 from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
 from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
@@ -107,25 +106,21 @@ def test_no_answer_depends_on_company(folders: dict[str, Path], kind: str, how: 
     assert together == alone
 
 
-def test_equal_inputs_are_read_once(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_inputs_are_read_once(folders: dict[str, Path]) -> None:
     generator = made(folders, "llama")
     inputs = ["red blue green"] * 3 + ["black white and a longer input than the other"] * 4 + ["green"]
     decoding = DecodingConfig(strategy="sample", num_beams=1, max_new_tokens=10, drop_unfinished=False)
     alone = [generator.generate([text], decoding, [seed])[0] for seed, text in enumerate(inputs)]
-    monkeypatch.setattr(rows, "_MIN_WIDTH", 4)
     shapes: list[tuple[int, ...]] = []
     hook = generator.model.base_model.register_forward_pre_hook(
         lambda module, args, options: shapes.append(tuple(options["input_ids"].shape)), with_kwargs=True
     )
     together = generator.generate(inputs, decoding, range(len(inputs)))
-    hook.remove()
     assert together == alone
     assert len({text for [text] in together}) == len(inputs)
-    (distinct, width), *steps = shapes
-    assert distinct == 3
-    assert width > 1
-    assert {width for _, width in steps} == {1}, "nothing is read twice"
-    assert steps[0] == (len(inputs), 1)
+    assert shapes[:2] == [(3, 32), (len(inputs), 1)], "each of the three inputs is read once"
+    assert {columns for _, columns in shapes[1:]} == {1}
+    hook.remove()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
@@ -279,7 +274,7 @@ def slow_diverse(generator: Any, prompt: str, beams: int, penalty: float, longes
         candidates.sort(key=lambda one: -one[0])
         running = []
         for place, (lowered, total, said) in enumerate(candidates[: 2 * beams]):
-            if said[-1] == generator._end_id:
+            if said[-1] == generator.vocabulary.end_id:
                 if place < beams:
                     done.append((lowered / len(said), said))
             elif len(running) < beams:
@@ -394,7 +389,7 @@ def test_markers_before_words_can_be_read(folders: dict[str, Path], kind: str) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_word_may_stand_behind_a_piece_but_no_letters_may(folders: dict[str, Path], kind: str) -> None:
     generator = made(folders, kind)
-    _, glues = generator._marks
+    glues = generator.vocabulary.joining
     spaced = {generator.encode([f" {word}"])[0][0] for word in ("red", "white", "and")}
     assert spaced.isdisjoint(glues.tolist()), "a space in front"
     assert glues.tolist(), "letters alone"
@@ -450,7 +445,7 @@ def test_pieces_that_cannot_be_written_are_not_waited_for(folders: dict[str, Pat
     started = time.monotonic()
     assert generator.generate(["red"], DecodingConfig(max_new_tokens=100), None, [[["東京"]]]) == [[]]
     assert time.monotonic() - started < 5
-    assert not generator._is_opening(10**6), "no sub-word"
+    assert not generator.vocabulary.is_opening(10**6), "no sub-word"
 
 
 def test_what_constrained_decoding_does_not_allow() -> None:

@@ -47,9 +47,14 @@ class MarkerConstraint(transformers.LogitsProcessor):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
+
+    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        """See `entaug.backends.transformers.sampling.TokenConstraint`."""
+        del rows
         constrained = scores.clone()
         needs_word, impossible = [], []
-        for row, ids in enumerate(input_ids[:, self._num_before_text :].tolist()):
+        for row, ids in enumerate(texts):
             possible = self.possible_markers(ids)
             if possible is None:
                 needs_word.append(row)
@@ -57,9 +62,9 @@ class MarkerConstraint(transformers.LogitsProcessor):
                 impossible += [(row, marker) for marker in self._rules if marker not in possible]
         _exclude(constrained, impossible)
         if needs_word:
-            rows = torch.tensor(needs_word, device=scores.device)
-            constrained[rows] = _IMPOSSIBLE
-            constrained[rows[:, None], self._word_starts] = scores[rows[:, None], self._word_starts]
+            index = torch.tensor(needs_word, device=scores.device)
+            constrained[index] = _IMPOSSIBLE
+            constrained[index[:, None], self._word_starts] = scores[index[:, None], self._word_starts]
         return constrained
 
     def possible_markers(self, ids: Sequence[int]) -> set[int] | None:
@@ -179,6 +184,10 @@ class PhraseConstraint(transformers.LogitsProcessor):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """See `transformers.LogitsProcessor`; called once a step, with all beams of all inputs."""
+        return self.constrain(input_ids[:, self._num_before_text :].tolist(), range(len(scores)), scores)
+
+    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        """See `entaug.backends.transformers.sampling.TokenConstraint`."""
         # What is to change is collected for all rows first: on a GPU each change of its own would cost a copy.
         only_next: list[int] = []
         blocked: list[tuple[int, int]] = []
@@ -189,8 +198,8 @@ class PhraseConstraint(transformers.LogitsProcessor):
         first_boosts: list[float] = []
         at_word_end: list[int] = []
         nexts: list[tuple[int, int]] = []
-        for row, ids in enumerate(input_ids[:, self._num_before_text :].tolist()):
-            state = self.progress(self._required[row // self._num_beams], ids)
+        for row, (number, ids) in enumerate(zip(rows, texts, strict=True)):
+            state = self.progress(self._required[number // self._num_beams], ids)
             nexts += [(row, id_) for id_ in state.next_ids]
             if state.next_ids and not state.is_complete:
                 only_next.append(row)

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import abc
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.protocols import TextPairs
-from entaug.backends.transformers.base import Batcher, find_model, load_pretrained, quiet, torch, transformers
-from entaug.backends.transformers.constraints import MarkerConstraint, Phrase, PhraseConstraint
+from entaug.backends.transformers.base import (
+    Batcher,
+    find_model,
+    load_pretrained,
+    quiet,
+    release_memory,
+    torch,
+    transformers,
+)
 from entaug.backends.transformers.decoding import DiversityPenalty, GumbelTopK
 from entaug.backends.transformers.generator_languages import GeneratorLanguages
+from entaug.backends.transformers.output_vocabulary import OutputVocabulary
 from entaug.backends.transformers.rows import mean_log_probs, with_contiguous_head
-from entaug.backends.transformers.sampling import sample_texts
+from entaug.backends.transformers.sampling import SampledText, sample_texts, supports_refilling
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
 from entaug.errors import ParameterError
-from entaug.spacing import continues_word, is_unspaced_script
 
 __all__ = ["CausalGenerator", "Seq2SeqGenerator", "TransformersGenerator", "load_generator"]
 
-_SENTENCE_END = re.compile(r"['\"”’)\]]*[.!?…。！？؟।]+['\"”’)\]]*")  # noqa: RUF001
-_OPENING = frozenset("([{\"'“‘«„")  # noqa: RUF001  (no space after them)
 _WIDTH_STEP = 32  # widths of inputs are multiples of it
 
 
@@ -105,6 +109,15 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
 
         return self._fit(examples, config, new_tokens, checkpoint_dir, progress)
 
+    @cached_property
+    def vocabulary(self) -> OutputVocabulary:
+        """The tokens of the model."""
+        return OutputVocabulary(self)
+
+    @cached_property
+    def _supports_refilling(self) -> bool:
+        return self._pads_left and supports_refilling(self.model)
+
     def _load_model(self) -> Any:
         return with_contiguous_head(super()._load_model())
 
@@ -113,8 +126,8 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         kept = {name: getattr(model.generation_config, name) for name in ("bos_token_id", "decoder_start_token_id")}
         generation_config: Any = transformers.GenerationConfig
         model.generation_config = generation_config(**kept)
-        for name in ("_texts_of_ids", "_stop_ids", "_marks", "_suppressed_ids"):
-            self.__dict__.pop(name, None)  # of the tokenizer without the new tokens
+        for name in ("vocabulary", "_supports_refilling"):
+            self.__dict__.pop(name, None)  # of the model and the tokenizer without the new tokens
         return with_contiguous_head(model)
 
     # -------------------------------------------------------------------------------------------------------- decoding
@@ -143,28 +156,31 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         prompts = [self._prompt(*pair) for pair in zip(inputs, languages, strict=True)]
         outputs: list[list[str]] = [[] for _ in prompts]
         work = [i for i, prompt in enumerate(prompts) if self._leaves_room(prompt, max_new_tokens)]
-        phrases_of = [[self._phrases(parts) for parts in phrases] for phrases in required or ()]
+        phrases_of = [[self.vocabulary.phrases(parts) for parts in phrases] for phrases in required or ()]
         if required is not None:  # a phrase that cannot be written would keep a text from ending
-            work = [i for i in work if all(self._is_writable(part) for parts in phrases_of[i] for part in parts)]
-        forbidden_phrases = self._phrases(forbidden) if required is not None else []
+            work = [
+                i for i in work if all(self.vocabulary.is_writable(part) for parts in phrases_of[i] for part in parts)
+            ]
+        forbidden_phrases = self.vocabulary.phrases(forbidden) if required is not None else []
+
+        def constraints(chosen: Sequence[int], num_before_text: int) -> list[Any]:
+            phrases = [phrases_of[i] for i in chosen] if required is not None else None
+            return self.vocabulary.constraints(phrases, forbidden_phrases, config, num_before_text)
+
+        if config.strategy == "sample" and self._supports_refilling:
+            own_seeds = [seeds[i] for i in work] if seeds is not None else []
+            texts = self._sample([prompts[i] for i in work], config, max_new_tokens, own_seeds, constraints(work, 0))
+            for i, own_texts in zip(work, texts, strict=True):
+                outputs[i] = own_texts
+            return outputs
 
         def compute(batch: list[int], width: int) -> None:
             chosen = [work[i] for i in batch]
             ids, mask = self.pad([prompts[i] for i in chosen], width, left=self._pads_left)
             batch_seeds = None if seeds is None else [seeds[i] for i in chosen]
-            constraint = None
-            if required is not None:
-                constraint = PhraseConstraint(
-                    [phrases_of[i] for i in chosen],
-                    config.num_beams,
-                    self._num_before_text(ids),
-                    self._end_id,
-                    *self._marks,
-                    self._is_opening,
-                    forbidden_phrases,
-                )
+            processors = constraints(chosen, self._num_before_text(ids))
             of_batch = [languages[i] for i in chosen]
-            texts = self._decode(ids, mask, config, max_new_tokens, batch_seeds, constraint, of_batch)
+            texts = self._decode(ids, mask, config, max_new_tokens, batch_seeds, processors, of_batch)
             for i, own_texts in zip(chosen, texts, strict=True):
                 outputs[i] = own_texts
 
@@ -175,6 +191,46 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         self.batcher.num_halvings += batcher.num_halvings
         return outputs
 
+    def _sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        config: DecodingConfig,
+        max_new_tokens: int,
+        seeds: Sequence[int],
+        constraints: Sequence[Any],
+    ) -> list[list[str]]:
+        num_draws = config.num_beams
+        rows = [prompt for prompt in prompts for _ in range(num_draws)]
+        draw_seeds = [[seed, draw] for seed in seeds for draw in range(num_draws)]
+        width = -(-max(map(len, prompts), default=1) // _WIDTH_STEP) * _WIDTH_STEP
+        batch_size = max(1, self.batcher.budget // width)
+        while True:
+            try:
+                drawn = sample_texts(
+                    self.model,
+                    rows,
+                    GumbelTopK(draw_seeds, config.top_k, config.temperature),
+                    constraints=constraints,
+                    max_new_tokens=max_new_tokens,
+                    stop_ids=frozenset(self.vocabulary.stop_ids),
+                    suppressed_ids=self.vocabulary.suppressed_ids,
+                    batch_size=batch_size,
+                )
+                break
+            except (RuntimeError, MemoryError) as error:
+                remedy = "use a smaller model, a shorter text or another device"
+                release_memory(error, batch_size, f"text of {width} tokens", remedy)
+                batch_size = max(1, batch_size // 2)
+                self.batcher.num_halvings += 1
+        of_inputs = [drawn[start : start + num_draws] for start in range(0, len(drawn), num_draws)]
+        return [self._likeliest(texts, config) for texts in of_inputs]
+
+    def _likeliest(self, texts: Sequence[SampledText], config: DecodingConfig) -> list[str]:
+        """The texts of an input that are returned."""
+        usable = [text for text in texts if text.has_ended or not config.drop_unfinished]
+        usable.sort(key=lambda text: -text.mean_log_prob)
+        return [self._text(text.ids) for text in usable[: config.num_return_sequences]]
+
     def _decode(
         self,
         ids: Any,
@@ -182,7 +238,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         config: DecodingConfig,
         max_new_tokens: int,
         seeds: Sequence[int] | None,
-        constraint: PhraseConstraint | None,
+        processors: list[Any],
         languages: Sequence[str | None],
     ) -> list[list[str]]:
         num_inputs, num_beams = len(ids), config.num_beams
@@ -190,9 +246,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         # In diverse beam search the first beams to end would end it all, those that differ least from the best one.
         options: dict[str, Any] = {"early_stopping": not is_diverse}
         options |= {"num_beams": num_beams, "num_return_sequences": config.num_return_sequences}
-        processors: list[Any] = [] if constraint is None else [constraint]
-        if config.marker_rules:
-            processors.append(self._marker_constraint(config.marker_rules, self._num_before_text(ids)))
         sampler = None
         if is_diverse:
             processors.append(DiversityPenalty(num_beams, config.diversity_penalty))
@@ -203,10 +256,6 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             sampler = GumbelTopK(draw_seeds, config.top_k, config.temperature)
             processors.append(sampler)
             options = {"num_beams": 1}
-        if self._pads_left and sampler is not None and processors == [sampler] and num_beams == 1:
-            never = self._suppressed_ids
-            rows = sample_texts(self.model, ids, mask, sampler, max_new_tokens, frozenset(self._stop_ids), never)
-            return [[self._text(row)] if ended or not config.drop_unfinished else [] for row, ended in rows]
         with torch.inference_mode(), quiet():
             out = self.model.generate(
                 input_ids=ids,
@@ -217,102 +266,21 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
                 temperature=None,
                 top_p=None,
                 top_k=None,
-                pad_token_id=self._pad_id,
-                eos_token_id=self._stop_ids,
-                suppress_tokens=self._suppressed_ids or None,
+                pad_token_id=self.vocabulary.pad_id,
+                eos_token_id=self.vocabulary.stop_ids,
+                suppress_tokens=self.vocabulary.suppressed_ids or None,
                 logits_processor=transformers.LogitsProcessorList(processors),
                 **options,
             )
-        rows = [self._until_end(row) for row in out[:, self._num_before_text(ids) :].tolist()]
+        rows = [self.vocabulary.until_end(row) for row in out[:, self._num_before_text(ids) :].tolist()]
         per_input = len(rows) // num_inputs
         scores = [0.0] * len(rows) if sampler is None else mean_log_probs(sampler.log_probs, rows)
-        texts = []
-        for i in range(num_inputs):
-            own = range(i * per_input, (i + 1) * per_input)
-            usable = [row for row in own if rows[row][1] or not config.drop_unfinished]
-            usable.sort(key=lambda row: -scores[row])
-            texts.append([self._text(rows[row][0]) for row in usable[: config.num_return_sequences]])
-        return texts
-
-    def _until_end(self, row: list[int]) -> tuple[list[int], bool]:
-        """The tokens of a text, and whether it has ended."""
-        length = next((i for i, id_ in enumerate(row) if id_ in self._stop_ids), len(row))
-        return row[:length], length < len(row)
+        scored = [SampledText(*row, score) for row, score in zip(rows, scores, strict=True)]
+        of_inputs = [scored[i * per_input : (i + 1) * per_input] for i in range(num_inputs)]
+        return [self._likeliest(texts, config) for texts in of_inputs]
 
     def _text(self, row: list[int]) -> str:
-        return self._decode_ids([row])[0].strip()
-
-    def _decode_ids(self, rows: list[list[int]]) -> list[str]:
-        texts: list[str] = self.tokenizer.batch_decode(
-            rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
-        return texts
-
-    # ----------------------------------------------------------------------------------------- constraints of decoding
-
-    def _phrases(self, texts: Sequence[str]) -> list[Phrase]:
-        """Strings as tokens, in the forms in which they may be written."""
-        forms = [form for text in texts for form in (f" {text}", text, text[:1].upper() + text[1:])]
-        ids = iter(map(tuple, map(self._ids, forms) if self.new_tokens else self.encode(forms)))
-        return [Phrase(*three) for three in zip(ids, ids, ids, strict=True)]
-
-    def _is_writable(self, phrase: Phrase) -> bool:
-        return bool(phrase.spaced) and {*self._suppressed_ids, *self._stop_ids}.isdisjoint(phrase.spaced)
-
-    @cached_property
-    def _texts_of_ids(self) -> list[str]:
-        """What each token adds to a text, with a space before it; nothing for special tokens."""
-        context = self.encode(["a"])[0]
-        skip = len(self._decode_ids([context])[0])
-        return [text[skip:] for text in self._decode_ids([[*context, id_] for id_ in range(len(self.tokenizer))])]
-
-    @cached_property
-    def _stop_ids(self) -> list[int]:
-        """The tokens that end a text. Training texts are single lines, so a line break is as good as the end."""
-        texts = enumerate(self._texts_of_ids)
-        return [self._end_id, *(id_ for id_, text in texts if "\n" in text and id_ != self._end_id)]
-
-    @cached_property
-    def _marks(self) -> tuple[Any, Any]:
-        """The tokens that end a text or a sentence, and those that continue a word (none of scripts without spaces)."""
-        texts = list(enumerate(self._texts_of_ids))
-        ends = {*self._stop_ids, *(id_ for id_, text in texts if _SENTENCE_END.fullmatch(text.strip(" ")))}
-        joining = [id_ for id_, text in texts if text and continues_word(text[0])]
-        return self._tensor(sorted(ends)), self._tensor(joining)
-
-    def _tensor(self, ids: list[int]) -> Any:
-        return torch.tensor(ids, dtype=torch.long, device=self.device)
-
-    @cached_property
-    def _suppressed_ids(self) -> list[int]:
-        """Tokens that are never generated: special ones, which are invisible, and those that the tokenizer lacks."""
-        num_embeddings = self.model.get_input_embeddings().weight.shape[0]
-        return sorted({*self.tokenizer.all_special_ids, *range(len(self.tokenizer), num_embeddings)} - {self._end_id})
-
-    def _marker_constraint(
-        self, marker_rules: Mapping[str, Collection[str] | None], num_before_text: int
-    ) -> MarkerConstraint:
-        id_of = {marker: int(self.tokenizer.convert_tokens_to_ids(marker)) for marker in self.new_tokens}
-        rules = {
-            id_of[marker]: None if others is None else {id_of[other] for other in others}
-            for marker, others in marker_rules.items()
-        }
-        texts = enumerate(self._texts_of_ids)
-        word_starts = [i for i, text in texts if text[:1] == " " and text.strip() and i not in rules]
-        return MarkerConstraint(rules, num_before_text, self._tensor(word_starts), self._marks[1])
-
-    def _is_opening(self, id_: int) -> bool:
-        """Whether a word may follow a token without a space."""
-        last = self._texts_of_ids[id_][-1:] if id_ < len(self._texts_of_ids) else ""
-        return last in _OPENING or is_unspaced_script(last)
-
-    @property
-    def _end_id(self) -> int:
-        return int(self.tokenizer.eos_token_id)
-
-    @property
-    def _pad_id(self) -> int:
-        return int(self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else self._end_id)
+        return self.vocabulary.decode([row])[0].strip()
 
 
 class CausalGenerator(TransformersGenerator):
@@ -331,7 +299,7 @@ class CausalGenerator(TransformersGenerator):
 
     def _row(self, example: tuple[str, str, str | None]) -> Row:
         source, target, _ = example
-        prompt, labels = self._prompt(source), [*self._ids(target), self._end_id]
+        prompt, labels = self._prompt(source), [*self._ids(target), self.vocabulary.end_id]
         return [*prompt, *labels], [*[IGNORED] * len(prompt), *labels]
 
     def _fits(self, row: Row) -> bool:
@@ -368,7 +336,7 @@ class Seq2SeqGenerator(TransformersGenerator):
         # Training texts begin with what the tokenizer puts before a text (for mBART a language).
         start_id = self.model.generation_config.decoder_start_token_id
         start_id = getattr(self.model.config, "decoder_start_token_id", None) if start_id is None else start_id
-        start_id = self._end_id if start_id is None else start_id
+        start_id = self.vocabulary.end_id if start_id is None else start_id
         rows = [self.languages_.beginning(language, start_id) for language in languages]
         return {"decoder_input_ids": torch.tensor(rows, device=self.device)}
 

@@ -1,4 +1,4 @@
-"""Rows of token ids: equal rows read once, vectors for the head, and mean log-probabilities."""
+"""Rows of a batch: vectors for the head of a model, and mean log-probabilities."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 from entaug.backends.transformers.base import torch
 
-__all__ = ["mean_log_probs", "shared_inputs", "with_contiguous_head"]
-
-_MIN_WIDTH = 48  # shorter inputs cost little
+__all__ = ["mean_log_probs", "with_contiguous_head"]
 
 
 def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]]) -> list[float]:
@@ -23,35 +21,6 @@ def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]])
     table = torch.stack(list(steps), dim=1).tolist()
     lengths = [len(row) + has_ended for row, has_ended in rows]
     return [math.fsum(values[:n]) / max(1, n) for values, n in zip(table, lengths, strict=True)]
-
-
-def shared_inputs(model: Any, ids: Any, mask: Any) -> dict[str, Any]:
-    """Let a causal language model read equal inputs once, where there are many.
-
-    Args:
-        model: the model.
-        ids: the inputs, padded on the left, of shape (rows, width).
-        mask: their attention mask.
-
-    Returns:
-        Further arguments of the model: the keys and values of all tokens but the last of each row; empty where it does
-        not pay.
-    """
-    if ids.shape[1] < _MIN_WIDTH:
-        return {}
-    distinct, index = torch.unique(ids, dim=0, return_inverse=True)
-    if 2 * len(distinct) > len(ids):
-        return {}
-    rows = [index.tolist().index(i) for i in range(len(distinct))]
-    own_mask = mask[rows, :-1]
-    past = model.base_model(  # without the head, whose output is not used
-        input_ids=distinct[:, :-1],
-        attention_mask=own_mask,
-        position_ids=(own_mask.cumsum(-1) - 1).clamp(min=0),
-        use_cache=True,
-    ).past_key_values
-    past.batch_select_indices(index)
-    return {"past_key_values": past}
 
 
 def with_contiguous_head(model: Any) -> Any:

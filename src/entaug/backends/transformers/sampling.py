@@ -1,75 +1,295 @@
-"""Sampling from causal language models: rows whose text has ended leave the batch."""
+"""Sampling from causal language models: when a text has ended, another takes its place in the batch.
+
+One file because the cache, the texts in the batch and the loop over its steps are one algorithm.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from entaug.backends.transformers.base import torch
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
+
+from entaug.backends.transformers.base import pad_rows, torch
 from entaug.backends.transformers.decoding import GumbelTopK
-from entaug.backends.transformers.rows import shared_inputs
 
-__all__ = ["sample_texts"]
+__all__ = ["SampledText", "TokenConstraint", "sample_texts", "supports_refilling"]
 
-_MAX_IDLE = 0.25  # share of rows that have ended, above which they leave the batch; to leave costs a copy of the others
+_MIN_FREE = 0.25  # share of the rows that must be free before inputs are read, which costs as much as a step or more
+_STEP = 32  # lengths are multiples of it, so that sums over a row are divided alike whatever else is in the batch
+# By how much of their deviation logits may differ from those of a text alone.
+_TOLERANCE = 1e-3
+_TOLERANCE_IN_HALF_PRECISION = 0.1
+
+
+class TokenConstraint(Protocol):
+    """Changes the scores of the next tokens by the texts so far."""
+
+    def constrain(self, texts: Sequence[Sequence[int]], rows: Sequence[int], scores: torch.Tensor) -> torch.Tensor:
+        """Change the scores of some rows.
+
+        Args:
+            texts: the tokens of each text so far.
+            rows: the numbers of the texts.
+            scores: the logits of their next tokens, of shape (rows, vocabulary).
+
+        Returns:
+            The changed scores, of the same shape.
+        """
+
+
+class SampledText(NamedTuple):
+    """A sampled text.
+
+    Args:
+        ids: its tokens, without the one that ends it.
+        has_ended: whether it has ended.
+        mean_log_prob: the mean log-probability of its tokens, that of the end included.
+    """
+
+    ids: list[int]
+    has_ended: bool
+    mean_log_prob: float
 
 
 def sample_texts(
     model: Any,
-    ids: Any,
-    mask: Any,
+    inputs: Sequence[Sequence[int]],
     sampler: GumbelTopK,
+    *,
+    constraints: Sequence[TokenConstraint] = (),
     max_new_tokens: int,
     stop_ids: Collection[int],
     suppressed_ids: Sequence[int],
-) -> list[tuple[list[int], bool]]:
+    batch_size: int,
+) -> list[SampledText]:
     """Continue each input until its text ends.
 
-    ``model.generate`` goes on with all rows until the last text has ended, or is as long as it may be. As texts differ
-    in length, that is twice the work and more.
+    ``model.generate`` goes on with a batch until its last text has ended, or is as long as it may be. As texts differ
+    in length, most rows of a batch have ended by then. Here the next inputs take their places ("continuous batching",
+    Yu et al. 2022), and equal inputs are read once.
 
     Args:
-        model: a causal language model.
-        ids: the inputs, padded on the left, of shape (rows, width).
-        mask: their attention mask.
-        sampler: draws the tokens.
+        model: a causal language model for which `supports_refilling` is true.
+        inputs: the token ids of the inputs, none of them empty.
+        sampler: draws the tokens; it has a stream for each input.
+        constraints: change the scores of the tokens, in order.
         max_new_tokens: maximum number of tokens of a text.
         stop_ids: the tokens that end a text.
         suppressed_ids: tokens that are never drawn.
+        batch_size: the maximum number of texts in the batch.
 
     Returns:
-        For each row the tokens of the text without the one that ends it, and whether it has ended.
+        The text of each input; it does not depend on the other inputs or the batch size, as far as the rounding of the
+        device does not.
     """
-    texts: list[list[int]] = [[] for _ in range(len(ids))]
-    has_ended = [False] * len(ids)
-    rows = list(range(len(ids)))  # those in the batch
-    positions = (mask.cumsum(-1) - 1).clamp(min=0)
+    texts: list[list[int]] = [[] for _ in inputs]
+    log_probs: list[list[float]] = [[] for _ in inputs]
+    has_ended = [False] * len(inputs)
+    waiting = sorted(range(len(inputs)), key=lambda i: (len(inputs[i]), list(inputs[i])), reverse=True)
     with torch.inference_mode():
-        options = shared_inputs(model, ids, mask)
-        if options:
-            ids, positions = ids[:, -1:], positions[:, -1:]
-        suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=ids.device)
-        for _ in range(max_new_tokens):
-            output = model(
-                input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1, **options
-            )
-            scores = output.logits[:, -1]
-            scores.index_fill_(1, suppressed, -torch.inf)
+        suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=model.device)
+        batch = _Batch(model, min(batch_size, len(inputs)))
+        while waiting or batch.rows:
+            if waiting and len(batch.rows) <= (1 - _MIN_FREE) * batch.size:
+                new = [waiting.pop() for _ in range(min(batch.size - len(batch.rows), len(waiting)))]
+                batch.add(new, [inputs[i] for i in new])
+            rows = batch.rows
+            scores = batch.logits().float().index_fill_(1, suppressed, -torch.inf)
+            for constraint in constraints:
+                scores = constraint.constrain([texts[i] for i in rows], rows, scores)
             drawn = sampler.draw(scores, rows)
-            tokens = drawn.tolist()
-            for row, token in zip(rows, tokens, strict=True):
-                has_ended[row] = has_ended[row] or token in stop_ids
-                if not has_ended[row]:
-                    texts[row].append(token)
-            going = [k for k, row in enumerate(rows) if not has_ended[row]]
-            if not going:
-                break
-            options = {"past_key_values": output.past_key_values}
-            ids, positions = drawn[:, None], positions[:, -1:] + 1
-            mask = torch.cat([mask, mask.new_ones((len(rows), 1))], dim=1)
-            if len(going) < (1 - _MAX_IDLE) * len(rows):
-                rows = [rows[k] for k in going]
-                index = torch.tensor(going, device=ids.device)
-                output.past_key_values.batch_select_indices(index)
-                ids, positions, mask = ids[index], positions[index], mask[index]
-    return list(zip(texts, has_ended, strict=True))
+            own_log_probs = (scores.gather(1, drawn[:, None])[:, 0] - scores.logsumexp(1)).tolist()
+            for i, token, log_prob in zip(rows, drawn.tolist(), own_log_probs, strict=True):
+                log_probs[i].append(log_prob)
+                has_ended[i] = token in stop_ids
+                if not has_ended[i]:
+                    texts[i].append(token)
+            batch.advance(drawn, [not has_ended[i] and len(texts[i]) < max_new_tokens for i in rows])
+    means = [math.fsum(values) / max(1, len(values)) for values in log_probs]
+    return [SampledText(*text) for text in zip(texts, has_ended, means, strict=True)]
+
+
+def supports_refilling(model: Any) -> bool:
+    """Whether `sample_texts` computes what a causal language model computes by itself.
+
+    Some models keep other states than the keys and values of all tokens, or derive positions from the attention mask.
+
+    Args:
+        model: the model.
+
+    Returns:
+        Whether the logits of two texts in one batch are those of the texts alone.
+    """
+    layers = DynamicCache(config=model.config).layers
+    if not layers or any(type(layer) is not DynamicLayer for layer in layers):
+        return False
+    half = model.config.get_text_config().vocab_size // 2  # the first tokens are special ones
+    ids = [half + i % half for i in range(0, 70, 10)]
+    inputs, next_ids = [ids[:5], ids[5:]], torch.tensor(ids[:2], device=model.device)
+    try:
+        with torch.inference_mode():
+            batch = _Batch(model, len(inputs))
+            batch.add(range(len(inputs)), inputs)
+            batch.logits()
+            batch.advance(next_ids, [True, True])
+            ours = batch.logits().float()
+            texts = [[*row, ids[i]] for i, row in enumerate(inputs)]
+            alone = [model(input_ids=torch.tensor([text], device=model.device)).logits[:, -1] for text in texts]
+    except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False  # a model of another form, which `generate` knows how to call
+    theirs = torch.cat(alone).float()
+    tolerance = _TOLERANCE if model.dtype is torch.float32 else _TOLERANCE_IN_HALF_PRECISION
+    return bool((ours - theirs).abs().mean() <= tolerance * theirs.std())
+
+
+class _Batch:
+    """The texts that are being continued, the keys and values of their tokens, and their next tokens.
+
+    Each text begins at the first column of the cache, so that its values do not depend on the lengths of the others.
+
+    Args:
+        model: the language model.
+        size: the maximum number of texts.
+
+    Attributes:
+        rows: the number of the text in each row; those that have ended have left.
+        width: the number of columns of the cache that are in use.
+        places: the row and the column of the next token of each text, each of shape (rows,).
+    """
+
+    def __init__(self, model: Any, size: int) -> None:
+        self.size = size
+        self.rows: list[int] = []
+        self.width = 0
+        self._model = model
+        self._lengths: list[int] = []  # tokens of each row in the cache
+        self._next_ids: Any = torch.zeros(0, dtype=torch.long, device=model.device)
+        self._layers = [_Layer(self) for _ in DynamicCache(config=model.config).layers]
+        self._cache = Cache(layers=list(self._layers))
+        self._last_read: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}  # its keys and values in each layer
+        self.places: tuple[Any, Any] = (self._next_ids, self._next_ids)
+
+    def add(self, numbers: Sequence[int], inputs: Sequence[Sequence[int]]) -> None:
+        """Read inputs and add their texts to the batch.
+
+        Args:
+            numbers: the numbers of the texts.
+            inputs: the token ids of their inputs.
+        """
+        first_row = len(self.rows)
+        self.rows += numbers
+        self._lengths += [len(ids) - 1 for ids in inputs]  # the last token is read with the next step of the others
+        last_ids = torch.tensor([ids[-1] for ids in inputs], dtype=torch.long, device=self._model.device)
+        self._next_ids = torch.cat([self._next_ids, last_ids])
+        by_width: dict[int, list[int]] = {}
+        for i, ids in enumerate(inputs):
+            if len(ids) > 1:
+                by_width.setdefault(_round_up(len(ids) - 1), []).append(i)
+        for width, places in by_width.items():
+            beginnings = [tuple(inputs[i][:-1]) for i in places]
+            states = self._last_read | self._read(sorted(set(beginnings) - set(self._last_read)), width)
+            targets = torch.tensor([first_row + i for i in places], device=self._model.device)
+            for number, layer in enumerate(self._layers):
+                keys, values = zip(*(states[ids][number] for ids in beginnings), strict=True)
+                layer.write(targets, torch.stack(keys), torch.stack(values))
+            self._last_read = {beginnings[-1]: [(k.clone(), v.clone()) for k, v in states[beginnings[-1]]]}
+
+    def _read(self, inputs: Sequence[tuple[int, ...]], width: int) -> dict[tuple[int, ...], list[tuple[Any, Any]]]:
+        """The keys and values of the tokens of inputs in each layer, of shape (heads, width, dimension)."""
+        if not inputs:
+            return {}
+        ids, _ = pad_rows(inputs, width, 0)  # what follows a text does not change what it is to a causal model
+        read = self._model.base_model(input_ids=ids.to(self._model.device), use_cache=True).past_key_values
+        return {own: [(layer.keys[i], layer.values[i]) for layer in read.layers] for i, own in enumerate(inputs)}
+
+    def logits(self) -> Any:
+        """The logits of the next tokens, of shape (rows, vocabulary)."""
+        device = self._model.device
+        lengths = torch.tensor(self._lengths, dtype=torch.long, device=device)
+        self.places = torch.arange(len(self.rows), device=device), lengths
+        self.width = _round_up(max(self._lengths) + 1)
+        columns = torch.arange(self.width, device=device)
+        mask = torch.zeros((len(self.rows), 1, 1, self.width), dtype=self._model.dtype, device=device)
+        mask.masked_fill_((columns > lengths[:, None])[:, None, None], torch.finfo(mask.dtype).min)
+        output = self._model(
+            input_ids=self._next_ids[:, None],
+            attention_mask=mask,
+            position_ids=lengths[:, None],
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        return output.logits[:, -1]
+
+    def advance(self, ids: Any, is_going: Sequence[bool]) -> None:
+        """Add a token to each text, and remove those that have ended.
+
+        Args:
+            ids: the tokens, of shape (rows,).
+            is_going: whether each text goes on.
+        """
+        kept = [row for row, goes_on in enumerate(is_going) if goes_on]
+        # The last rows take the places of those that have ended: few rows of the cache are copied.
+        freed = [row for row in range(len(kept)) if not is_going[row]]
+        moved = [row for row in kept if row >= len(kept)]
+        order = list(range(len(kept)))
+        for target, source in zip(freed, moved, strict=True):
+            order[target] = source
+        if freed:
+            targets, sources = (torch.tensor(rows, device=ids.device) for rows in (freed, moved))
+            for layer in self._layers:
+                layer.keys[targets], layer.values[targets] = layer.keys[sources], layer.values[sources]
+        self.rows = [self.rows[row] for row in order]
+        self._lengths = [self._lengths[row] + 1 for row in order]
+        self._next_ids = ids[torch.tensor(order, dtype=torch.long, device=ids.device)]
+
+
+class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
+    """The keys and values of one layer for rows of different lengths."""
+
+    keys: Any
+    values: Any
+
+    def __init__(self, batch: _Batch) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._batch = batch
+
+    def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        """Add a token to each row, see `DynamicLayer.update`."""
+        self._reserve(self._batch.width, key_states, value_states)
+        rows, columns = self._batch.places
+        self.keys[rows, :, columns], self.values[rows, :, columns] = key_states[:, :, 0], value_states[:, :, 0]
+        return self.keys[: len(rows), :, : self._batch.width], self.values[: len(rows), :, : self._batch.width]
+
+    def write(self, rows: Any, key_states: Any, value_states: Any) -> None:
+        """Write the beginnings of rows.
+
+        Args:
+            rows: their numbers, of shape (rows,).
+            key_states: the keys, of shape (rows, heads, width, dimension).
+            value_states: the values, of the same form.
+        """
+        width = key_states.shape[2]
+        self._reserve(width, key_states, value_states)
+        self.keys[rows, :, :width], self.values[rows, :, :width] = key_states, value_states
+
+    def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
+        """Have at least so many columns; columns that are not written yet are 0."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self.keys, self.values = (_zeros(states, self._batch.size, 0) for states in (key_states, value_states))
+        more = width - self.keys.shape[2]
+        if more > 0:
+            self.keys, self.values = (
+                torch.cat([states, _zeros(states, self._batch.size, more + _STEP)], dim=2)
+                for states in (self.keys, self.values)
+            )
+
+
+def _zeros(like: Any, size: int, width: int) -> Any:
+    return like.new_zeros((size, like.shape[1], width, like.shape[3]))
+
+
+def _round_up(length: int) -> int:
+    return -(-length // _STEP) * _STEP
