@@ -541,15 +541,15 @@ def test_a_loss_that_is_no_number_ends_it() -> None:
             self.inner = model
 
         def forward(self, x: Any) -> Any:
-            return type("Out", (), {"loss": self.inner(x).sum() * float("nan")})()
+            return self.inner(x).sum() * float("nan")
 
-    rows = [([1], [1])] * 4
+    rows, broken = [([1], [1])] * 4, Broken()
     with pytest.raises(EntaugError, match="not a finite number"):
         fine_tune(
-            Broken(),
+            broken,
             lambda _: rows,
             fits=lambda _: True,
-            collate=lambda _: {"x": torch.ones(1, 1)},
+            compute_loss=lambda _: broken(torch.ones(1, 1)),
             config=TrainingConfig(),
             learning_rate=1e-3,
             dtype=torch.float32,

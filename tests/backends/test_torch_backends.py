@@ -319,8 +319,13 @@ def test_weights_that_are_not_there_are_never_random(
     shutil.copytree(tiny_model(kind), tmp_path, dirs_exist_ok=True)
     resolve(what, str(tmp_path))
     rename_weights(tmp_path, keep="embed")
+
+    def use() -> None:
+        backend = resolve(what, str(tmp_path))
+        backend.generate(["a"])  # which is loaded when it is used; the others have no such method
+
     with pytest.raises(MissingModelError, match=r"is not in its files.*(use a|download)"):
-        resolve(what, str(tmp_path))
+        use()
 
 
 @pytest.mark.parametrize("what", ["encoder", "masked_lm"])

@@ -8,6 +8,7 @@ Settings come from the code around (`use_compute_settings`), as the command line
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ from typing import Literal
 
 from entaug.params import validate
 
-__all__ = ["ComputeSettings", "compute_settings", "set_compute_settings", "use_compute_settings"]
+__all__ = ["ComputeSettings", "compute_settings", "set_compute_settings", "trim_heap", "use_compute_settings"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -118,3 +119,13 @@ def use_compute_settings(
         yield settings
     finally:
         _active.reset(token)
+
+
+def trim_heap() -> None:
+    """Give memory that is free, but kept by the allocator of glibc, back to the operating system.
+
+    The arrays of a training have many sizes, so that gigabytes stay with the process in pieces that are too small for
+    the next arrays.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # no glibc
+        ctypes.CDLL(None).malloc_trim(0)

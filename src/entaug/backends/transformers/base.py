@@ -492,8 +492,7 @@ class TorchBackend:
             config = load_pretrained(transformers.AutoConfig, self.folder, **self._gguf_options)
             _, self.dtype = choose_device(device, precision, model_type=config.model_type)
         self.tokenizer = self._load_tokenizer()
-        self.model = self._load_model().to(self.device).eval()
-        self.model.requires_grad_(requires_grad=False)
+        self._prepare_model()
         precision_names = {dtype: name for name, dtype in _PRECISIONS.items()}
         self.name = f"{model_name(self.folder)}/{precision_names[self.dtype]}"
         self.batcher = Batcher(budget or (32768 if self.device.type == "cuda" else 4096))
@@ -524,6 +523,13 @@ class TorchBackend:
 
     def _load_model(self) -> Any:
         return load_model(self.auto, self.folder, dtype=self.dtype, **self._gguf_options)
+
+    def _place_model(self) -> Any:
+        """The model on the device, for prediction."""
+        return self._load_model().to(self.device).eval().requires_grad_(requires_grad=False)
+
+    def _prepare_model(self) -> None:
+        self.model = self._place_model()
 
     @property
     def max_length(self) -> int:

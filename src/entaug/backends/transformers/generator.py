@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from entaug.backends.compute import trim_heap
 from entaug.backends.config import DecodingConfig, TrainingConfig, TrainingProgress
 from entaug.backends.protocols import TextPairs
 from entaug.backends.transformers.base import (
@@ -22,7 +23,7 @@ from entaug.backends.transformers.base import (
 from entaug.backends.transformers.decoding import DiversityPenalty, GumbelTopK
 from entaug.backends.transformers.generator_languages import GeneratorLanguages
 from entaug.backends.transformers.output_vocabulary import OutputVocabulary
-from entaug.backends.transformers.rows import mean_log_probs, with_contiguous_head
+from entaug.backends.transformers.rows import HeadInputs, mean_log_probs
 from entaug.backends.transformers.sampling import SampledText, sample_texts, supports_refilling
 from entaug.backends.transformers.trainable import FineTunable
 from entaug.backends.transformers.training import IGNORED, Row
@@ -61,10 +62,25 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         budget: int | None = None,
         adapters: bool | None = None,
     ) -> None:
+        self._model: Any = None
         super().__init__(name, device=device, precision=precision, budget=budget, adapters=adapters)
         if self.adapters:
             import peft  # noqa: F401  (fails here if it is missing, not after the data is prepared)
         self.languages_ = GeneratorLanguages(self)
+
+    def _prepare_model(self) -> None:
+        """Load nothing yet, see `model`."""
+
+    @property
+    def model(self) -> Any:
+        """The model; the pretrained one is loaded when it is used, and where it is fine-tuned it never is."""
+        if self._model is None:
+            self._model = self._place_model()
+        return self._model
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self._model = model
 
     # --------------------------------------------------------------------------------------------------- for subclasses
 
@@ -119,7 +135,14 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         return self._pads_left and supports_refilling(self.model)
 
     def _load_model(self) -> Any:
-        return with_contiguous_head(super()._load_model())
+        return self._with_head_inputs(super()._load_model())
+
+    def _trainable_model(self, dtype: Any) -> Any:
+        return self._with_head_inputs(super()._trainable_model(dtype))
+
+    def _with_head_inputs(self, model: Any) -> Any:
+        self._head_inputs = HeadInputs(model)
+        return model
 
     def _finish(self, model: Any) -> Any:
         # Settings of a checkpoint (a forced end, no repeated n-gram, a minimum length) were not asked for.
@@ -128,7 +151,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         model.generation_config = generation_config(**kept)
         for name in ("vocabulary", "_supports_refilling"):
             self.__dict__.pop(name, None)  # of the model and the tokenizer without the new tokens
-        return with_contiguous_head(model)
+        return self._with_head_inputs(model)
 
     # -------------------------------------------------------------------------------------------------------- decoding
 
@@ -222,6 +245,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
                 release_memory(error, batch_size, f"text of {width} tokens", remedy)
                 batch_size = max(1, batch_size // 2)
                 self.batcher.num_halvings += 1
+        trim_heap()
         of_inputs = [drawn[start : start + num_draws] for start in range(0, len(drawn), num_draws)]
         return [self._likeliest(texts, config) for texts in of_inputs]
 
@@ -296,6 +320,20 @@ class CausalGenerator(TransformersGenerator):
     def _prompt(self, source: str, language: str | None = None) -> list[int]:
         del language
         return [*self.prefix_ids, *self._ids(source), *self.encode(["\n"])[0]]
+
+    def _loss(self, rows: Sequence[Row]) -> Any:
+        if not self._head_inputs.has_head:
+            return super()._loss(rows)
+        # The logits of an input are not used, and those of a whole vocabulary take much memory and time.
+        batch = self._collate(rows)
+        labels = batch.pop("labels")
+        places, columns = (labels[:, 1:] != IGNORED).nonzero(as_tuple=True)
+        self._head_inputs.positions = places, columns
+        try:
+            logits = self.model(**batch, use_cache=False).logits
+        finally:
+            self._head_inputs.positions = None
+        return torch.nn.functional.cross_entropy(logits.float(), labels[places, columns + 1])
 
     def _row(self, example: tuple[str, str, str | None]) -> Row:
         source, target, _ = example

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -40,10 +39,9 @@ class _Network(torch.nn.Module):
         return self.out(self.dropout(hidden)), state
 
     def forward(self, ids: Any, labels: Any) -> Any:
-        """The loss, as an attribute of the output."""
+        """The loss."""
         logits, _ = self.step(ids)
-        loss = torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=IGNORED)
-        return SimpleNamespace(loss=loss)
+        return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=IGNORED)
 
 
 class LSTMTokenLM(TrainableModel):
@@ -92,11 +90,12 @@ class LSTMTokenLM(TrainableModel):
         for sequence in sequences:
             ids = [id_of[token] for token in sequence]
             rows.append(([_BEGIN, *ids], [*ids, _END]))
+        network = self._new_network(config.seed)
         result = fine_tune(
-            self._new_network(config.seed),
+            network,
             lambda _: rows,
             fits=lambda row: len(row[0]) > 1,
-            collate=self._collate,
+            compute_loss=lambda some: network(**self._collate(some)),
             config=config,
             learning_rate=config.learning_rate or _LEARNING_RATE,
             dtype=torch.float32,

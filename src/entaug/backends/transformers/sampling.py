@@ -90,7 +90,7 @@ def sample_texts(
     waiting = sorted(range(len(inputs)), key=lambda i: (len(inputs[i]), list(inputs[i])), reverse=True)
     with torch.inference_mode():
         suppressed = torch.tensor(suppressed_ids, dtype=torch.long, device=model.device)
-        batch = _Batch(model, min(batch_size, len(inputs)))
+        batch = _Batch(model, min(batch_size, len(inputs)), max(map(len, inputs), default=0) + max_new_tokens)
         while waiting or batch.rows:
             if waiting and len(batch.rows) <= (1 - _MIN_FREE) * batch.size:
                 new = [waiting.pop() for _ in range(min(batch.size - len(batch.rows), len(waiting)))]
@@ -130,7 +130,7 @@ def supports_refilling(model: Any) -> bool:
     inputs, next_ids = [ids[:5], ids[5:]], torch.tensor(ids[:2], device=model.device)
     try:
         with torch.inference_mode():
-            batch = _Batch(model, len(inputs))
+            batch = _Batch(model, len(inputs), len(ids))
             batch.add(range(len(inputs)), inputs)
             batch.logits()
             batch.advance(next_ids, [True, True])
@@ -152,24 +152,22 @@ class _Batch:
     Args:
         model: the language model.
         size: the maximum number of texts.
+        max_length: the maximum number of tokens of a text and its input.
 
     Attributes:
         rows: the number of the text in each row; those that have ended have left.
-        width: the number of columns of the cache that are in use.
-        places: the row and the column of the next token of each text, each of shape (rows,).
     """
 
-    def __init__(self, model: Any, size: int) -> None:
+    def __init__(self, model: Any, size: int, max_length: int) -> None:
         self.size = size
         self.rows: list[int] = []
-        self.width = 0
         self._model = model
         self._lengths: list[int] = []  # tokens of each row in the cache
         self._next_ids: Any = torch.zeros(0, dtype=torch.long, device=model.device)
-        self._layers = [_Layer(self) for _ in DynamicCache(config=model.config).layers]
+        capacity = _round_up(max_length)
+        self._layers = [_Layer(size, capacity) for _ in DynamicCache(config=model.config).layers]
         self._cache = Cache(layers=list(self._layers))
         self._last_read: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}  # its keys and values in each layer
-        self.places: tuple[Any, Any] = (self._next_ids, self._next_ids)
 
     def add(self, numbers: Sequence[int], inputs: Sequence[Sequence[int]]) -> None:
         """Read inputs and add their texts to the batch.
@@ -208,10 +206,11 @@ class _Batch:
         """The logits of the next tokens, of shape (rows, vocabulary)."""
         device = self._model.device
         lengths = torch.tensor(self._lengths, dtype=torch.long, device=device)
-        self.places = torch.arange(len(self.rows), device=device), lengths
-        self.width = _round_up(max(self._lengths) + 1)
-        columns = torch.arange(self.width, device=device)
-        mask = torch.zeros((len(self.rows), 1, 1, self.width), dtype=self._model.dtype, device=device)
+        width, rows = _round_up(max(self._lengths) + 1), torch.arange(len(self.rows), device=device)
+        for layer in self._layers:
+            layer.width, layer.places = width, (rows, lengths)
+        columns = torch.arange(width, device=device)
+        mask = torch.zeros((len(self.rows), 1, 1, width), dtype=self._model.dtype, device=device)
         mask.masked_fill_((columns > lengths[:, None])[:, None, None], torch.finfo(mask.dtype).min)
         output = self._model(
             input_ids=self._next_ids[:, None],
@@ -246,21 +245,33 @@ class _Batch:
 
 
 class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """The keys and values of one layer for rows of different lengths."""
+    """The keys and values of one layer for rows of different lengths.
+
+    Args:
+        size: the number of rows.
+        capacity: the number of columns.
+
+    Attributes:
+        width: the number of columns that are in use.
+        places: the row and the column of the next token of each text, each of shape (rows,).
+    """
 
     keys: Any
     values: Any
+    places: tuple[Any, Any]
 
-    def __init__(self, batch: _Batch) -> None:
+    def __init__(self, size: int, capacity: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._batch = batch
+        self.width = 0
+        self._size, self._capacity = size, capacity
+        self._num_cleared = 0  # columns
 
     def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
         """Add a token to each row, see `DynamicLayer.update`."""
-        self._reserve(self._batch.width, key_states, value_states)
-        rows, columns = self._batch.places
+        self._reserve(self.width, key_states, value_states)
+        rows, columns = self.places
         self.keys[rows, :, columns], self.values[rows, :, columns] = key_states[:, :, 0], value_states[:, :, 0]
-        return self.keys[: len(rows), :, : self._batch.width], self.values[: len(rows), :, : self._batch.width]
+        return self.keys[: len(rows), :, : self.width], self.values[: len(rows), :, : self.width]
 
     def write(self, rows: Any, key_states: Any, value_states: Any) -> None:
         """Write the beginnings of rows.
@@ -275,20 +286,20 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.keys[rows, :, :width], self.values[rows, :, :width] = key_states, value_states
 
     def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
-        """Have at least so many columns; columns that are not written yet are 0."""
+        """Let so many columns be used; those that no text has reached yet are 0.
+
+        All memory is reserved at once, as arrays that grow leave gaps between them; most texts end before they use it.
+        """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-            self.keys, self.values = (_zeros(states, self._batch.size, 0) for states in (key_states, value_states))
-        more = width - self.keys.shape[2]
-        if more > 0:
             self.keys, self.values = (
-                torch.cat([states, _zeros(states, self._batch.size, more + _STEP)], dim=2)
-                for states in (self.keys, self.values)
+                states.new_empty((self._size, states.shape[1], self._capacity, states.shape[3]))
+                for states in (key_states, value_states)
             )
-
-
-def _zeros(like: Any, size: int, width: int) -> Any:
-    return like.new_zeros((size, like.shape[1], width, like.shape[3]))
+        if width > self._num_cleared:
+            self.keys[:, :, self._num_cleared : width] = 0
+            self.values[:, :, self._num_cleared : width] = 0
+            self._num_cleared = width
 
 
 def _round_up(length: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
+from entaug.backends.compute import trim_heap
 from entaug.backends.config import TrainingConfig, TrainingProgress
 from entaug.backends.transformers.base import TorchBackend, load_model, quiet, torch, transformers
 from entaug.backends.transformers.training import (
@@ -143,6 +144,10 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         labels = [[*row_labels, *[IGNORED] * (width - len(row_labels))] for _, row_labels in rows]
         return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor(labels, device=ids.device)}
 
+    def _loss(self, rows: Sequence[Row]) -> Any:
+        """The mean loss over the predicted tokens of some rows, a scalar tensor."""
+        return self.model(**self._collate(rows)).loss
+
     def _finish(self, model: Any) -> Any:
         """Prepare a model for prediction."""
         return model
@@ -187,7 +192,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             self.model,
             rows,
             fits=self._fits,
-            collate=self._collate,
+            compute_loss=self._loss,
             config=config,
             learning_rate=config.learning_rate or (5e-4 if self.adapters else 5e-5),
             dtype=self.dtype,
@@ -196,6 +201,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
         )
         self.num_skipped = result.num_skipped
         self.model = None  # its weights are in the result; two models at once would be the peak of memory
+        trim_heap()
         self._use_result(result)
 
     def _trainable_model(self, dtype: Any) -> Any:
@@ -232,6 +238,10 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             with quiet(), torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 model = peft.get_peft_model(model, config)
+            module: Any
+            for module in model.modules():
+                if hasattr(module, "cast_input_dtype_enabled"):
+                    module.cast_input_dtype_enabled = False  # autocast does; copies of all inputs in fp32 take memory
         return model.to(self.device)
 
     def _use_weights(self) -> None:
@@ -246,6 +256,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             model = model.merge_and_unload()
         self.model = self._finish(model.to(self.dtype).eval())
         self.model.requires_grad_(requires_grad=False)
+        trim_heap()
 
     def _ids(self, text: str) -> list[int]:
         """The token ids of a text, in which each of the new tokens is one token."""

@@ -44,6 +44,8 @@ Row = tuple[list[int], list[int]]
 
 Example = TypeVar("Example")
 
+# On a CPU larger batches of a language model are not faster, and the memory of their gradients is the peak of a run.
+_MAX_CPU_TOKENS = 512
 _STATE = "state.safetensors"
 _SUM = "sum"  # the key of the checksum in a configuration
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -100,6 +102,7 @@ class TrainingLoop(Generic[Example]):
         weight: the weight of an example in the mean loss of a batch.
         learning_rate_factor: the factor of the peak learning rates at a step, counted from 0; None for warm-up and
             linear decay over all steps.
+        num_parts: called with a batch, returns the number of parts in which it is computed at least.
         progress: called after each step.
 
     Attributes:
@@ -120,6 +123,7 @@ class TrainingLoop(Generic[Example]):
         dtype: torch.dtype = torch.float32,
         weight: Callable[[Example], float] = lambda _: 1,
         learning_rate_factor: Callable[[int], float] | None = None,
+        num_parts: Callable[[Sequence[Example]], int] = lambda _: 1,
         progress: TrainingProgress | None = None,
     ) -> None:
         self.parameters = dict(parameters)
@@ -136,7 +140,8 @@ class TrainingLoop(Generic[Example]):
         self._progress = progress
         self._dtype = dtype
         self._device = next(iter(self.parameters.values())).device
-        self._num_parts = 1  # a batch is computed in so many parts
+        self._num_parts = 1  # grows when memory runs out
+        self._least_parts = num_parts
         groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
         for name, parameter in self.parameters.items():
             groups.setdefault(optimizer_options(name, parameter), []).append(parameter)
@@ -246,7 +251,7 @@ class TrainingLoop(Generic[Example]):
         batch_weight = self._total_weight(batch)
         while True:
             total = 0.0
-            size = -(-len(batch) // self._num_parts)
+            size = -(-len(batch) // max(self._num_parts, min(len(batch), self._least_parts(batch))))
             try:
                 for start in range(0, len(batch), size):
                     part = batch[start : start + size]
@@ -256,7 +261,7 @@ class TrainingLoop(Generic[Example]):
             except (RuntimeError, MemoryError) as error:
                 self._optimizer.zero_grad(set_to_none=True)
                 release_memory(error, size, "training example", "use a smaller model, adapters, or another device")
-                self._num_parts *= 2
+                self._num_parts = 2 * -(-len(batch) // size)
             else:
                 return total
 
@@ -349,7 +354,7 @@ def fine_tune(
     rows: Callable[[int], Sequence[Row]],
     *,
     fits: Callable[[Row], bool],
-    collate: Callable[[Sequence[Row]], dict[str, torch.Tensor]],
+    compute_loss: Callable[[Sequence[Row]], torch.Tensor],
     config: TrainingConfig,
     learning_rate: float,
     dtype: torch.dtype,
@@ -359,10 +364,10 @@ def fine_tune(
     """Fine-tune the parameters of a model that require a gradient.
 
     Args:
-        model: a model whose output has the attribute ``loss``, the mean over the predicted tokens.
+        model: the model.
         rows: the rows of an epoch, counted from 0; always the same number.
         fits: whether the model can take a row.
-        collate: the keyword arguments of the model for some rows.
+        compute_loss: the mean loss over the predicted tokens of some rows, a scalar tensor.
         config: the hyperparameters.
         learning_rate: the peak learning rate, used in place of ``config.learning_rate``.
         dtype: precision of autocast.
@@ -391,9 +396,8 @@ def fine_tune(
             return _NEW_TOKENS_FACTOR * learning_rate, 0.0
         return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
 
-    def compute_loss(some: Sequence[Row]) -> torch.Tensor:
-        loss: torch.Tensor = model(**collate(some)).loss
-        return loss
+    def num_parts(batch: Sequence[Row]) -> int:
+        return 1 if device.type != "cpu" else -(-len(batch) * max(map(_length, batch)) // _MAX_CPU_TOKENS)
 
     def epoch_rows(epoch: int) -> list[Row]:
         now = rows(epoch) if epoch else first_rows
@@ -407,21 +411,24 @@ def fine_tune(
         for batch in shuffled_batches(list(map(_length, now)), config.batch_size, rng):
             yield [now[i] for i in batch]
 
+    parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    device = next(iter(parameters.values())).device
     loop = TrainingLoop(
         model,
-        {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad},
+        parameters,
         config,
         optimizer_options=optimizer_options,
         compute_loss=compute_loss,
         num_examples=len(used),
         dtype=dtype,
         weight=_num_predicted,
+        num_parts=num_parts,
         progress=progress,
     )
     key = hashlib.sha256(repr((first_rows, config, learning_rate, sorted(loop.parameters))).encode()).hexdigest()
     if checkpoint_dir is not None:
         loop.load_state(checkpoint_dir, key)
-    with isolated_random_state(next(iter(loop.parameters.values())).device):
+    with isolated_random_state(device):
         loop.run(
             batches,
             evaluate=(lambda: loop.mean_loss(validation)) if validation else None,
