@@ -1,6 +1,6 @@
 """The rule by which `entaug auto` chooses, on simulated gains: what it gains, and how often it loses.
 
-For each corpus the true gains of nine recipes are drawn around a common mean, and measured with a standard error. Run:
+For each corpus the true gains of all recipes but `self-hard` are drawn around a common mean, and measured with a standard error. Run:
 python benchmarks/auto_choice.py -o benchmarks/results/auto-choice.md
 """
 

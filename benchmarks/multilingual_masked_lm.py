@@ -233,13 +233,13 @@ def train(filler: Filler, rows: list[list[int]], minutes: float) -> int:
     filler.model.requires_grad_(False)
     for parameter in trained:
         parameter.requires_grad_(True)
-    optimiser = torch.optim.AdamW(trained, lr=3e-4, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(trained, lr=3e-4, weight_decay=0.01)
     rng, begun, steps, running = random.Random(1), time.process_time(), 0, 0.0
     for group in batches(rows, rng):
         passed = (time.process_time() - begun) / (60 * minutes)
         if passed >= 1:
             return steps
-        for settings in optimiser.param_groups:
+        for settings in optimizer.param_groups:
             settings["lr"] = 3e-4 * min(1, (steps + 1) / 30) * (1 - passed)
         masked, positions, targets = [], [], []
         for row in group:
@@ -248,10 +248,10 @@ def train(filler: Filler, rows: list[list[int]], minutes: float) -> int:
             masked.append([filler.mask if i in places else id_ for i, id_ in enumerate(row)])
             positions.append(places)
         loss = functional.cross_entropy(filler.scores(masked, positions), torch.tensor(targets))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimiser.step()
+        optimizer.step()
         steps += 1
         running = 0.95 * running + 0.05 * loss.item() if steps > 1 else loss.item()
         if steps % 20 == 0:

@@ -64,9 +64,9 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
     loader: Any = torch.utils.data.DataLoader(rows, batch_size=BATCH, shuffle=True, collate_fn=collate, generator=order)
     head = list(model.classifier.parameters())
     groups = [{"params": list(model.bert.parameters()), "lr": RATE}, {"params": head, "lr": HEAD_RATE}]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
     schedule: Any = transformers.get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
-        optimiser, math.ceil(STEPS * WARMUP), STEPS
+        optimizer, math.ceil(STEPS * WARMUP), STEPS
     )
     model.train()
     done, begun = 0, time.monotonic()
@@ -75,9 +75,9 @@ def plain(train: list[Any], test: list[Any], seed: int) -> tuple[float, float]:
             loss = model(**batch).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
+            optimizer.step()
             schedule.step()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             done += 1
             if done == STEPS:
                 break

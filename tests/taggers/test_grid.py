@@ -361,13 +361,13 @@ def test_a_head_learns_twenty_sentences_by_heart(activation: Any) -> None:
     lengths = [len(one) for one in gold]
     head = GridHead(32, ["A", "B"], hidden=64, channels=32, biaffine=32, dropout=0.0, activation=activation)
     targets = [head.targets(one) for one in gold]
-    optimiser = torch.optim.AdamW(head.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
     for step in range(300):
         loss = head.loss(padded, lengths, targets)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         if step % 20 == 19 and head.decode(padded, lengths) == [one.mentions for one in gold]:
             break
     assert head.eval().decode(padded, lengths) == [one.mentions for one in gold]
