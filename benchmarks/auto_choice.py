@@ -1,7 +1,7 @@
 """The rule by which `entaug auto` chooses, on simulated gains: what it gains, and how often it loses.
 
-For each corpus the true gains of all recipes but `self-hard` are drawn around a common mean, and measured with a standard error. Run:
-python benchmarks/auto_choice.py -o benchmarks/results/auto-choice.md
+For each corpus the true gains of all recipes but `self-hard` are drawn around a common mean, and measured with a
+standard error. Run: python benchmarks/auto_choice.py -o benchmarks/results/auto-choice.md
 """
 
 from __future__ import annotations

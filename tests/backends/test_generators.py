@@ -22,6 +22,7 @@ from entaug.augmenters.generative.linearization import label_tokens, label_trans
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
+from entaug.backends.transformers import training
 from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
 from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
@@ -30,7 +31,7 @@ from entaug.backends.transformers.generator import (
     TransformersGenerator,
     load_generator,
 )
-from entaug.backends.transformers.training import fine_tune
+from entaug.backends.transformers.training import IGNORED, fine_tune
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 
 COLOURS = "red blue green black white".split()
@@ -530,6 +531,38 @@ def test_memory_that_runs_out_makes_steps_smaller(folders: dict[str, Path], monk
     most[0] = 0
     with pytest.raises(EntaugError, match="out of memory for a single training example"):
         narrow.fit(PAIRS, TrainingConfig(epochs=1))
+
+
+def test_training_computes_the_logits_of_predicted_tokens_alone(folders: dict[str, Path]) -> None:
+    generator = made(folders, "llama", precision="fp32")
+    generator.model = generator._trainable_model(torch.float32)
+    rows = [generator._row((source, target, None)) for source, target in PAIRS]
+    of_head: list[tuple[int, ...]] = []
+    head = generator.model.get_output_embeddings()
+    hook = head.register_forward_hook(lambda module, inputs, output: of_head.append(tuple(output.shape)))
+    loss = generator._loss(rows)
+    hook.remove()
+    expected = generator.model(**generator._collate(rows)).loss
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert of_head == [(sum(label != IGNORED for _, labels in rows for label in labels), head.weight.shape[0])]
+
+
+def test_a_batch_in_parts_has_the_same_gradient(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = made(folders, "llama", precision="fp32")
+    config = TrainingConfig(epochs=2, learning_rate=1e-2, batch_size=len(PAIRS), validation_fraction=0)
+    whole = generator.fit(PAIRS, config)
+    sizes: list[int] = []
+    collate = CausalGenerator._collate
+
+    def counting(self: CausalGenerator, rows: Any) -> Any:
+        sizes.append(len(rows))
+        return collate(self, rows)
+
+    monkeypatch.setattr(CausalGenerator, "_collate", counting)
+    monkeypatch.setattr(training, "_MAX_CPU_TOKENS", 1)
+    parts = generator.fit(PAIRS, config)
+    assert set(sizes) == {1}
+    assert [loss for loss, _ in parts.losses] == pytest.approx([loss for loss, _ in whole.losses], rel=1e-4)
 
 
 def test_a_loss_that_is_no_number_ends_it() -> None:
