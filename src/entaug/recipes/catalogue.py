@@ -51,7 +51,7 @@ class Recipe:
 
         Example:
             >>> find_recipe("self").prior(is_teacher_larger=True)
-            6.0
+            6.5
         """
         larger = self.prior_gain_larger if is_teacher_larger else None
         return self.prior_gain if larger is None else larger

@@ -241,8 +241,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
                 )
                 break
             except (RuntimeError, MemoryError) as error:
-                remedy = "use a smaller model, a shorter text or another device"
-                release_memory(error, batch_size, f"text of {width} tokens", remedy)
+                release_memory(error, batch_size, f"text of {width} tokens", "use a smaller model or another device")
                 batch_size = max(1, batch_size // 2)
                 self.batcher.num_halvings += 1
         trim_heap()
