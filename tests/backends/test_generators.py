@@ -22,7 +22,7 @@ from entaug.augmenters.generative.linearization import label_tokens, label_trans
 from entaug.backends.config import DecodingConfig, TrainingConfig
 from entaug.backends.fakes import FakeEncoder, FakeGenerator, FakeTagger
 from entaug.backends.protocols import Generator
-from entaug.backends.transformers import training
+from entaug.backends.transformers import sampling, training
 from entaug.backends.transformers.constraints import Phrase, PhraseConstraint
 from entaug.backends.transformers.decoding import DiversityPenalty
 from entaug.backends.transformers.generator import (
@@ -122,6 +122,27 @@ def test_equal_inputs_are_read_once(folders: dict[str, Path]) -> None:
     assert shapes[:2] == [(3, 32), (len(inputs), 1)], "each of the three inputs is read once"
     assert {columns for _, columns in shapes[1:]} == {1}
     hook.remove()
+
+
+def test_sampling_takes_smaller_batches_when_memory_runs_out(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = made(folders, "llama")
+    inputs = ["red", "blue and a longer input than the others", "green", "black white"]
+    decoding = DecodingConfig(strategy="sample", num_beams=2, max_new_tokens=10, drop_unfinished=False)
+    expected = generator.generate(inputs, decoding, range(4))
+    logits, most = sampling._Batch.logits, [3]
+
+    def limited(batch: sampling._Batch) -> Any:
+        if len(batch.rows) > most[0]:
+            raise torch.OutOfMemoryError("out of memory")
+        return logits(batch)
+
+    monkeypatch.setattr(sampling._Batch, "logits", limited)
+    assert generator.generate(inputs, decoding, range(4)) == expected
+    most[0] = 0
+    with pytest.raises(EntaugError, match="out of memory for a single text of 32 tokens"):
+        generator.generate(inputs, decoding, range(4))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
