@@ -15,10 +15,11 @@ from entaug.backends.transformers.decoding import GumbelTopK  # noqa: E402
 from entaug.backends.transformers.sampling import sample_texts, supports_refilling  # noqa: E402
 
 VOCABULARY = 50
-SMALL = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-WIDE = {**SMALL, "intermediate_size": 32, "num_key_value_heads": 1, "max_position_embeddings": 128}
+SMALL: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+WIDE: dict[str, Any] = {**SMALL, "intermediate_size": 32, "num_key_value_heads": 1, "max_position_embeddings": 128}
+LONG_ROPE = {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 # The architecture, its configuration, and whether its cache is that of `sample_texts`.
-MODELS = {
+MODELS: dict[str, tuple[dict[str, Any], bool | None]] = {
     "Llama": (WIDE, True),
     "Qwen2": (WIDE, True),
     "GPT2": ({"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 128}, True),
@@ -27,6 +28,8 @@ MODELS = {
     "Bloom": ({"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 2, "n_head": 2}, False),
     "Falcon": ({**SMALL, "alibi": True, "num_kv_heads": 2}, False),
     "Mistral": ({**WIDE, "sliding_window": 4}, False),
+    "GPTNeo": ({**SMALL, "num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]]}, False),
+    "Phi3": ({**WIDE, "rope_scaling": LONG_ROPE, "original_max_position_embeddings": 40, "pad_token_id": 0}, False),
     "Mamba": ({"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}, False),
 }
 INPUTS = [[5, 6, 7], [8], [5, 6, 7], [9, *range(10, 30)], [5, 6, 7], [4, 4], [30, 31], *([40, i] for i in range(9))]
@@ -37,8 +40,8 @@ SUPPRESSED = [1, 2]
 @pytest.fixture(scope="module", params=MODELS)
 def model(request: pytest.FixtureRequest) -> Any:
     torch.manual_seed(1)
-    options = {"bos_token_id": 1, "eos_token_id": 0, "pad_token_id": 0}
-    config = getattr(transformers, f"{request.param}Config")(**MODELS[request.param][0], **options)
+    options = {"bos_token_id": 1, "eos_token_id": 0, "pad_token_id": 0, **MODELS[request.param][0]}
+    config = getattr(transformers, f"{request.param}Config")(**options)
     built = transformers.AutoModelForCausalLM.from_config(config).eval()
     for parameter in built.parameters():
         if parameter.dim() > 1:
@@ -112,6 +115,18 @@ def test_texts_that_end_make_room_for_others() -> None:
     longest = [max(len(ids) + ended for ids, ended in texts[i : i + 10]) for i in range(0, 200, 10)]
     assert len(shapes) < 0.7 * sum(longest)
     assert max(rows for rows, _ in shapes) == 10
+
+
+def test_inputs_may_be_as_long_as_the_positions_of_a_model() -> None:
+    torch.manual_seed(1)
+    config = transformers.GPT2Config(vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=40)
+    causal_lm = transformers.AutoModelForCausalLM.from_config(config).eval()
+    inputs = [[3 + i % 40 for i in range(length)] for length in (20, 35, 34)]
+    sampler = GumbelTopK([[i] for i in range(3)], 40, 1.0)
+    texts = sample_texts(
+        causal_lm, inputs, sampler, max_new_tokens=5, stop_ids=STOP_IDS, suppressed_ids=SUPPRESSED, batch_size=3
+    )
+    assert all(text.has_ended or len(text.ids) == 5 for text in texts)
 
 
 def test_no_inputs_give_no_texts() -> None:

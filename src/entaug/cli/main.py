@@ -113,8 +113,8 @@ class _Interruption:
         with contextlib.suppress(ValueError):  # only the main thread may set handlers
             for name in ("SIGINT", "SIGTERM", "SIGHUP"):
                 number = getattr(signal, name, None)
-                # A shell that starts a command in the background with "&" lets it ignore Ctrl-C.
-                if number is not None and not (name == "SIGINT" and signal.getsignal(number) is signal.SIG_IGN):
+                # A shell lets a command in the background ("&") ignore Ctrl-C, and nohup lets it ignore SIGHUP.
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                     signal.signal(number, self._receive)
 
     def _receive(self, *_: object) -> None:

@@ -77,7 +77,8 @@ class Recipe:
 # In the order in which a small budget tries them. Prior gains are means of the ten settings of
 # benchmarks/results/gains.md, rounded down to half a point: "self" with a larger teacher over three seeds (+6.6),
 # "self", "self-hard" and "mr" with one (+2.9, +2.7, -0.6), "mr-soft" and "gal" with one in two settings (+0.1, +2.1).
-# The others are not in that study, and take after these. They matter where the measurement is noisy, or missing.
+# The others are not in that study; their values are guesses from the most similar ones. They matter where the
+# measurement is noisy, or missing.
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (

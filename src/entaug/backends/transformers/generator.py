@@ -193,9 +193,8 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         if config.strategy == "sample" and self._supports_refilling:
             own_seeds = [seeds[i] for i in work] if seeds is not None else []
             texts = self._sample([prompts[i] for i in work], config, max_new_tokens, own_seeds, constraints(work, 0))
-            for i, own_texts in zip(work, texts, strict=True):
-                outputs[i] = own_texts
-            return outputs
+            of_input = dict(zip(work, texts, strict=True))
+            return [of_input.get(i, []) for i in range(len(prompts))]
 
         def compute(batch: list[int], width: int) -> None:
             chosen = [work[i] for i in batch]
@@ -226,7 +225,8 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         rows = [prompt for prompt in prompts for _ in range(num_draws)]
         draw_seeds = [[seed, draw] for seed in seeds for draw in range(num_draws)]
         width = -(-max(map(len, prompts), default=1) // _WIDTH_STEP) * _WIDTH_STEP
-        batch_size = max(1, self.batcher.budget // width)
+        length = width + (self.device.type != "cpu") * max_new_tokens  # a GPU reserves memory for whole texts
+        batch_size = max(1, self.batcher.budget // length)
         while True:
             try:
                 drawn = sample_texts(
@@ -243,10 +243,10 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
             except (RuntimeError, MemoryError) as error:
                 release_memory(error, batch_size, f"text of {width} tokens", "use a smaller model or another device")
                 batch_size = max(1, batch_size // 2)
+                self.batcher.budget = batch_size * length
                 self.batcher.num_halvings += 1
         trim_heap()
-        of_inputs = [drawn[start : start + num_draws] for start in range(0, len(drawn), num_draws)]
-        return [self._likeliest(texts, config) for texts in of_inputs]
+        return [self._likeliest(drawn[i : i + num_draws], config) for i in range(0, len(drawn), num_draws)]
 
     def _likeliest(self, texts: Sequence[SampledText], config: DecodingConfig) -> list[str]:
         """The texts of an input that are returned."""
@@ -318,7 +318,7 @@ class CausalGenerator(TransformersGenerator):
 
     def _prompt(self, source: str, language: str | None = None) -> list[int]:
         del language
-        return [*self.prefix_ids, *self._ids(source), *self.encode(["\n"])[0]]
+        return [*self.prefix_ids, *self._ids(source), *self.encode(["\n"])[0]] or [self.vocabulary.end_id]
 
     def _loss(self, rows: Sequence[Row]) -> Any:
         if not self._head_inputs.has_head:

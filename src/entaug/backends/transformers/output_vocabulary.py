@@ -37,7 +37,7 @@ class OutputVocabulary:
 
     @cached_property
     def texts(self) -> list[str]:
-        """What each token adds to a text, with a space before it; nothing for special tokens."""
+        """The characters that each token adds to a text, a leading space included; empty for special tokens."""
         context = self._backend.encode(["a"])[0]
         skip = len(self.decode([context])[0])
         return [text[skip:] for text in self.decode([[*context, id_] for id_ in range(len(self._tokenizer))])]

@@ -24,19 +24,19 @@ def mean_log_probs(steps: Sequence[Any], rows: Sequence[tuple[list[int], bool]])
 
 
 class HeadInputs:
-    """Lets the head of a causal model read vectors of selected positions, or contiguous ones.
+    """Makes the output layer of a causal model compute the logits of selected positions only.
 
-    After the inputs a model computes the head for the last token of each row alone: a slice. For a slice of three
-    dimensions ``matmul`` copies the table of the vocabulary for each row: 57 MB a row in a model of 135 million
-    parameters, 3.5 GB in a batch of 63.
+    When a model has read its input, ``generate`` needs the logits of the last position, and passes a slice that is not
+    contiguous to the output layer. For such a slice ``matmul`` copies the table of the vocabulary for each row: 57 MB a
+    row in a model of 135 million parameters, 3.5 GB in a batch of 63. So slices are made contiguous.
 
     Args:
         model: a model of transformers; the hook stays with it.
 
     Attributes:
-        has_head: whether the model has a head that this holds for.
-        positions: the rows and columns of the positions whose logits are computed, each of shape (positions,); None for
-            those of all positions.
+        has_head: whether the model has an output layer.
+        positions: the rows and columns of the positions whose logits are computed, each of shape (positions,); None to
+            compute those of all positions.
     """
 
     def __init__(self, model: Any) -> None:

@@ -16,9 +16,9 @@ from entaug.backends.transformers.decoding import GumbelTopK
 
 __all__ = ["SampledText", "TokenConstraint", "sample_texts", "supports_refilling"]
 
-_MIN_FREE = 0.25  # share of the rows that must be free before inputs are read, which costs as much as a step or more
-_STEP = 32  # lengths are multiples of it, so that sums over a row are divided alike whatever else is in the batch
-# By how much of their deviation logits may differ from those of a text alone.
+_MIN_FREE = 0.25  # share of the rows that must be free before the next inputs are read: reading costs a step or more
+_STEP = 32  # widths are multiples of it, so that kernels add up the values of a text in the same order in any batch
+# Largest mean difference from the logits of a text alone, as a share of the standard deviation of the logits.
 _TOLERANCE = 1e-3
 _TOLERANCE_IN_HALF_PRECISION = 0.1
 
@@ -122,10 +122,11 @@ def supports_refilling(model: Any) -> bool:
     Returns:
         Whether the logits of two texts in one batch are those of the texts alone.
     """
+    config = model.config.get_text_config()
     layers = DynamicCache(config=model.config).layers
-    if not layers or any(type(layer) is not DynamicLayer for layer in layers):
+    if not layers or any(type(layer) is not DynamicLayer for layer in layers) or _depends_on_width(config):
         return False
-    half = model.config.get_text_config().vocab_size // 2  # the first tokens are special ones
+    half = config.vocab_size // 2  # the first tokens are special ones
     ids = [half + i % half for i in range(0, 70, 10)]
     inputs, next_ids = [ids[:5], ids[5:]], torch.tensor(ids[:2], device=model.device)
     try:
@@ -137,11 +138,20 @@ def supports_refilling(model: Any) -> bool:
             ours = batch.logits().float()
             texts = [[*row, ids[i]] for i, row in enumerate(inputs)]
             alone = [model(input_ids=torch.tensor([text], device=model.device)).logits[:, -1] for text in texts]
+    except torch.OutOfMemoryError:
+        raise
     except (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False  # a model of another form, which `generate` knows how to call
     theirs = torch.cat(alone).float()
     tolerance = _TOLERANCE if model.dtype is torch.float32 else _TOLERANCE_IN_HALF_PRECISION
     return bool((ours - theirs).abs().mean() <= tolerance * theirs.std())
+
+
+def _depends_on_width(config: Any) -> bool:
+    """Whether a model attends to a window, or scales its positions, by the longest text of a batch."""
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    scales = any(kind in str(rope) for kind in ("dynamic", "longrope"))
+    return scales or any(getattr(config, name, None) is not None for name in ("window_size", "attention_types"))
 
 
 class _Batch:
@@ -165,6 +175,7 @@ class _Batch:
         self._lengths: list[int] = []  # tokens of each row in the cache
         self._next_ids: Any = torch.zeros(0, dtype=torch.long, device=model.device)
         capacity = _round_up(max_length)
+        self._max_width = getattr(model.config.get_text_config(), "max_position_embeddings", None) or capacity
         self._layers = [_Layer(size, capacity) for _ in DynamicCache(config=model.config).layers]
         self._cache = Cache(layers=list(self._layers))
         self._last_read: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}  # its keys and values in each layer
@@ -184,7 +195,7 @@ class _Batch:
         by_width: dict[int, list[int]] = {}
         for i, ids in enumerate(inputs):
             if len(ids) > 1:
-                by_width.setdefault(_round_up(len(ids) - 1), []).append(i)
+                by_width.setdefault(min(_round_up(len(ids) - 1), self._max_width), []).append(i)
         for width, places in by_width.items():
             beginnings = [tuple(inputs[i][:-1]) for i in places]
             states = self._last_read | self._read(sorted(set(beginnings) - set(self._last_read)), width)
@@ -286,9 +297,9 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.keys[rows, :, :width], self.values[rows, :, :width] = key_states, value_states
 
     def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
-        """Let so many columns be used; those that no text has reached yet are 0.
+        """Make at least `width` columns usable, with zeros where no text has been written yet.
 
-        All memory is reserved at once, as arrays that grow leave gaps between them; most texts end before they use it.
+        All memory is reserved at once, because arrays that grow fragment it. On a CPU it is taken when it is used.
         """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)

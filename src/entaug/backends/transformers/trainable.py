@@ -241,7 +241,7 @@ class FineTunable(TrainableModel, TorchBackend, Generic[Example]):
             module: Any
             for module in model.modules():
                 if hasattr(module, "cast_input_dtype_enabled"):
-                    module.cast_input_dtype_enabled = False  # autocast does; copies of all inputs in fp32 take memory
+                    module.cast_input_dtype_enabled = False  # autocast casts them; copies in fp32 take memory
         return model.to(self.device)
 
     def _use_weights(self) -> None:

@@ -44,7 +44,8 @@ Row = tuple[list[int], list[int]]
 
 Example = TypeVar("Example")
 
-# On a CPU larger batches of a language model are not faster, and the memory of their gradients is the peak of a run.
+# On a CPU more tokens of a language model at once are not faster, and what is kept for their backward pass is the peak
+# of memory of a run.
 _MAX_CPU_TOKENS = 512
 _STATE = "state.safetensors"
 _SUM = "sum"  # the key of the checksum in a configuration
@@ -102,7 +103,7 @@ class TrainingLoop(Generic[Example]):
         weight: the weight of an example in the mean loss of a batch.
         learning_rate_factor: the factor of the peak learning rates at a step, counted from 0; None for warm-up and
             linear decay over all steps.
-        num_parts: called with a batch, returns the number of parts in which it is computed at least.
+        num_parts: called with a batch, returns the minimum number of parts in which it is computed.
         progress: called after each step.
 
     Attributes:
@@ -397,7 +398,8 @@ def fine_tune(
         return learning_rate, config.weight_decay if parameter.ndim > 1 else 0.0
 
     def num_parts(batch: Sequence[Row]) -> int:
-        return 1 if device.type != "cpu" else -(-len(batch) * max(map(_length, batch)) // _MAX_CPU_TOKENS)
+        rows = max(1, _MAX_CPU_TOKENS // max(map(_length, batch)))
+        return 1 if device.type != "cpu" else -(-len(batch) // rows)
 
     def epoch_rows(epoch: int) -> list[Row]:
         now = rows(epoch) if epoch else first_rows
