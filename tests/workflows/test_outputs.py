@@ -136,6 +136,21 @@ def test_a_full_disk_while_the_note_is_written(tmp_path: Path, monkeypatch: pyte
     assert out.read_bytes() == wanted
 
 
+def test_an_interruption_of_the_first_checkpoint_needs_no_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: object) -> str:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints._PartialFile, "checksum", property(interrupt))
+        with pytest.raises(KeyboardInterrupt):
+            augment_file(TRAIN, out, create_augmenter("sis"))
+    augment_file(TRAIN, out, create_augmenter("sis"))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
 @pytest.mark.parametrize("what", ["text", "offset", "count", "kind"])
 def test_what_was_changed_since_the_interruption_is_not_gone_on_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str

@@ -303,13 +303,13 @@ class CheckpointedWriter(RunWriter):
 
     def checkpoint(self, state: Mapping[str, Any]) -> None:
         """See `RunWriter.checkpoint`; the note is written every few seconds."""
-        self.state = state
         self._note_content = {
             "key": self._key,
             "offsets": [file.offset for file in self._files],
             "sums": [file.checksum for file in self._files],
             "state": state,
         }
+        self.state = state  # after the note: a run that is interrupted in between writes the note if it has a state
         if time.monotonic() - self._last_note >= _CHECKPOINT_SECONDS:
             self._save()
 
