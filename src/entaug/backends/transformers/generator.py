@@ -151,7 +151,7 @@ class TransformersGenerator(FineTunable[tuple[str, str, str | None]], abc.ABC):
         model.generation_config = generation_config(**kept)
         for name in ("vocabulary", "_supports_refilling"):
             self.__dict__.pop(name, None)  # of the model and the tokenizer without the new tokens
-        return self._with_head_inputs(model)
+        return self._with_head_inputs(model)  # anew, as adapters that are merged may leave another head
 
     # -------------------------------------------------------------------------------------------------------- decoding
 

@@ -249,7 +249,7 @@ class _Batch:
         if freed:
             targets, sources = (torch.tensor(rows, device=ids.device) for rows in (freed, moved))
             for layer in self._layers:
-                layer.keys[targets], layer.values[targets] = layer.keys[sources], layer.values[sources]
+                layer.move(sources, targets)
         self.rows = [self.rows[row] for row in order]
         self._lengths = [self._lengths[row] + 1 for row in order]
         self._next_ids = ids[torch.tensor(order, dtype=torch.long, device=ids.device)]
@@ -295,6 +295,16 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         width = key_states.shape[2]
         self._reserve(width, key_states, value_states)
         self.keys[rows, :, :width], self.values[rows, :, :width] = key_states, value_states
+
+    def move(self, sources: Any, targets: Any) -> None:
+        """Copy the columns in use of some rows to others.
+
+        Args:
+            sources: the numbers of the rows, of shape (rows,).
+            targets: those that they are copied to, of the same shape.
+        """
+        for states in (self.keys, self.values):
+            states[targets, :, : self.width] = states[sources, :, : self.width]
 
     def _reserve(self, width: int, key_states: Any, value_states: Any) -> None:
         """Make at least `width` columns usable, with zeros where no text has been written yet.

@@ -252,7 +252,7 @@ class TrainingLoop(Generic[Example]):
         batch_weight = self._total_weight(batch)
         while True:
             total = 0.0
-            size = -(-len(batch) // max(self._num_parts, min(len(batch), self._least_parts(batch))))
+            size = -(-len(batch) // max(self._num_parts, self._least_parts(batch)))
             try:
                 for start in range(0, len(batch), size):
                     part = batch[start : start + size]
