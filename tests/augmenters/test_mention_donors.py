@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from entaug import Mention, MentionReplacement, Sentence
@@ -235,6 +235,9 @@ def test_places_and_structures() -> None:
     same = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(0, 2)])])
     [place] = replaceable_mentions(same, nested=True)
     assert (place.mention.label, [m.label for m in place.inner], place.structure) == ("X", ["Y"], ("X", ("X", "Y")))
+    other_order = Sentence(same.tokens, same.mentions[::-1])
+    assert [p.structure for p in replaceable_mentions(other_order, nested=True)] == [place.structure]
+    assert [p.structure for p, _ in self_contained_mentions(other_order)] == [place.structure]
     crossing = Sentence("a b c".split(), [Mention("X", [(0, 2)]), Mention("Y", [(1, 3)])])
     assert replaceable_mentions(crossing, nested=True) == []
     gap = Sentence("a b c".split(), [Mention("X", [(0, 1), (2, 3)]), Mention("Y", [(1, 2)])])
@@ -246,6 +249,7 @@ def test_places_and_structures() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(sentences(), min_size=2, max_size=5), st.booleans())
+@example([sentence("the the", ("LOC", 0, 1), ("ORG", 0, 2)), sentence("a the", ("LOC", 0, 1), ("ORG", 0, 1))], True)
 def test_whatever_is_replaced_keeps_its_labels(gold: list[Sentence], nested: bool) -> None:
     gold = [one.with_(id=f"s{i}") for i, one in enumerate(gold)]
     mr = MentionReplacement(p=1.0, copies=2, replace_nested=nested)
@@ -295,7 +299,7 @@ def test_scripts_without_case(names: tuple[str, ...], frame: str) -> None:
 
 
 def self_contained_by_pairs(one: Sentence) -> list[tuple[Mention, list[Mention], bool]]:
-    """The definition of `_self_contained`, with each pair of mentions compared by its positions."""
+    """The definition of `self_contained_mentions`, with each pair of mentions compared by its positions."""
     positions = [set(mention.positions()) for mention in one.mentions]
     found = []
     for i, mention in enumerate(one.mentions):
@@ -304,10 +308,8 @@ def self_contained_by_pairs(one: Sentence) -> list[tuple[Mention, list[Mention],
         overlapping = [j for j, other in enumerate(positions) if j != i and positions[i] & other]
         inner = [j for j in overlapping if positions[j] <= positions[i]]
         if all(j in inner or positions[i] < positions[j] for j in overlapping):
-            outermost = len(inner) == len(overlapping) and not any(
-                j < i and positions[j] == positions[i] for j in inner
-            )
-            found.append((mention, [one.mentions[j] for j in inner], outermost))
+            if not any(one.mentions[j].label < mention.label and positions[j] == positions[i] for j in inner):
+                found.append((mention, [one.mentions[j] for j in inner], len(inner) == len(overlapping)))
     return found
 
 

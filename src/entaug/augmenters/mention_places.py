@@ -58,7 +58,7 @@ def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
     """Yield the mentions whose words can be moved with all their labels, and whether they are in no other.
 
     All mentions that overlap such a mention are inside or around it, at most 100 of them inside. Of several with the
-    same span only the first is in no other.
+    same span only the first by label is yielded, whatever their order in the sentence; the others are within it.
 
     Args:
         sentence: the sentence.
@@ -90,8 +90,10 @@ def self_contained_mentions(sentence: Sentence) -> Iterator[tuple[Place, bool]]:
         if found is None:
             continue
         inner, around = found
-        is_in_another = bool(ends) or first > behind or around
-        is_outermost = not is_in_another and not any(j < i and mentions[j].spans == mentions[i].spans for j in inner)
+        # A mention has the same outermost label wherever it is inserted.
+        if any(mentions[j].spans == mentions[i].spans and mentions[j].label < mentions[i].label for j in inner):
+            continue
+        is_outermost = not (ends or first > behind or around)
         places[i] = Place(mentions[i], tuple([mentions[j] for j in inner])), is_outermost
     for _, place in sorted(places.items()):
         yield place
