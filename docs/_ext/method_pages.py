@@ -87,9 +87,9 @@ def measured_sentences() -> str:
 
 @cache
 def verdicts() -> dict[str, list[tuple[str, list[int]]]]:
-    """The studies in which each method took part: in how many cells it helped, of how many, and in how many it hurt."""
+    """The studies in which each method took part: in how many settings it helped, of how many, and where it hurt."""
     results: dict[str, list[tuple[str, list[int]]]] = {}
-    line = re.compile(r"^- `(.+?)` helped in (\d+) of (\d+) cells?, hurt in (\d+)", re.MULTILINE)
+    line = re.compile(r"^- `(.+?)` helped in (\d+) of (\d+) settings?, hurt in (\d+)", re.MULTILINE)
     for study, path in MEASURED.items():
         for name, *counts in line.findall(path.read_text("utf-8")):
             if name in METHODS:
@@ -186,9 +186,9 @@ def _measured_part(name: str) -> list[str]:
             f"perplexity {row['perplexity']} (gold: {measurements()['gold']['perplexity']}); {row['learning']} s for",
             f"training and {row['making']} s for augmenting on one thread ([all methods](/measured/methods.md)).\n",
         ]
-    for study, (helped, cells, hurt) in verdicts().get(name, []):
+    for study, (helped, settings, hurt) in verdicts().get(name, []):
         parts.append(
-            f"- [{study}](/measured/{study}.md): helped in {helped} of {cells} cells and hurt in {hurt}, compared with"
+            f"- [{study}](/measured/{study}.md): helped in {helped} of {settings} settings and hurt in {hurt}, compared with"
         )
         parts.append("  gold alone for as many training steps.")
     return ["## Measured\n", *parts, ""] if parts else []
@@ -295,9 +295,9 @@ def choosing_tables() -> dict[str, str]:
         if name in measurements()
     ]
     gains = [
-        (_links([name]), f"[{study}](/measured/{study}.md)", f"{helped} of {cells}", hurt)
+        (_links([name]), f"[{study}](/measured/{study}.md)", f"{helped} of {settings}", hurt)
         for name, studies in verdicts().items()
-        for study, (helped, cells, hurt) in studies
+        for study, (helped, settings, hurt) in studies
     ]
     head = ("method", "yield", "perplexity", "new words in mentions, %", "elsewhere, %", "training, s", "augmenting, s")
     return {

@@ -321,7 +321,7 @@ def test_the_page_says_what_is_not_there(tmp_path: Path) -> None:
     text = render_html_report(records=read_run_records([written(tmp_path / "runs", runs)]))
     assert "sis 1N: made no new sentence" in text
     assert "incomplete: 1 of 2 seeds, without 2" in text
-    assert "<code>mr</code> helped in" in text
+    assert "<code>mr</code> has no verdict" in text
 
 
 def test_inputs_are_told_apart_by_looking(tmp_path: Path) -> None:

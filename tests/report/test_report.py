@@ -148,11 +148,12 @@ def test_sums_over_cells_in_words(tmp_path: Path) -> None:
     assert "- `lwtr` helped in 2 of 4 settings, hurt in 1, no difference seen in 1." in text
     assert "- `mr` helped in 0 of 1 setting, hurt in 1, no difference seen in 0." in text
     assert (
-        "**Use lwtr on b: +20.0 F1 (20.0 to 20.0) at equal steps; use lwtr on toy: +10.0 F1 (10.0 to 10.0) at equal "
-        "steps; on the others keep gold alone.**"
+        "**Use lwtr on b (+20.0: 20.0 to 20.0) and toy (+10.0: 10.0 to 10.0), in points of F1 at equal steps; on the "
+        "others keep gold alone.**"
     ) in text
-    # By hand: 20, 0, -10 and 10 are 5 in the mean.
+    # By hand: 20, 0, -10 and 10 are 5 in the mean, with a standard error of 6.45, which is taken 3.18 times.
     assert "| mean gain (settings) | +0.0 (1) | +5.0 (4) | -20.0 (1) |" in text
+    assert "| 95 % interval of this mean | - | -15.5 to +25.5 | - |" in text
     assert "| b, 100, linear | - | +20.0 ↑ | - |" in text
 
 
@@ -233,10 +234,7 @@ def test_leaks_one_seed_and_replaced_runs(tmp_path: Path) -> None:
     assert rows(text, "lwtr")[0][3:8] == ["70.0", "70.0", "-", "+20.0", "+40.0 %"]
     assert (rows(text, "lwtr")[0][8], rows(text, "lwtr")[0][10]) == (interval, "one seed: run three")
     assert "| toy, 100, linear | +20.0 (one seed) |" in text
-    assert (
-        "- `lwtr` helped in 0 of 1 setting, hurt in 0, no difference seen in 0, one seed and so no verdict in 1."
-        in text
-    )
+    assert "- `lwtr` has no verdict: one seed in 1 setting." in text
     assert "**On toy run three seeds before you choose (one seed so far).**" in text
     assert "1 comparison, 1 with one seed: no verdict, because" in text
     assert "by chance" not in text

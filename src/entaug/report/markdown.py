@@ -15,7 +15,7 @@ from entaug.quality.tables import markdown_table
 from entaug.report.breakdowns import corpus_tables, dev_table, length_table, row_of, type_table
 from entaug.report.comparison import BASELINES, GOLD, Arm, ArmResult, Setting, compare_arms
 from entaug.report.recommendation import recommend
-from entaug.scoring.significance import ONE_SEED, Difference
+from entaug.scoring.significance import ONE_SEED, Difference, mean_interval
 
 __all__ = ["ReportParts", "markdown_report", "report_parts"]
 
@@ -23,7 +23,7 @@ _SIGNS = {"helps": "↑", "hurts": "↓", "no difference seen": "=", ONE_SEED: "
 _LEGEND = (
     "Gains in points of micro-F1 over gold alone with as many training steps, mean over seeds. "
     "↑ helps, ↓ hurts, = no difference seen: the 95 % interval lies above 0, below 0, or contains 0. "
-    "One seed gives no verdict.\n"
+    "One seed gives no verdict. The interval of the mean treats the settings as a sample of all settings.\n"
 )
 
 Results = Mapping[Setting, Sequence[ArmResult]]
@@ -144,18 +144,27 @@ def _summary(results: Results) -> list[str]:
     for setting, differences in by_setting.items():
         cells = [differences.get(column) for column in ordered]
         rows.append([str(setting), *(f"{_points(d.gain)} {_SIGNS[d.verdict]}" if d else "-" for d in cells)])
-    means, counts = ["mean gain (settings)"], []
+    means, intervals, counts = ["mean gain (settings)"], ["95 % interval of this mean"], []
     for column in ordered:
         known = [differences[column] for differences in by_setting.values() if column in differences]
-        verdicts = Counter(difference.verdict for difference in known)
-        means.append(f"{_points(fmean(difference.gain for difference in known))} ({len(known)})")
-        untold = f", one seed and so no verdict in {verdicts[ONE_SEED]}" if verdicts[ONE_SEED] else ""
-        counts.append(
-            f"- `{title(column)}` helped in {verdicts['helps']} of {_count(len(known), 'setting')}, "
-            f"hurt in {verdicts['hurts']}, no difference seen in {verdicts['no difference seen']}{untold}.\n"
-        )
-    table = markdown_table(["corpus, size, tagger", *map(title, ordered)], [*rows, means])
+        gains = [difference.gain for difference in known]
+        means.append(f"{_points(fmean(gains))} ({len(known)})")
+        intervals.append(" to ".join(map(_points, mean_interval(gains))) if len(gains) > 1 else "-")
+        counts.append(f"- `{title(column)}` {_count_verdicts(known)}.\n")
+    table = markdown_table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
     return [_LEGEND, table, f"**{recommend(results)}**\n", "".join(counts)]
+
+
+def _count_verdicts(differences: Sequence[Difference]) -> str:
+    """In how many settings a method helped, hurt or did neither."""
+    verdicts = Counter(difference.verdict for difference in differences)
+    single = verdicts[ONE_SEED]
+    tested = len(differences) - single
+    if not tested:
+        return f"has no verdict: one seed in {_count(single, 'setting')}"
+    text = f"helped in {verdicts['helps']} of {_count(tested, 'setting')}, hurt in {verdicts['hurts']}, "
+    text += f"no difference seen in {verdicts['no difference seen']}"
+    return text + (f"; in {single} more one seed and so no verdict" if single else "")
 
 
 def _chance(results: Results) -> list[str]:

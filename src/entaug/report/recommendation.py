@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from entaug.report.comparison import BASELINES, ArmResult, Setting
@@ -34,7 +34,8 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     names = _names(results)
     methods = {setting: _methods(arms) for setting, arms in results.items()}
     comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
-    parts, others, untested, empty = [], [], [], []
+    gains_of: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
+    others, untested, empty = [], [], []
     for setting, of_setting in methods.items():
         tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
@@ -42,14 +43,14 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
             result, best = max(gains, key=lambda pair: pair[1].gain)
             is_only_amount = len({other.arm.amount for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
             name = result.arm.name if is_only_amount else str(result.arm)
-            interval = f"{_points(best.low)} to {_points(best.high)}"
-            parts.append(f"use {name} on {names[setting]}: +{_points(best.gain)} F1 ({interval}) at equal steps")
+            gains_of[name].append((names[setting], best))
         elif tested:
             others.append(names[setting])
         elif of_setting:
             untested.append(names[setting])
         else:
             empty.append(names[setting])
+    parts = [_use(name, where) for name, where in gains_of.items()]
     found = len([d for d in comparisons if d.verdict == "helps"])
     if found and found <= _ONE_SIDED * len(comparisons):
         times = "once" if found == 1 else f"{found} times"
@@ -63,6 +64,16 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
         parts.append(f"on {_and(empty)} no method was compared yet")
     sentence = "; ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
+    """The advice to use a method in settings with such gains."""
+    if len(gains) == 1:
+        [(setting, gain)] = gains
+        interval = f"{_points(gain.low)} to {_points(gain.high)}"
+        return f"use {name} on {setting}: +{_points(gain.gain)} F1 ({interval}) at equal steps"
+    where = [f"{setting} (+{_points(g.gain)}: {_points(g.low)} to {_points(g.high)})" for setting, g in gains]
+    return f"use {name} on {_and(where)}, in points of F1 at equal steps"
 
 
 def _methods(arms: Sequence[ArmResult]) -> list[tuple[ArmResult, Difference]]:

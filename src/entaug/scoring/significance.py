@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from numpy import float64, int64
     from numpy.typing import NDArray
 
-__all__ = ["ONE_SEED", "Difference", "SentenceCounts", "paired_bootstrap"]
+__all__ = ["ONE_SEED", "Difference", "SentenceCounts", "mean_interval", "paired_bootstrap"]
 
 ONE_SEED = "one seed: run three"
 """The verdict on a single seed: none, because the variance of training is not known."""
@@ -139,6 +140,32 @@ def paired_bootstrap(
     p_value = 2 * float(stdtr(degrees_of_freedom, -abs(gain) / math.sqrt(variance))) if variance else float(not gain)
     low, high = max(-1.0, gain - half_width), min(1.0, gain + half_width)
     return Difference(gain, low, high, seeds=seeds, samples=samples, p_value=p_value)
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return Student's 95 % confidence interval of the mean of independent values, such as the gains of several corpora.
+
+    Args:
+        values: at least two values.
+
+    Returns:
+        The limits, in the unit of the values.
+
+    Raises:
+        ParameterError: there are fewer than two values.
+
+    Example:
+        >>> mean_interval([0.02, 0.04, 0.06])
+        (-0.009682..., 0.089682...)
+    """
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n < 2:
+        raise ParameterError("an interval needs at least two values", remedy="give more of them")
+    half_width = float(stdtrit(n - 1, 0.975)) * statistics.stdev(values) / math.sqrt(n)
+    mean = statistics.fmean(values)
+    return mean - half_width, mean + half_width
 
 
 def _gains(sums: NDArray[float64], seeds: int) -> NDArray[float64]:

@@ -1,0 +1,118 @@
+"""What `entaug auto` gains on the settings of a plan, over gold alone with as many optimizer steps and the same
+hyperparameters.
+
+`auto` gets the training sentences and, with `--unlabelled`, the unlabelled ones of each setting of the plan; the test
+sentences are read for the final scores alone. Finished settings are kept in the records, and unfinished ones are
+resumed. The methods and taggers of the plan are not used. Run, from the project's root:
+
+    python benchmarks/auto_gains.py benchmarks/results/gains.toml -o benchmarks/results/auto-gains --unlabelled \
+        --folds 0 --teacher-encoder mpnet
+    entaug report benchmarks/results/auto-gains -o benchmarks/results/auto-gains.md --force
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from entaug import __version__, auto
+from entaug.data import Sentence
+from entaug.experiment.data import DataSplit, file_digest, prepare_splits, short_hash
+from entaug.experiment.reading import read_plan
+from entaug.experiment.records import RecordStore, RunRecord
+from entaug.formats import read
+from entaug.recipes.trainings import Trainer
+from entaug.scoring.span_f1 import score
+from entaug.taggers.base import TrainableTagger, load_tagger
+
+
+def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) -> tuple[list[RunRecord], float]:
+    """Run `auto` and train on gold alone; return the records of both and the duration."""
+    start = time.monotonic()
+    gold, test = list(read(split.train)), list(read(split.test))
+    tagger = "linear" if all(sentence.is_flat for sentence in gold) else "w2ner"
+    output = folder / f"{split.train.stem}.{seed}"
+    unlabelled = [split.unlabelled] if options["unlabelled"] and split.unlabelled else []
+    given = {name: value for name, value in options.items() if name != "unlabelled"}
+    if not output.exists():
+        auto(split.train, output, unlabelled=unlabelled, tagger=tagger, seed=seed, **given)
+    import orjson
+
+    summary = orjson.loads((output / "summary.json").read_bytes())
+    trainer = Trainer(tagger=tagger, params={"encoder": given["encoder"]}, has_probabilities=True, seed=seed)
+    baseline = trainer.train(gold, trainer.config(summary["steps"], 0, 0))
+    common: dict[str, Any] = {
+        "corpus": split.corpus.name,
+        "size": split.size,
+        "tagger": tagger,
+        "amount": 0.0,
+        "seed": seed,
+        "leaks": split.leaks,
+        "steps": summary["steps"],
+        "environment": {"python": platform.python_version(), "device": f"cpu ({platform.machine()})"},
+    }
+    shared = {"train": file_digest(split.train), "test": file_digest(split.test), "entaug": __version__, "seed": seed}
+    configs = {"gold": {"arm": "gold", "steps": summary["steps"], **shared}, "auto": {"arm": options, **shared}}
+    found = {name: summary[name] for name in ("recipe", "expected_gain", "interval")}
+    scores = {"gold": _scores(baseline, test), "auto": _scores(load_tagger(output / "tagger"), test)}
+    records = []
+    for arm, kind in (("gold", "gold"), ("gold-steps", "gold"), ("auto", "auto")):
+        config = {**configs[kind], **({"result": found} if kind == "auto" else {})}
+        new = summary["augmented"] if kind == "auto" else 0
+        key = short_hash([configs[kind], arm])
+        records.append(RunRecord(key=key, arm=arm, new=new, test=scores[kind], config=config, **common))
+    shutil.rmtree(output)
+    return records, time.monotonic() - start
+
+
+def _scores(tagger: TrainableTagger, test: list[Sentence]) -> Any:
+    return score(test, tagger.predict(test))
+
+
+def main() -> None:
+    """Measure the settings of a plan."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--unlabelled", action="store_true", help="give auto the unlabelled sentences of the plan")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--teacher-encoder")
+    parser.add_argument("--recipes", nargs="+")
+    parser.add_argument("--folds", type=int)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--corpora", nargs="+", help="names of corpora; without them all")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args()
+    options = {name: getattr(args, name) for name in ("unlabelled", "encoder", "teacher_encoder", "recipes", "folds")}
+    args.output.mkdir(parents=True, exist_ok=True)
+    store = RecordStore(args.output)
+    splits = [s for s in prepare_splits(read_plan(args.plan)) if not args.corpora or s.corpus.name in args.corpora]
+    done = {(r.corpus, r.size, r.seed) for r in store.records.values() if r.config.get("arm") == options}
+    tasks = [(s, seed) for seed in args.seeds for s in splits if (s.corpus.name, s.size, seed) not in done]
+    with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        futures = [pool.submit(measure, split, seed, options, args.output / "work") for split, seed in tasks]
+        for future in as_completed(futures):
+            records, seconds = future.result()
+            for record in records:
+                store.append(record, seconds)
+            gold, _, with_auto = (record.test.micro.f1 * 100 for record in records)
+            chosen = records[-1].config["result"]
+            print(
+                f"{records[-1].corpus}, {records[-1].size}, seed {records[-1].seed}: gold {gold:.1f}, auto "
+                f"{with_auto:.1f} ({with_auto - gold:+.1f}) with {chosen['recipe']}, expected {chosen['expected_gain']}, "
+                f"{seconds:.0f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
