@@ -1,5 +1,4 @@
-"""What `entaug auto` gains on the settings of a plan, over gold alone with as many optimizer steps and the same
-hyperparameters.
+"""What `entaug auto` gains on the settings of a plan, over gold alone with equal steps and hyperparameters.
 
 `auto` gets the training sentences and, with `--unlabelled`, the unlabelled ones of each setting of the plan; the test
 sentences are read for the final scores alone. Finished settings are kept in the records, and unfinished ones are
@@ -24,6 +23,8 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import orjson
+
 from entaug import __version__, auto
 from entaug.data import Sentence
 from entaug.experiment.data import DataSplit, file_digest, prepare_splits, short_hash
@@ -45,8 +46,6 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     given = {name: value for name, value in options.items() if name != "unlabelled"}
     if not output.exists():
         auto(split.train, output, unlabelled=unlabelled, tagger=tagger, seed=seed, **given)
-    import orjson
-
     summary = orjson.loads((output / "summary.json").read_bytes())
     trainer = Trainer(tagger=tagger, params={"encoder": given["encoder"]}, has_probabilities=True, seed=seed)
     baseline = trainer.train(gold, trainer.config(summary["steps"], 0, 0))
@@ -108,8 +107,8 @@ def main() -> None:
             chosen = records[-1].config["result"]
             print(
                 f"{records[-1].corpus}, {records[-1].size}, seed {records[-1].seed}: gold {gold:.1f}, auto "
-                f"{with_auto:.1f} ({with_auto - gold:+.1f}) with {chosen['recipe']}, expected {chosen['expected_gain']}, "
-                f"{seconds:.0f} s",
+                f"{with_auto:.1f} ({with_auto - gold:+.1f}) with {chosen['recipe']}, "
+                f"expected {chosen['expected_gain']}, {seconds:.0f} s",
                 flush=True,
             )
 

@@ -188,9 +188,9 @@ def _measured_part(name: str) -> list[str]:
         ]
     for study, (helped, settings, hurt) in verdicts().get(name, []):
         parts.append(
-            f"- [{study}](/measured/{study}.md): helped in {helped} of {settings} settings and hurt in {hurt}, compared with"
+            f"- [{study}](/measured/{study}.md): helped in {helped} of {settings} settings and hurt in {hurt},"
         )
-        parts.append("  gold alone for as many training steps.")
+        parts.append("  compared with gold alone for as many training steps.")
     return ["## Measured\n", *parts, ""] if parts else []
 
 

@@ -307,9 +307,10 @@ def self_contained_by_pairs(one: Sentence) -> list[tuple[Mention, list[Mention],
             continue
         overlapping = [j for j, other in enumerate(positions) if j != i and positions[i] & other]
         inner = [j for j in overlapping if positions[j] <= positions[i]]
-        if all(j in inner or positions[i] < positions[j] for j in overlapping):
-            if not any(one.mentions[j].label < mention.label and positions[j] == positions[i] for j in inner):
-                found.append((mention, [one.mentions[j] for j in inner], len(inner) == len(overlapping)))
+        is_cut = any(j not in inner and not positions[i] < positions[j] for j in overlapping)
+        is_first = not any(one.mentions[j].label < mention.label and positions[j] == positions[i] for j in inner)
+        if is_first and not is_cut:
+            found.append((mention, [one.mentions[j] for j in inner], len(inner) == len(overlapping)))
     return found
 
 

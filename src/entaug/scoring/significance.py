@@ -143,7 +143,7 @@ def paired_bootstrap(
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return Student's 95 % confidence interval of the mean of independent values, such as the gains of several corpora.
+    """Return Student's 95 % confidence interval of the mean of independent values, such as gains on several corpora.
 
     Args:
         values: at least two values.
