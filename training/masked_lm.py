@@ -325,7 +325,7 @@ def main() -> None:
     evaluating.add_argument("--adapter", type=Path, required=True)
     evaluating.set_defaults(run=evaluate)
     args = parser.parse_args()
-    args.body = args.body or models.model_path("mpnet")
+    args.body = args.body or models.model_path("mpnet-base")
     args.data.mkdir(parents=True, exist_ok=True)
     args.run(args)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -86,14 +87,18 @@ def measured_sentences() -> str:
 
 
 @cache
-def verdicts() -> dict[str, list[tuple[str, list[int]]]]:
-    """The studies in which each method took part: in how many settings it helped, of how many, and where it hurt."""
-    results: dict[str, list[tuple[str, list[int]]]] = {}
+def verdicts() -> dict[str, list[tuple[str, str, list[int]]]]:
+    """The studies in which each method took part: the arm; in how many settings it helped, of how many, and hurt."""
+    results: dict[str, list[tuple[str, str, list[int]]]] = {}
     line = re.compile(r"^- `(.+?)` helped in (\d+) of (\d+) settings?, hurt in (\d+)", re.MULTILINE)
     for study, path in MEASURED.items():
-        for name, *counts in line.findall(path.read_text("utf-8")):
+        plan = path.with_suffix(".toml")
+        tables = tomllib.loads(plan.read_text("utf-8")).get("methods", []) if plan.is_file() else []
+        names = {table.get("label", table.get("name")): table.get("name") for table in tables}
+        for arm, *counts in line.findall(path.read_text("utf-8")):
+            name = names.get(arm, arm)
             if name in METHODS:
-                results.setdefault(name, []).append((study, [int(count) for count in counts]))
+                results.setdefault(name, []).append((study, arm, [int(count) for count in counts]))
     return results
 
 
@@ -186,9 +191,10 @@ def _measured_part(name: str) -> list[str]:
             f"perplexity {row['perplexity']} (gold: {measurements()['gold']['perplexity']}); {row['learning']} s for",
             f"training and {row['making']} s for augmenting on one thread ([all methods](/measured/methods.md)).\n",
         ]
-    for study, (helped, settings, hurt) in verdicts().get(name, []):
+    for study, arm, (helped, settings, hurt) in verdicts().get(name, []):
+        which = "" if arm == name else f" ({arm})"
         parts.append(
-            f"- [{study}](/measured/{study}.md): helped in {helped} of {settings} settings and hurt in {hurt},"
+            f"- [{study}](/measured/{study}.md){which}: helped in {helped} of {settings} settings and hurt in {hurt},"
         )
         parts.append("  compared with gold alone for as many training steps.")
     return ["## Measured\n", *parts, ""] if parts else []
@@ -295,15 +301,15 @@ def choosing_tables() -> dict[str, str]:
         if name in measurements()
     ]
     gains = [
-        (_links([name]), f"[{study}](/measured/{study}.md)", f"{helped} of {settings}", hurt)
+        (_links([name]), arm, f"[{study}](/measured/{study}.md)", f"{helped} of {settings}", hurt)
         for name, studies in verdicts().items()
-        for study, (helped, settings, hurt) in studies
+        for study, arm, (helped, settings, hurt) in studies
     ]
     head = ("method", "yield", "perplexity", "new words in mentions, %", "elsewhere, %", "training, s", "augmenting, s")
     return {
         "_made/choose-facts.md": table(("you have", "methods"), rows),
         "_made/choose-costs.md": f"On {measured_sentences()}:\n\n{table(head, costs)}",
-        "_made/choose-helped.md": table(("method", "study", "helped in", "hurt in"), gains),
+        "_made/choose-helped.md": table(("method", "arm", "study", "helped in", "hurt in"), gains),
     }
 
 

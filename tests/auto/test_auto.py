@@ -306,6 +306,34 @@ def test_unlabelled_text_that_is_dev_is_refused(files: Path) -> None:
     assert not OracleTagger.trained
 
 
+def test_unlabelled_text_with_test_sentences_is_refused_or_left_out(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    test = corpus(200, 203)
+    entaug.write(test, files / "test.conll")
+    entaug.write([*corpus(100, 160), *test], files / "news.jsonl")
+    options: dict[str, Any] = {"unlabelled": [files / "news.jsonl"], "held_out": [files / "test.conll"]}
+    with pytest.raises(
+        InputError, match=r"test\.conll: 3 sentences of the unlabelled text stand in this held-out file"
+    ):
+        run(files, **options)
+    with pytest.raises(ParameterError, match="held_out has nothing to be compared with"):
+        run(files, held_out=[files / "test.conll"], unlabelled=[])
+    assert not OracleTagger.trained
+    summary = run(files, recipes=["self"], **options, drop_held_out=True)
+    assert summary.augmented == 60
+    assert "3 sentences of the unlabelled text are in test.conll and left out" in summary.notes
+    assert {"news.jsonl", "test.conll", "train.conll"} == set(summary.files)
+    trained = list(OracleTagger.trained)
+    text = {"".join(sentence.tokens) for sentence in test}
+    assert not any(text & {"".join(s.tokens) for s in new} for _, new in trained)
+    # The plan repeats it.
+    assert 'held_out = ["../test.conll"]\ndrop_held_out = true\n' in (files / "out" / "plan.toml").read_text()
+    assert main(["auto", str(files / "out" / "plan.toml"), "-o", str(files / "again"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["augmented"] == 60
+    assert contents(files / "again")["tagger/tagger.json"] == contents(files / "out")["tagger/tagger.json"]
+
+
 def test_the_budget_limits_the_choice_in_a_fixed_order_and_is_kept(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -518,6 +546,20 @@ def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
         assert not (held_out - known) & {sentence.tokens[0] for sentence in new}
     plan = (files / "out" / "plan.toml").read_text()
     assert 'mentions = ["../names.txt=PER"]' in plan
+
+
+def test_lists_are_used_without_the_mentions_of_test_sentences(files: Path) -> None:
+    (files / "names.txt").write_text("Zora\nYara\n")
+    entaug.write([Sentence(["Zora", "came"], [Mention("PER", [(0, 1)])])], files / "test.conll")
+    options: dict[str, Any] = {"recipes": ["mr"], "mentions": [f"{files / 'names.txt'}=PER"], "folds": 2, "repeats": 1}
+    run(files, "with", **options)
+    used = {token for _, new in OracleTagger.trained for sentence in new for token in sentence.tokens}
+    assert {"Zora", "Yara"} <= used
+    OracleTagger.trained.clear()
+    run(files, "without", **options, held_out=[files / "test.conll"])
+    used = {token for _, new in OracleTagger.trained for sentence in new for token in sentence.tokens}
+    assert "Yara" in used
+    assert "Zora" not in used
 
 
 def test_nested_corpora_get_soft_labels_of_relations(files: Path, bert: Path) -> None:

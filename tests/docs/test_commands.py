@@ -174,6 +174,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / runs).mkdir()
         shutil.copy(records, folder / runs / "runs.jsonl")
     (folder / "new-names.jsonl").write_text('{"mention": "Ines Quark", "label": "PER"}\n')
+    (folder / "more.txt").write_text("Ada Moss returned to Lisbon.\nThe BreezeBox sells well again.\n")
+    (folder / "result").mkdir()
+    entaug.write(new, folder / "result" / "augmented.jsonl")
     (folder / "mine.toml").write_text('user = "{sentence}"\n')
     return folder
 
@@ -214,6 +217,7 @@ def test_commands(
     if "lowercase" in arguments:  # the plug-in, which another test installs
         monkeypatch.syspath_prepend(ROOT / "examples" / "plugin" / "src")
         monkeypatch.setitem(METHODS._built_in, "lowercase", "entaug_lowercase:LowercaseMentions")
+    train_named_taggers(arguments)
     args = _parse(arguments)
     if any(name in text for name in PARSED_ONLY):
         return
@@ -238,14 +242,13 @@ def test_commands(
         plan = Path("examples/plan.toml")
         small = {"seeds = [1, 2, 3]": "seeds = [1]", "epochs = 10": "epochs = 1", "sizes = [50]": "sizes = [4]"}
         plan.write_text(replace_all(plan.read_text("utf-8"), small), "utf-8")
-    if arguments[0] == "evaluate" and with_models and "--tagger" not in arguments:
-        assert main(["train", "train.conll", "-o", arguments[-1], "--epochs", "1"]) == 0
     if arguments[0] == "auto":
         limits = ["--steps", "2", "--repeats", "1", *([] if "--dev" in arguments else ["--folds", "2"])]
         arguments = [*arguments, *limits]
     is_trained = arguments[0] == "augment" and args.method in TRAINED and SERVER not in text
     extra = ["--epochs", "1"] if is_trained and args.method != "selftrain" else []
     extra += ["--ensemble-steps", "2"] if is_selftrain(arguments) else []
+    extra += ["--steps", "2"] if "--steps" in arguments else []
     if is_trained and "generator" in METHODS[args.method].info.needs:  # hardly trained, it seldom ends a text by itself
         extra += ["--max-new-tokens", "32"]
     with contextlib.ExitStack() as stack:
@@ -263,9 +266,18 @@ def test_commands(
         assert (workspace / output).exists()
 
 
+def train_named_taggers(arguments: list[str]) -> None:
+    """Train the taggers that a command reads; they must be there when its options are parsed."""
+    names = {"result/tagger", "larger-tagger"} & set(arguments) if arguments[0] == "augment" else set()
+    if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[-1]).name == "tagger":
+        names.add(arguments[-1])
+    for name in names:
+        assert main(["train", "train.conll", "-o", name, "--epochs", "1"]) == 0
+
+
 def is_selftrain(arguments: list[str]) -> bool:
     """Whether a command labels unlabelled text by an ensemble of its own, whose training can be cut short."""
-    return arguments[0] == "augment" and "selftrain" in arguments
+    return arguments[0] == "augment" and "selftrain" in arguments and "--tagger" not in arguments
 
 
 def replies_of_a_model(body: dict[str, Any], before: int) -> Reply:

@@ -228,7 +228,7 @@ def test_the_recipe_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     first, second = blocks("Hugging Face")
-    small = {"(new, 210, 2e-4), (gold, 90, 5e-5)": "(new, 3, 2e-4), (gold, 2, 5e-5)"}
+    small = {"(new, 350, 2e-4), (gold, 150, 2e-4)": "(new, 3, 2e-4), (gold, 2, 2e-4)"}
     small["save_strategy="] = "disable_tqdm=True, use_cpu=True, save_strategy="
     namespace: dict[str, Any] = {}
     exec(replaced(first, small), namespace)  # noqa: S102

@@ -17,8 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND"]
 
-_REPEATED = ("unlabelled", "mentions")
-_GIVEN = ("dev", "encoder", "teacher_encoder", "tagger", "budget", "recipes", "folds", "repeats", "steps", "seed")
+_REPEATED = ("unlabelled", "held_out", "mentions")
+_GIVEN = (
+    "dev",
+    "drop_held_out",
+    "encoder",
+    "teacher_encoder",
+    "tagger",
+    "budget",
+    "recipes",
+    "folds",
+    "repeats",
+    "steps",
+    "seed",
+)
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -28,6 +40,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a new or empty folder for the result")
     for option, what in (
         ("unlabelled", "files of further text of the same kind; labels in them are ignored"),
+        ("held-out", "test files: unlabelled text must share no sentence with them, and lists are used without theirs"),
         ("mentions", "lists of mentions for mr, as its option --mentions takes them"),
     ):
         metavar = "FILE=LABEL" if option == "mentions" else "FILE"
@@ -52,6 +65,12 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         ("seed", int, "N", "the random seed (default: 0)"),
     ):
         parser.add_argument(f"--{option}", type=type_, default=argparse.SUPPRESS, metavar=metavar, help=what)
+    parser.add_argument(
+        "--drop-held-out",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="leave unlabelled sentences that are in --dev or --held-out out instead of stopping",
+    )
     parser.add_argument("--force", action="store_true", help="drop what an interrupted run with other options left")
     options.add_json_option(parser)
     options.add_read_options(parser)
@@ -130,7 +149,7 @@ COMMAND = Command(
     _add_options,
     _run,
     description="Measure by cross-validation which recipe of augmentation raises F1 over gold alone, and train a\n"
-    "tagger with the best one; with gold alone where no gain is credible. Test sentences are never read.\n"
+    "tagger with the best one; with gold alone where no gain is credible. No gain is measured on test sentences.\n"
     "Run it again after an interruption: finished trainings are not repeated.",
     is_resumable=True,
 )

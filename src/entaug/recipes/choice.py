@@ -77,6 +77,7 @@ class Choice:
             teacher_params=teacher_encoder and {"encoder": teacher_encoder},
             seed=arguments["seed"],
             methods=methods,
+            held_out=inputs.held_out,
         )
 
     def _key(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import InputError
-from entaug.formats import read
+from entaug.formats import read, read_each
 from entaug.provenance import Provenance
 from entaug.recipes.folds import content_key
 from entaug.workflows.unlabelled import read_unlabelled
@@ -29,7 +29,8 @@ class AutoInputs:
     Args:
         gold: the training sentences.
         unlabelled: unlabelled sentences, none of which is a gold or a held-out one.
-        dev: the held-out sentences; None for cross-validation.
+        dev: the labelled sentences to measure gains on; None for cross-validation.
+        held_out: the test sentences, whose mentions are not taken from lists.
         digests: digests of the files by name.
         notes: notes for the user.
     """
@@ -37,6 +38,7 @@ class AutoInputs:
     gold: list[Sentence]
     unlabelled: list[Sentence] = field(default_factory=list)
     dev: list[Sentence] | None = None
+    held_out: list[Sentence] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -61,6 +63,8 @@ def read_inputs(
     unlabelled: Sequence[str | Path],
     dev: str | Path | None,
     *,
+    held_out: Sequence[str | Path] = (),
+    drop_held_out: bool = False,
     repair: bool,
     from_format: str | None,
     read_options: Mapping[str, Any],
@@ -70,7 +74,9 @@ def read_inputs(
     Args:
         train: the gold training sentences.
         unlabelled: files of text; labels in them are ignored.
-        dev: the held-out sentences; None for cross-validation.
+        dev: the labelled sentences to measure gains on; None for cross-validation.
+        held_out: test files, in any labelled format.
+        drop_held_out: leave unlabelled sentences that are in `dev` or `held_out` out instead of raising an error.
         repair: repair invalid tag sequences.
         from_format: format of `train` and `dev`; None to detect it.
         read_options: options of this format.
@@ -79,7 +85,8 @@ def read_inputs(
         The sentences.
 
     Raises:
-        InputError: a file is invalid, there are too few sentences, or unlabelled text holds sentences of `dev`.
+        InputError: a file is invalid, there are too few sentences, or unlabelled text holds sentences of `dev` or
+            `held_out`.
     """
     options = {"repair": repair, **read_options}
     gold = list(read(train, from_format, **options))
@@ -96,7 +103,8 @@ def read_inputs(
     if not with_mentions:
         raise InputError("has no mentions to learn from", path=str(train), remedy="check the tag column")
     if unlabelled:
-        text = read_unlabelled(unlabelled, gold, held_out=[] if dev is None else [dev])
+        others = [*([] if dev is None else [dev]), *held_out]
+        text = read_unlabelled(unlabelled, gold, held_out=others, drop_held_out=drop_held_out)
         inputs.unlabelled = [
             Sentence(
                 sentence.tokens,
@@ -107,7 +115,8 @@ def read_inputs(
             for number, sentence in enumerate(text, start=1)
         ]
         inputs.notes += text.notes
-    paths = [train, *unlabelled, *([dev] if dev is not None else [])]
+    inputs.held_out = [sentence for corpus in read_each(held_out, repair=True) for sentence in corpus]
+    paths = [train, *unlabelled, *([dev] if dev is not None else []), *held_out]
     inputs.digests = {str(path): file_digest(Path(path)) for path in paths}
     return inputs
 

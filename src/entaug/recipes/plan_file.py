@@ -19,6 +19,8 @@ PLAN_KEYS = (
     "train",
     "unlabelled",
     "dev",
+    "held_out",
+    "drop_held_out",
     "mentions",
     "encoder",
     "teacher_encoder",
@@ -52,14 +54,14 @@ def to_plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folde
     tables: list[tuple[str, Mapping[str, Any]]] = []
     for name in PLAN_KEYS:
         value = arguments.get(name)
-        if value is None or (name != "recipes" and value in ((), [], {})):
+        if value is None or (name != "recipes" and (value is False or value in ((), [], {}))):
             continue
         if isinstance(value, Mapping):
             tables.append((name, value))
             continue
         if name in ("train", "dev"):
             value = _relative(value, folder)
-        elif name == "unlabelled":
+        elif name in ("unlabelled", "held_out"):
             value = [_relative(path, folder) for path in value]
         elif name == "mentions":
             value = [_relative_list(specification, folder) for specification in value]
@@ -94,7 +96,7 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
         raise InputError(f"unknown key {unknown[0]!r}", path=str(path), remedy=f"there are: {', '.join(PLAN_KEYS)}")
     if not isinstance(table.get("train"), str) or not isinstance(digests, dict):
         raise InputError("names no training file", path=str(path), remedy='add train = "FILE"')
-    for name in ("unlabelled", "mentions", "recipes"):
+    for name in ("unlabelled", "held_out", "mentions", "recipes"):
         value = table.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise InputError(f"{name} must be a list of strings", path=str(path), remedy="correct the plan")
@@ -108,8 +110,8 @@ def read_plan_file(path: str | Path) -> dict[str, Any]:
     for name in ("train", "dev"):
         if name in table:
             table[name] = str(path.parent / table[name])
-    table["unlabelled"] = [str(path.parent / name) for name in table.get("unlabelled", ())]
-    table["mentions"] = [str(path.parent / name) for name in table.get("mentions", ())]
+    for key in ("unlabelled", "held_out", "mentions"):
+        table[key] = [str(path.parent / name) for name in table.get(key, ())]
     return table
 
 

@@ -28,6 +28,8 @@ def auto(
     *,
     unlabelled: Sequence[str | Path] = (),
     dev: str | Path | None = None,
+    held_out: Sequence[str | Path] = (),
+    drop_held_out: bool = False,
     mentions: Sequence[str] = (),
     encoder: str = "minilm",
     teacher_encoder: str | None = None,
@@ -48,9 +50,9 @@ def auto(
     """Find out which recipe of augmentation helps on a corpus, and train a tagger with it.
 
     Gains over gold alone are measured by cross-validation on the training sentences, or on `dev`, at equal numbers of
-    optimizer steps; the rule is described in `entaug.recipes.selection`. Nothing else is seen: no test sentences, and
-    no held-out sentence by a teacher, a method, or as unlabelled text. An interrupted call goes on where it was if it
-    is repeated, with the same result.
+    optimizer steps; the rule is described in `entaug.recipes.selection`. No gain is measured on test sentences, and no
+    sentence that one is measured on is seen by a teacher or a method, or used as unlabelled text. An interrupted call
+    goes on where it was if it is repeated, with the same result.
 
     Args:
         train: the gold training sentences.
@@ -58,6 +60,9 @@ def auto(
             ``augmented.jsonl`` (the added ones alone), ``report.html``, ``plan.toml`` and ``summary.json``.
         unlabelled: files of further text of the same kind; labels in them are ignored.
         dev: labelled sentences to measure gains on, in place of cross-validation.
+        held_out: test files. Nothing is measured on them; unlabelled text must share no sentence with them, and lists
+            of mentions are used without theirs.
+        drop_held_out: leave unlabelled sentences that are in `dev` or `held_out` out instead of raising an error.
         mentions: lists of mentions for ``mr``: ``FILE=LABEL``, or another form that it reads. In measurements they are
             used without the mentions of the held-out sentences.
         encoder: the pretrained encoder of the tagger: an alias of the starter set, a folder, or a name on the hub.
@@ -85,7 +90,7 @@ def auto(
         What was chosen, and which gain to expect.
 
     Raises:
-        InputError: a file is invalid, or unlabelled text holds dev sentences.
+        InputError: a file is invalid, or unlabelled text holds sentences of `dev` or `held_out`.
         OutputError: the output exists, or cannot be written.
         ParameterError: an argument is invalid.
         MissingModelError: the encoder is not on this machine.
@@ -103,7 +108,20 @@ def auto(
     check_new_folder(output)
     layout = {name: value for name, value in (read_options or {}).items() if value is not None}
     unlabelled = [unlabelled] if isinstance(unlabelled, str | Path) else list(unlabelled)
-    inputs = read_inputs(train, unlabelled, dev, repair=repair, from_format=from_format, read_options=layout)
+    held_out = [held_out] if isinstance(held_out, str | Path) else list(held_out)
+    if held_out and not unlabelled and not mentions:
+        remedy = "give unlabelled text or lists of mentions, or leave it out"
+        raise ParameterError("held_out has nothing to be compared with", parameter="held_out", remedy=remedy)
+    inputs = read_inputs(
+        train,
+        unlabelled,
+        dev,
+        held_out=held_out,
+        drop_held_out=drop_held_out,
+        repair=repair,
+        from_format=from_format,
+        read_options=layout,
+    )
     mentions = [mentions] if isinstance(mentions, str) else list(mentions)
     for given in mentions:
         read_mention_list(given)  # reports what is wrong with it
@@ -116,6 +134,8 @@ def auto(
         "train": str(train),
         "unlabelled": [str(path) for path in unlabelled],
         "dev": None if dev is None else str(dev),
+        "held_out": [str(path) for path in held_out],
+        "drop_held_out": drop_held_out,
         "mentions": mentions,
         "encoder": str(encoder),
         "teacher_encoder": None if teacher_encoder is None else str(teacher_encoder),

@@ -36,6 +36,7 @@ class Trainer:
         teacher_params: parameters of the tagger that is the teacher; None if the gold-only taggers are.
         seed: the first seed.
         methods: parameters of methods by name, where they are not the defaults.
+        held_out: test sentences, whose mentions are not taken from lists.
         batch_size: sentences of a batch.
     """
 
@@ -45,6 +46,7 @@ class Trainer:
     teacher_params: Mapping[str, Any] | None = None
     seed: int = 0
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    held_out: Sequence[Sentence] = ()
     batch_size: int = 8
 
     def has_own_teacher(self, recipes: Sequence[Recipe]) -> bool:
@@ -130,8 +132,8 @@ class Trainer:
         if not METHODS[method].info.has_labels:  # the recipe's teacher labels its sentences
             params["teacher"] = None
         augmenter = create_augmenter(method, **params)
-        if "mentions" in params and held_out:
-            augmenter.hold_out(held_out)
+        if "mentions" in params and (held_out or self.held_out):
+            augmenter.hold_out([*held_out, *self.held_out])
         try:
             return list(augmenter.fit(gold).augment(gold))
         except InputError as error:

@@ -57,7 +57,7 @@ def prepare_smollm2(task: PreparationTask) -> None:
 def prepare_mpnet_mlm(task: PreparationTask) -> None:
     """Prepare MPNet with a masked-LM head, by merging our adapter into it.
 
-    MPNet itself is taken from the starter model ``mpnet`` where that is prepared.
+    MPNet itself is taken from the starter model ``mpnet-base`` where that is prepared.
 
     Args:
         task: the preparation.
@@ -67,7 +67,7 @@ def prepare_mpnet_mlm(task: PreparationTask) -> None:
     """
     adapter = bundled_file(task.model)  # before hundreds of megabytes are downloaded
     try:
-        body = model_path("mpnet") if task.source is None else None
+        body = model_path("mpnet-base") if task.source is None else None
     except MissingModelError:
         body = None
     with tempfile.TemporaryDirectory(prefix="body-", dir=task.folder.parent) as work:
