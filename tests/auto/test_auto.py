@@ -20,7 +20,9 @@ from entaug.cli.main import main
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.params import Configurable
+from entaug.recipes.catalogue import Recipe
 from entaug.recipes.tracking import AutoProgress
+from entaug.recipes.trainings import Trainer
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, load_tagger
 
@@ -546,6 +548,13 @@ def test_lists_are_measured_without_held_out_mentions(files: Path) -> None:
         assert not (held_out - known) & {sentence.tokens[0] for sentence in new}
     plan = (files / "out" / "plan.toml").read_text()
     assert 'mentions = ["../names.txt=PER"]' in plan
+
+
+def test_recipes_say_how_many_sentences_a_method_makes() -> None:
+    trainer = Trainer(tagger="oracle", params={}, has_probabilities=True)
+    for copies, steps, expected in ((2, 100, 40), (7, 100, 140), (7, 10, 80)):  # a training of 10 steps takes 80
+        recipe = Recipe(name="some", prior_gain=0, method="mr", copies=copies)
+        assert len(trainer.augment(recipe, corpus(0, 20), [], steps, 0)) == expected
 
 
 def test_lists_are_used_without_the_mentions_of_test_sentences(files: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -133,15 +134,17 @@ def test_equal_text_has_the_same_key_however_it_was_tokenised() -> None:
 
 
 def test_larger_budgets_give_larger_designs() -> None:
-    for has_dev in (False, True):
+    for has_dev, costs in itertools.product((False, True), ([1] * 6, [6, 1, 1, 1, 1, 1])):
         candidates = designs(6, has_dev=has_dev)
-        sizes = [design.num_trainings() for design in candidates]
+        sizes = [design.num_trainings(costs) for design in candidates]
         assert sizes == sorted(set(sizes))
-        assert largest_affordable(candidates, sizes[0] - 1) is None
-        assert [largest_affordable(candidates, size) for size in sizes] == candidates
+        assert largest_affordable(candidates, sizes[0] - 1, costs) is None
+        assert [largest_affordable(candidates, size, costs) for size in sizes] == candidates
     assert designs(6, has_dev=False)[-1] == Design(5, 6, 2)
-    assert Design(5, 6, 2).num_trainings() == 5 * (3 + 6) + 5 * (3 + 3)
-    assert designs(0, has_dev=False)[0].num_trainings() == 0
+    assert Design(5, 6, 2).num_trainings([1] * 6) == 5 * (3 + 6) + 5 * (3 + 3)
+    # The recipe that takes six times as long may be among those that are measured again.
+    assert Design(5, 6, 2).num_trainings([1, 6, 1, 1, 1, 1]) == 5 * (3 + 11) + 5 * (3 + 8)
+    assert designs(0, has_dev=False)[0].num_trainings([]) == 0
 
 
 def test_steps_grow_slower_than_the_corpus() -> None:
@@ -157,8 +160,13 @@ def test_which_recipes_apply() -> None:
         return [recipe.name for recipe in applicable_recipes(None, **given)[0]]  # type: ignore[arg-type]
 
     assert names()[:2] == ["self", "self+mr"]
-    assert "self-hard" not in names()
+    assert not {"self-hard", "gal"} & set(names())
+    assert names(has_unlabelled=False)[0] == "gal", "in place of unlabelled text"
     assert not any("self" in name for name in names(has_unlabelled=False))
+    wanted, _ = applicable_recipes(["gal"], has_unlabelled=True, has_probabilities=True)
+    assert [recipe.name for recipe in wanted] == ["gal"]
+    priors = [recipe.prior_gain for recipe in RECIPES.values()]
+    assert priors == sorted(priors, reverse=True), "a small budget tries the best first"
     without = names(has_probabilities=False)
     assert without[0] == "self-hard"
     assert not any(RECIPES[name].soft for name in without)

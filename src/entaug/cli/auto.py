@@ -57,7 +57,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
             "recipes",
             options.split_names,
             "NAMES",
-            "the recipes to try, joined by commas (default: all that apply, gal aside)",
+            "the recipes to try, joined by commas (default: all that apply; gal only without --unlabelled)",
         ),
         ("folds", int, "N", "number of folds (default: 5, or what the budget allows; 0: measure nothing)"),
         ("repeats", int, "N", "number of repetitions (default: 2, with --dev 3, or what the budget allows)"),

@@ -31,7 +31,9 @@ class Recipe:
         soft: whether the added sentences have the probabilities of the teacher; otherwise augmented ones have the
             labels of their method, and unlabelled ones those that one tagger predicts.
         schedule: how added sentences join the gold ones, see `entaug.taggers.base.TaggerTrainingConfig`.
-        by_default: whether it is tried unless recipes are named; not where its sentences take an hour.
+        copies: the number of augmented sentences per gold sentence, if the training can take so many.
+        cost: the duration of making its sentences and training with them, in trainings on gold alone.
+        replaces_text: whether it is tried where there is no unlabelled text, unless recipes are named.
     """
 
     name: str
@@ -41,7 +43,9 @@ class Recipe:
     unlabelled: bool = False
     soft: bool = False
     schedule: Literal["mixed", "staged"] = "staged"
-    by_default: bool = True
+    copies: int = 5
+    cost: float = 1.0
+    replaces_text: bool = False
 
     def prior(self, *, is_teacher_larger: bool) -> float:
         """Return the prior gain.
@@ -83,16 +87,25 @@ RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         Recipe(name="self", prior_gain=2.5, prior_gain_larger=6.5, unlabelled=True, soft=True),
-        Recipe(name="self+mr", prior_gain=2.0, unlabelled=True, method="mr", soft=True),
         Recipe(name="self-hard", prior_gain=2.5, unlabelled=True),
-        Recipe(name="mr", prior_gain=-1.0, method="mr"),
+        Recipe(name="self+mr", prior_gain=2.0, unlabelled=True, method="mr", soft=True),
         Recipe(name="self-mixed", prior_gain=1.5, unlabelled=True, soft=True, schedule="mixed"),
+        Recipe(
+            name="gal",
+            prior_gain=1.0,
+            prior_gain_larger=2.0,
+            method="gal",
+            soft=True,
+            copies=10,
+            cost=6,
+            replaces_text=True,
+        ),
         Recipe(name="mr-soft", prior_gain=0.0, method="mr", soft=True),
         Recipe(name="lm", prior_gain=0.0, method="lm"),
         Recipe(name="mr-soft-mixed", prior_gain=0.0, method="mr", soft=True, schedule="mixed"),
-        Recipe(name="mr-mixed", prior_gain=-1.0, method="mr", schedule="mixed"),
         Recipe(name="sis", prior_gain=0.0, method="sis"),
-        Recipe(name="gal", prior_gain=1.0, prior_gain_larger=2.0, method="gal", soft=True, by_default=False),
+        Recipe(name="mr", prior_gain=-1.0, method="mr"),
+        Recipe(name="mr-mixed", prior_gain=-1.0, method="mr", schedule="mixed"),
     )
 }
 """The recipes by name, in the order in which a small budget tries them."""
@@ -127,7 +140,8 @@ def applicable_recipes(
     """Return the recipes that can be tried on a corpus.
 
     Args:
-        names: the recipes that the user wants; None for those tried by default, empty for none.
+        names: the recipes that the user wants; None for all, without those that take the place of unlabelled text
+            where there is some; empty for none.
         has_unlabelled: whether there is unlabelled text.
         has_probabilities: whether the tagger gives probabilities; where it does, soft labels take the place of
             predicted ones.
@@ -148,7 +162,7 @@ def applicable_recipes(
         (['mr'], ['the recipe self is not tried: it needs unlabelled text'])
     """
     if names is None:
-        wanted = {recipe.name for recipe in RECIPES.values() if recipe.by_default}
+        wanted = {recipe.name for recipe in RECIPES.values() if not (recipe.replaces_text and has_unlabelled)}
     else:
         wanted = {find_recipe(name).name for name in names}
     recipes, notes = [], []

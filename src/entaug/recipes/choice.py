@@ -96,7 +96,7 @@ class Choice:
         first = self._first_training()
         recipes = self._recipes()
         teacher_cost = self._first_teacher(first["seconds"]) if self.trainer.has_own_teacher(recipes) else 0.0
-        design = self._design(len(recipes), first["seconds"], teacher_cost)
+        design = self._design([recipe.cost for recipe in recipes], first["seconds"], teacher_cost)
         recipes = recipes[: design.recipes]
         gains, gold_f1, teacher_f1 = self._measure(recipes, design)
         chosen = choose(gains)
@@ -195,8 +195,9 @@ class Choice:
             return False
         return True
 
-    def _design(self, num_recipes: int, seconds: float, teacher_cost: float) -> Design:
+    def _design(self, costs: Sequence[float], seconds: float, teacher_cost: float) -> Design:
         """The design; what the budget allows is decided once and noted, so that a resumed run keeps it."""
+        num_recipes = len(costs)
         has_dev = self.inputs.dev is not None
         if (note := self.workspace.note("design")) is None:
             unmeasured = Design(0, num_recipes, 0)
@@ -213,10 +214,11 @@ class Choice:
             else:
                 fold_steps = self.steps if has_dev else self._steps_of(round(len(self.inputs.gold) * 0.75))
                 cost = seconds * _OVERHEAD * fold_steps / self.steps
-                ends = seconds * (1 + teacher_cost + _OVERHEAD * TEACHER_SIZE)  # the first and the final trainings
-                affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, teacher_cost)
+                # The first training, the final teacher, and the other final trainings.
+                ends = seconds * (1 + teacher_cost + _OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
+                affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, costs, teacher_cost)
                 design = affordable or unmeasured
-                least = candidates[0].num_trainings(teacher_cost) * cost + ends
+                least = candidates[0].num_trainings(costs, teacher_cost) * cost + ends
                 minutes = least / 60 if affordable is None else 0.0
             note = {**design.to_dict(), "least_minutes": minutes}
             self.workspace.write_note("design", note)
@@ -242,7 +244,7 @@ class Choice:
             return prior_gains(priors), None, None
         outcomes: list[Outcome] = []
         fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
-        self.tracker.expect(round(design.num_trainings(own_teacher) + TEACHER_SIZE) * fold_steps)
+        self.tracker.expect(round(design.num_trainings([1] * len(recipes), own_teacher) + TEACHER_SIZE) * fold_steps)
         for repeat in range(design.repeats):
             tried = recipes
             if repeat:

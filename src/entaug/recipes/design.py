@@ -41,7 +41,7 @@ class Design:
             are trained.
 
     Example:
-        >>> Design(5, 4, 2).num_trainings(), Design(5, 4, 2).num_trainings(teacher=6.5)
+        >>> Design(5, 4, 2).num_trainings([1, 1, 1, 1]), Design(5, 4, 2).num_trainings([1, 1, 1, 1], teacher=6.5)
         (65.0, 130.0)
     """
 
@@ -49,17 +49,19 @@ class Design:
     recipes: int
     repeats: int
 
-    def num_trainings(self, teacher: float = 0.0) -> float:
+    def num_trainings(self, costs: Sequence[float], teacher: float = 0.0) -> float:
         """The number of trainings on parts of the training sentences.
 
         Args:
+            costs: the numbers of trainings that the recipes count for, in the order in which they are tried.
             teacher: the number that the training of a teacher with another encoder counts for; 0 without one.
         """
         if not self.recipes:
             return 0
         base = TEACHER_SIZE + teacher
-        further = base + min(self.recipes, FINALISTS)
-        return self.folds * (base + self.recipes + (self.repeats - 1) * further)
+        tried = costs[: self.recipes]
+        further = base + sum(sorted(tried)[-FINALISTS:])  # at most
+        return self.folds * (base + sum(tried) + (self.repeats - 1) * further)
 
     @property
     def is_measured(self) -> bool:
@@ -90,19 +92,23 @@ def designs(num_recipes: int, *, has_dev: bool) -> list[Design]:
     return result if num_recipes else [Design(1 if has_dev else 3, 0, 1)]
 
 
-def largest_affordable(candidates: Sequence[Design], num_trainings: float, teacher: float = 0.0) -> Design | None:
+def largest_affordable(
+    candidates: Sequence[Design], num_trainings: float, costs: Sequence[float], teacher: float = 0.0
+) -> Design | None:
     """The largest design with at most so many trainings.
 
     Args:
         candidates: designs, the smallest first.
         num_trainings: the number of trainings for which there is time.
+        costs: see `Design.num_trainings`.
         teacher: see `Design.num_trainings`.
 
     Returns:
         The design; None if there is no time for any.
 
     Example:
-        >>> largest_affordable(designs(2, has_dev=False), 20)
+        >>> largest_affordable(designs(2, has_dev=False), 20, costs=[1, 1])
         Design(folds=3, recipes=2, repeats=1)
     """
-    return next((design for design in reversed(candidates) if design.num_trainings(teacher) <= num_trainings), None)
+    affordable = (design for design in reversed(candidates) if design.num_trainings(costs, teacher) <= num_trainings)
+    return next(affordable, None)

@@ -72,7 +72,7 @@ def auto(
             first training; None for all.
         tagger: name of the tagger; None for ``"linear"``, or ``"w2ner"`` for nested and discontinuous mentions.
         recipes: names of the recipes to try, see `entaug.recipes.catalogue.RECIPES`; None for all that
-            apply, but those that take hours (``"gal"``).
+            apply, ``"gal"`` only without unlabelled text.
         folds: number of folds; None to let the budget decide, 0 to measure nothing: then the gains on other corpora
             decide, which is enough for a teacher with a larger encoder.
         repeats: number of repetitions; None to let the budget decide.

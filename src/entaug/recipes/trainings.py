@@ -18,10 +18,8 @@ from entaug.recipes.workspace import TrainingKey, Workspace
 from entaug.taggers.base import TaggerTrainingConfig, TrainableTagger, create_tagger
 from entaug.taggers.ensemble import EnsembleTagger
 
-__all__ = ["COPIES", "FoldRunner", "Pools", "Trainer", "sample_sentences", "strip_labels"]
+__all__ = ["FoldRunner", "Pools", "Trainer", "sample_sentences", "strip_labels"]
 
-COPIES = 5
-"""The number of augmented sentences per gold sentence, if the training can take so many."""
 _SEEDS_PER_REPEAT = 100
 
 
@@ -116,18 +114,19 @@ class Trainer:
         return self.train(gold, config, progress=progress, params=self.teacher_params)
 
     def augment(
-        self, method: str, gold: Sequence[Sentence], held_out: Sequence[Sentence], steps: int, repeat: int
+        self, recipe: Recipe, gold: Sequence[Sentence], held_out: Sequence[Sentence], steps: int, repeat: int
     ) -> list[Sentence]:
-        """The sentences that a method makes of gold sentences.
+        """The sentences that the method of a recipe makes of gold sentences.
 
         Args:
-            method: name of the method.
+            recipe: a recipe with a method.
             gold: the gold sentences, all that the method sees.
             held_out: the sentences to predict; lists of mentions are used without theirs.
             steps: number of steps of the training, which limits how many sentences are of use.
             repeat: number of the repetition.
         """
-        copies = max(1, min(COPIES, steps * self.batch_size // len(gold)))
+        method = recipe.method or ""
+        copies = max(1, min(recipe.copies, steps * self.batch_size // len(gold)))
         params = {"copies": copies, "seed": self.seed + repeat, **self.methods.get(method, {})}
         if not METHODS[method].info.has_labels:  # the recipe's teacher labels its sentences
             params["teacher"] = None
@@ -279,8 +278,8 @@ class Pools:
             unlabelled: unlabelled sentences.
             train_teachers: trains the teachers.
         """
-        for method in dict.fromkeys(recipe.method for recipe in recipes if recipe.method):
-            make = partial(self._trainer.augment, method, gold, held_out, self._steps, self._repeat)
+        for method, recipe in {recipe.method: recipe for recipe in recipes if recipe.method}.items():
+            make = partial(self._trainer.augment, recipe, gold, held_out, self._steps, self._repeat)
             self._pools[method] = self._workspace.sentences(f"{self._name}.{method}", make)
         teachers: list[TrainableTagger] = []
         for pool in dict.fromkeys(pool for recipe in recipes for pool in _pools_of(recipe) if pool not in self._pools):

@@ -173,12 +173,14 @@ def _chance(results: Results) -> list[str]:
     if not differences:
         return []
     tested = [difference for difference in differences if difference.verdict != ONE_SEED]
+    single = len(differences) - len(tested)
     text = f"{_count(len(differences), 'comparison')}"
-    if single := len(differences) - len(tested):
+    if single:
         text += f", {single} with one seed: no verdict, because their intervals do not cover the variance of training"
     if tested:
         shown = sum(difference.verdict != "no difference seen" for difference in tested)
-        text += f", of which {shown} showed a difference; "
+        text += f". Of the other {len(tested)}, {shown} " if single else f", of which {shown} "
+        text += "showed a difference; "
         text += f"if no method had an effect, about {0.05 * len(tested):.1f} would by chance, at 5 % each"
     text += "."
     if any(1 < difference.seeds < 5 for difference in differences):
