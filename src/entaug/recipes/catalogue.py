@@ -79,21 +79,21 @@ class Recipe:
 
 
 # In the order in which a small budget tries them. Prior gains are means of the ten settings of
-# benchmarks/results/gains.md, rounded down to half a point: "self" with a larger teacher over three seeds (+6.6),
-# "self", "self-hard" and "mr" with one (+2.9, +2.7, -0.6), "mr-soft" and "gal" with one in two settings (+0.1, +2.1).
-# The others are not in that study; their values are guesses from the most similar ones. They matter where the
-# measurement is noisy, or missing.
+# benchmarks/results/gains.md, rounded down to half a point: "self" with a larger teacher (+6.6), "self" and "self-hard"
+# (+3.3, +2.5) over three seeds, "gal" with a larger teacher and "mr" with one seed (+4.3, -0.6), "mr-soft" with one in
+# two settings (+0.1). The others are not in that study; their values are guesses from the most similar ones. They
+# matter where the measurement is noisy, or missing.
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(name="self", prior_gain=2.5, prior_gain_larger=6.5, unlabelled=True, soft=True),
+        Recipe(name="self", prior_gain=3.0, prior_gain_larger=6.5, unlabelled=True, soft=True),
         Recipe(name="self-hard", prior_gain=2.5, unlabelled=True),
         Recipe(name="self+mr", prior_gain=2.0, unlabelled=True, method="mr", soft=True),
         Recipe(name="self-mixed", prior_gain=1.5, unlabelled=True, soft=True, schedule="mixed"),
         Recipe(
             name="gal",
-            prior_gain=1.0,
-            prior_gain_larger=2.0,
+            prior_gain=1.5,
+            prior_gain_larger=4.0,
             method="gal",
             soft=True,
             copies=10,
