@@ -53,12 +53,16 @@ def test_recipes_that_help_are_found_and_those_that_hurt_are_not() -> None:
 
 def test_without_a_measurement_only_a_large_prior_gain_is_credible() -> None:
     larger = {name: RECIPES[name].prior(is_teacher_larger=True) for name in ("self", "mr")}
-    same = {name: RECIPES[name].prior(is_teacher_larger=False) for name in ("self", "mr")}
+    same = {name: RECIPES[name].prior(is_teacher_larger=False) for name in RECIPES}
     best = choose(prior_gains(larger))
     assert best is not None
     assert (best.recipe, best.measured, best.standard_error) == ("self", None, None)
     assert best.low < 1 < best.expected < best.high
     assert choose(prior_gains(same)) is None
+    without_text, _ = applicable_recipes(None, has_unlabelled=False, has_probabilities=True)
+    best = choose(prior_gains({recipe.name: recipe.prior(is_teacher_larger=True) for recipe in without_text}))
+    assert best is not None
+    assert best.recipe == "gal"
 
 
 def test_the_interval_contains_the_true_gain() -> None:
