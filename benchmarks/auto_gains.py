@@ -64,7 +64,8 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     found = {name: summary[name] for name in ("recipe", "expected_gain", "interval")}
     scores = {"gold": _scores(baseline, test), "auto": _scores(load_tagger(output / "tagger"), test)}
     records = []
-    for arm, kind in (("gold", "gold"), ("gold-steps", "gold"), ("auto", "auto")):
+    name = "auto, unlabelled text" if options["unlabelled"] else "auto"
+    for arm, kind in (("gold", "gold"), ("gold-steps", "gold"), (name, "auto")):
         config = {**configs[kind], **({"result": found} if kind == "auto" else {})}
         new = summary["augmented"] if kind == "auto" else 0
         key = short_hash([configs[kind], arm])
