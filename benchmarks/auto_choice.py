@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from entaug.recipes.catalogue import RECIPES
+from entaug.recipes.catalogue import applicable_recipes
 from entaug.recipes.selection import LEAST_GAIN, RISK, TOLERATED_LOSS, shrink
 
 CORPORA = 20_000
-PRIORS = [recipe.prior_gain for recipe in RECIPES.values() if recipe.name not in ("self-hard", "gal")]
+PRIORS = [recipe.prior_gain for recipe in applicable_recipes(None, has_unlabelled=True, has_probabilities=True)[0]]
 WORLDS = (("recipes help", 3.0, 2.0), ("no recipe helps or hurts", 0.0, 0.7), ("recipes hurt", -2.0, 1.0))
 STANDARD_ERRORS = (1.0, 1.8, 2.5, 3.5)
 SHARE = 0.5  # of the variance of gains and of errors that the recipes of a corpus have in common

@@ -32,7 +32,7 @@ from entaug.experiment.reading import read_plan
 from entaug.experiment.records import RecordStore, RunRecord
 from entaug.formats import read
 from entaug.recipes.trainings import Trainer
-from entaug.scoring.span_f1 import score
+from entaug.scoring.span_f1 import Scores, score
 from entaug.taggers.base import TrainableTagger, load_tagger
 
 
@@ -40,13 +40,13 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     """Run `auto` and train on gold alone; return the records of both and the duration."""
     start = time.monotonic()
     gold, test = list(read(split.train)), list(read(split.test))
-    tagger = "linear" if all(sentence.is_flat for sentence in gold) else "w2ner"
     output = folder / f"{split.train.stem}.{seed}"
     unlabelled = [split.unlabelled] if options["unlabelled"] and split.unlabelled else []
     given = {name: value for name, value in options.items() if name != "unlabelled"}
     if not output.exists():
-        auto(split.train, output, unlabelled=unlabelled, tagger=tagger, seed=seed, **given)
+        auto(split.train, output, unlabelled=unlabelled, seed=seed, **given)
     summary = orjson.loads((output / "summary.json").read_bytes())
+    tagger = orjson.loads((output / "tagger" / "tagger.json").read_bytes())["tagger"]
     trainer = Trainer(tagger=tagger, params={"encoder": given["encoder"]}, has_probabilities=True, seed=seed)
     baseline = trainer.train(gold, trainer.config(summary["steps"], 0, 0))
     common: dict[str, Any] = {
@@ -74,7 +74,7 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     return records, time.monotonic() - start
 
 
-def _scores(tagger: TrainableTagger, test: list[Sentence]) -> Any:
+def _scores(tagger: TrainableTagger, test: list[Sentence]) -> Scores:
     return score(test, tagger.predict(test))
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     done = {(r.corpus, r.size, r.seed) for r in store.records.values() if r.config.get("arm") == options}
     tasks = [(s, seed) for seed in args.seeds for s in splits if (s.corpus.name, s.size, seed) not in done]
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        futures = [pool.submit(measure, split, seed, options, args.output / "work") for split, seed in tasks]
+        futures = [pool.submit(measure, split, seed, options, args.output / "unfinished") for split, seed in tasks]
         for future in as_completed(futures):
             records, seconds = future.result()
             for record in records:
