@@ -47,6 +47,7 @@ from .workflows.evaluate import evaluate_files
 from .workflows.filter import filter_file
 from .workflows.fitted import load_augmenter, save_augmenter
 from .workflows.mentions import mentions_file
+from .workflows.predict import predict_file
 from .workflows.ratings import merge_ratings, write_rating_page
 from .workflows.relabel import relabel_file
 from .workflows.report import write_html_report
@@ -119,6 +120,7 @@ __all__ = [
     "paired_bootstrap",
     "pairwise_bertscore",
     "parse_methods",
+    "predict_file",
     "pseudo_log_likelihood",
     "read",
     "read_augmented",

@@ -41,7 +41,7 @@ def test_running_text_is_cut_and_tokenised_as_the_corpus(tmp_path: Path) -> None
         "It 's late , Smith et al . say so !",
         "A new paragraph .",
     ]
-    assert [sentence.id for sentence in text] == ["a.txt:1", "a.txt:1", "a.txt:3"]
+    assert [sentence.id for sentence in text] == ["a.txt:1", "a.txt:1.2", "a.txt:3"]
     assert text[0].text == "Bo (a boy) didn't go to the U.S. Navy."
 
 

@@ -45,6 +45,7 @@ COMMANDS: Registry[Command] = Registry(
             "subset",
             "suggest",
             "train",
+            "predict",
             "evaluate",
             "experiment",
             "report",

@@ -7,7 +7,8 @@ that hold one sentence each stay as they are; lines of text that was wrapped at 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from entaug.formats.records import json_type, numbered_lines, parse_json, peek_r
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.spacing import is_unspaced_script
 
-__all__ = ["Tokenizer", "read_unlabelled_file"]
+__all__ = ["Tokenizer", "read_unlabelled_file", "with_distinct_ids"]
 
 Tokenizer = Callable[[str], Sequence[str]]
 """Splits a text without line ends into tokens."""
@@ -77,6 +78,32 @@ def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") 
         return
     suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
     yield from _not_empty(_read_file(path, suffix, tokenize, options), path)
+
+
+def with_distinct_ids(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Number the sentences of one line of text, whose ids are alike, because annotation tools need distinct ones.
+
+    Args:
+        sentences: sentences with ids.
+
+    Yields:
+        The sentences; of those with one id, the second has ``.2`` added to it, and so on.
+
+    Example:
+        >>> [sentence.id for sentence in with_distinct_ids(Sentence(["a"], id=id_) for id_ in ("t:1", "t:1", "t:2"))]
+        ['t:1', 't:1.2', 't:2']
+    """
+    counts: Counter[str | None] = Counter()
+    used: set[str] = set()
+    for sentence in sentences:
+        counts[sentence.id] += 1
+        id_ = sentence.id
+        while id_ in used:
+            id_ = f"{sentence.id}.{counts[sentence.id]}"
+            counts[sentence.id] += id_ in used
+        if id_ is not None:
+            used.add(id_)
+        yield sentence if id_ == sentence.id else sentence.with_(id=id_)
 
 
 def _not_empty(sentences: Iterator[Sentence], path: Path) -> Iterator[Sentence]:

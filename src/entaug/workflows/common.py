@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from entaug.progress import Progress, no_progress
 __all__ = [
     "LOSS_KINDS",
     "Options",
+    "as_predictions",
     "check_apart",
     "check_loss_kinds",
     "check_output",
@@ -84,14 +86,14 @@ def open_corpora(
 
 
 def open_target(
-    output: str | Path, to_format: str | None, source: OpenedFile, options: Options, *, force: bool
+    output: str | Path, to_format: str | None, source: OpenedFile | None, options: Options, *, force: bool
 ) -> OpenedFile:
     """Determine the format and layout of an output, and check that it can be written.
 
     Args:
         output: the new file, or ``"-"``.
-        to_format: its format; None for the format of its extension, or else of `source`.
-        source: the file whose layout is used if both have the same format.
+        to_format: its format; None for the format of its extension, or else of `source`, or else CoNLL.
+        source: the file whose layout is used if both have the same format; None for none.
         options: options of its format.
         force: whether an output that exists may be replaced.
 
@@ -107,6 +109,19 @@ def open_target(
         raise OutputError(message, path=str(output), remedy="name a file, or make the folder and name a file in it")
     to.check_target(force=force)
     return to
+
+
+def as_predictions(to: OpenedFile, options: Options) -> OpenedFile:
+    """Return an output whose mentions are predictions, where its format tells them from annotations by people.
+
+    Args:
+        to: the output.
+        options: the options of its format that were given, which hold.
+    """
+    if to.format.name != "label-studio" or (options or {}).get("annotations"):
+        return to
+    dialect: Any = to.dialect
+    return replace(to, dialect=replace(dialect, annotations="predictions"))
 
 
 def read_sentences(

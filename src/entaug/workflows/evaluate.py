@@ -15,7 +15,7 @@ from entaug.scoring.span_f1 import Scores, score
 from entaug.taggers.base import load_tagger
 from entaug.workflows.common import Options
 
-__all__ = ["evaluate_files"]
+__all__ = ["evaluate_files", "load_trained_tagger"]
 
 
 def evaluate_files(
@@ -67,7 +67,7 @@ def evaluate_files(
             report(note)
         return score(gold_corpus, saved.predict(gold_corpus))
     if predicted is None:
-        return score(gold_corpus, _trained(str(tagger), gold_corpus, report).predict(gold_corpus))
+        return score(gold_corpus, load_trained_tagger(str(tagger), gold_corpus, report).predict(gold_corpus))
     predictions = read(predicted, from_format, repair=repair, **options)
     try:
         return score(gold_corpus, predictions)
@@ -76,8 +76,22 @@ def evaluate_files(
         raise
 
 
-def _trained(name: str, gold: Sequence[Sentence], report: Callable[[str], None]) -> Tagger:
-    """Load a tagger that needs no training; the labels of one of another library are mapped to those of gold."""
+def load_trained_tagger(name: str, gold: Sequence[Sentence], report: Callable[[str], None]) -> Tagger:
+    """Load a tagger that needs no training.
+
+    Args:
+        name: the folder of a saved tagger, or a model of another library, see `evaluate_files`.
+        gold: sentences with mentions, for a map of the labels of a model of another library.
+        report: called with notes on the tagger.
+
+    Returns:
+        The tagger.
+
+    Raises:
+        InputError: there is no tagger in the folder.
+        ParameterError: the tagger must be trained first.
+        MissingModelError: the model is not on this machine.
+    """
     tagger: Tagger = resolve("tagger", name)
     if not is_alias("tagger", name):
         for note in note_on_encoder(tagger, gold):

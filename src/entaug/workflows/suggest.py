@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from entaug.augmenters.pseudo_labels import PseudoLabelled, label_sentences, ranked
 from entaug.corpus import UnlabelledText
@@ -20,7 +20,7 @@ from entaug.progress import Progress, no_progress
 from entaug.scoring.near_duplicates import select_distinct
 from entaug.scoring.uncertainty import uncertainty
 from entaug.teacher import TeacherParameters
-from entaug.workflows.common import Options, check_output, open_target, read_sentences
+from entaug.workflows.common import Options, as_predictions, check_output, open_target, read_sentences
 
 __all__ = ["Strategy", "SuggestSummary", "suggest_file"]
 
@@ -129,10 +129,7 @@ def suggest_file(
     check_output(output, input, force=force)
     with rereadable_path(input) as path:
         source = open_file(path, from_format, **(read_options or {}))
-        to = open_target(output, to_format, source, write_options, force=force)
-        if to.format.name == "label-studio" and not (write_options or {}).get("annotations"):
-            dialect: Any = to.dialect
-            to = replace(to, dialect=replace(dialect, annotations="predictions"))
+        to = as_predictions(open_target(output, to_format, source, write_options, force=force), write_options)
         reading = Reading(repair=repair)
         gold = list(read_sentences(source, reading, progress=progress))
         if not any(sentence.mentions for sentence in gold):

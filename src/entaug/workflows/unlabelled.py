@@ -14,11 +14,11 @@ from entaug.formats import read_each
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
 from entaug.formats.segmentation import SegmentationOptions, split_document
-from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file
+from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.languages import LanguageProfile, language_name
 from entaug.spacing import PRINTED_FORMS
 
-__all__ = ["read_unlabelled"]
+__all__ = ["corpus_tokenizer", "read_unlabelled"]
 
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
@@ -71,11 +71,12 @@ def read_unlabelled(
         raise ParameterError("no unlabelled file is given", remedy="name one with --unlabelled")
     others = [as_path(path) for path in held_out]
     _check_other_files(files, others)
-    tokenize = _corpus_tokenizer(gold, language)
+    tokenize = corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
     for file in files:
         with rereadable_path(file) as path:
             sentences += read_unlabelled_file(path, tokenize, language)
+    sentences = list(with_distinct_ids(sentences))
     source = ", ".join(map(str, files))
     notes: list[str] = []
     known = {_content(sentence) for sentence in gold}
@@ -137,15 +138,30 @@ def _without_held_out(
 # --------------------------------------------------------------------------------------------------------- tokenisation
 
 
-def _corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
-    """Choose the tokeniser that gives most sentences of the corpus their own tokens again."""
-    sample = gold[:: max(1, len(gold) // _SAMPLE)][:_SAMPLE]
-    learned = CorpusTokenizer(sentence.tokens for sentence in gold)
+def corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
+    """Choose the tokeniser that gives most sentences of a corpus their own tokens again.
+
+    Args:
+        gold: the corpus; without a sentence, the tokeniser is that of spaCy.
+        language: the language by whose rules spaCy tokenises.
+
+    Returns:
+        A function from a text without line ends to its tokens.
+
+    Example:
+        >>> gold = [Sentence("The U.S. ( and Cuba ) agreed .".split())]
+        >>> corpus_tokenizer(gold, "en")("Cuba (and the U.S.) agreed.")
+        ['Cuba', '(', 'and', 'the', 'U.S.', ')', 'agreed', '.']
+    """
 
     def by_spacy(text: str) -> Sequence[str]:
         [sentence] = split_document(Document(text), SegmentationOptions(language=language), Reading())
         return sentence.tokens
 
+    if not gold:
+        return by_spacy
+    sample = gold[:: max(1, len(gold) // _SAMPLE)][:_SAMPLE]
+    learned = CorpusTokenizer(sentence.tokens for sentence in gold)
     candidates: list[Tokenizer] = [learned, by_spacy]
     return max(candidates, key=lambda tokenize: sum(_is_reproduced(sentence, tokenize) for sentence in sample))
 

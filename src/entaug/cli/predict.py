@@ -1,0 +1,82 @@
+"""``entaug predict``: label text with a trained tagger."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from entaug.cli import options, output
+from entaug.cli.command import Command
+
+__all__ = ["COMMAND"]
+
+
+def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
+    parser.add_argument(
+        "tagger",
+        help="the folder of a trained tagger, or a model of another library: spacy:NAME, hf:NAME or gliner:NAME",
+    )
+    parser.add_argument(
+        "text",
+        nargs="+",
+        metavar="TEXT",
+        help="plain text, a folder of .txt files, one token a line, JSON lines with text or tokens, a file in any "
+        "format, whose labels are dropped, or - for standard input",
+    )
+    options.add_output_options(parser)
+    parser.add_argument(
+        "--train",
+        metavar="FILE",
+        help="the training file, as which running text is tokenised (default: by the rules of spaCy), and to the "
+        "labels of which those of a model of another library are mapped",
+    )
+    parser.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="also write the probabilities of tags (soft labels), which JSON Lines and Parquet store",
+    )
+    parser.add_argument("--language", default="en", help="the language of running text (default: en)")
+    options.add_json_option(parser)
+    options.add_write_options(parser)
+    options.add_compute_options(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from entaug.files.streams import is_stdout
+    from entaug.workflows.predict import predict_file
+
+    with output.show_progress() as progress:
+        summary = predict_file(
+            args.tagger,
+            args.text,
+            args.output,
+            train=args.train,
+            probabilities=args.probabilities,
+            language=args.language,
+            force=args.force,
+            **options.write_options(args),
+            progress=progress,
+        )
+    if args.json:
+        output.print_json(summary, to_stderr=is_stdout(args.output))
+        return output.ExitCode.OK
+    for note in summary.notes:
+        output.print_message(f"note: {note}")
+    output.print_message(
+        f"{output.quantity(summary.sentences, 'sentence')}, {output.quantity(summary.tokens, 'token')}, "
+        f"{output.quantity(summary.mentions.total(), 'mention')}, mean confidence {summary.confidence:.2f} "
+        f"({summary.seconds:.1f} s)"
+    )
+    for label, count in sorted(summary.mentions.items()):
+        output.print_message(f"  {label:<20} {count:>9,}")
+    output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
+    return output.ExitCode.OK
+
+
+COMMAND = Command(
+    "label text with a trained tagger",
+    _add_options,
+    _run,
+    description="Write all sentences of a text, in its order, with the mentions that a tagger predicts and its "
+    "confidence in each sentence.\nFor example: entaug predict result/tagger news.txt -o labelled.jsonl",
+)

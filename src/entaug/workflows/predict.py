@@ -1,0 +1,172 @@
+"""The workflow behind ``entaug predict``: label text with a trained tagger."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from entaug.augmenters.pseudo_labels import label_sentences
+from entaug.backends.protocols import Tagger
+from entaug.backends.resolve import is_alias
+from entaug.data import Sentence
+from entaug.errors import ParameterError
+from entaug.files.streams import STDIN, as_path, rereadable_path
+from entaug.formats import read
+from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
+from entaug.progress import Progress, no_progress
+from entaug.workflows.common import Options, as_predictions, check_apart, check_output, open_target
+from entaug.workflows.evaluate import load_trained_tagger
+from entaug.workflows.unlabelled import corpus_tokenizer
+
+__all__ = ["PredictSummary", "predict_file"]
+
+_WINDOW = 256  # sentences that are held in memory; the first ones also show the language of the text
+
+
+@dataclass
+class PredictSummary:
+    """Result of `predict_file`.
+
+    Args:
+        input: the files that were read.
+        output: the file that was written.
+        to_format: description of its format and layout.
+        tagger: the tagger, as it was given.
+        sentences: the number of sentences.
+        tokens: the number of their tokens.
+        mentions: the number of predicted mentions by type.
+        confidence: the mean confidence of the sentences, from 0 to 1.
+        notes: notes for the user.
+        seconds: the duration in seconds.
+    """
+
+    input: list[str]
+    output: str
+    to_format: str
+    tagger: str
+    sentences: int = 0
+    tokens: int = 0
+    mentions: Counter[str] = field(default_factory=Counter)
+    confidence: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def predict_file(
+    tagger: str | Path | Tagger,
+    text: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    train: str | Path | None = None,
+    probabilities: bool = False,
+    language: str = "en",
+    force: bool = False,
+    to_format: str | None = None,
+    write_options: Options = None,
+    progress: Progress = no_progress,
+) -> PredictSummary:
+    r"""Write the sentences of a text with the mentions that a trained tagger predicts.
+
+    All sentences are written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
+    over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
+    without annotations.
+
+    Args:
+        tagger: the folder of a trained tagger; a model of another library, see `entaug.evaluate_files`; or a trained
+            tagger.
+        text: a file or several: plain text (one sentence a line, or running text), a folder of it, one token a line,
+            JSON lines with ``text`` or ``tokens``, or a file in any labelled format, whose labels are dropped.
+        output: the file to write, or ``"-"``.
+        train: the training file: running text is tokenised as it is, and the labels of a model of another library are
+            mapped to its labels; None to tokenise by the rules of spaCy.
+        probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
+        language: the language of running text.
+        force: replace an output that exists.
+        to_format: the format of the output; None for that of its extension, or else CoNLL.
+        write_options: options of the output's format.
+        progress: the progress callback.
+
+    Returns:
+        A summary with counts.
+
+    Raises:
+        InputError: there is no tagger in the folder, or a file cannot be read or holds no sentence.
+        ParameterError: the tagger must be trained first, or needs a training file.
+        LossError: the format of the output cannot store the predicted mentions.
+        OutputError: the output exists or cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from entaug.backends.fakes import FakeTagger
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> gold = [Sentence.from_iob("Ada left Rome .".split(), ["B-PER", "O", "B-LOC", "O"])]
+        >>> _ = (folder / "news.txt").write_text("It rained. Ada left Rome.")
+        >>> summary = predict_file(FakeTagger().fit(gold), folder / "news.txt", folder / "labelled.jsonl")
+        >>> summary.sentences, sorted(summary.mentions.items())
+        (2, [('LOC', 1), ('PER', 1)])
+    """
+    begun = time.monotonic()
+    paths = [as_path(path) for path in ([text] if isinstance(text, (str, Path)) else text)]
+    if not paths:
+        raise ParameterError("no text is given", remedy="name a file")
+    name = str(tagger) if isinstance(tagger, (str, Path)) else tagger.name
+    if tagger == name and ":" in name and is_alias("tagger", name) and train is None:
+        message = f"the labels of {name} must be mapped to yours"
+        raise ParameterError(message, remedy="name your training file with --train")
+    check_output(output, STDIN, force=force)
+    check_apart([output], [*paths, train])
+    to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
+    summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
+    gold = [] if train is None else list(read(train, repair=True))
+    tokenize = _Tokenizer(corpus_tokenizer(gold, language))
+    sentences = _read(paths, tokenize, language)
+    window = list(islice(sentences, _WINDOW))
+    trained = tagger
+    if isinstance(trained, (str, Path)):
+        trained = load_trained_tagger(name, gold or window, summary.notes.append)
+    if tokenize.is_used and not gold:
+        note = "the text is tokenised by the rules of spaCy; if your training sentences are not, name them with --train"
+        summary.notes.append(note)
+    total = 0.0
+    with to.writer(force=force) as writer:
+        while window:
+            # The mentions are those of `predict`, which `entaug evaluate` scores too; the likeliest valid tags differ.
+            labelled = label_sentences(window, trained)
+            for sentence, (soft, confidence) in zip(trained.predict(window), labelled, strict=True):
+                layout = soft.layout if probabilities else {}
+                meta = {"confidence": round(confidence, 4)}
+                writer.write(sentence.with_(layout=layout, meta=meta))
+                summary.mentions.update(mention.label for mention in sentence.mentions)
+                summary.tokens += len(sentence)
+                total += confidence
+            summary.sentences += len(window)
+            progress("labelling", summary.sentences, None)
+            window = list(islice(sentences, _WINDOW))
+    summary.confidence = round(total / summary.sentences, 4)
+    summary.seconds = time.monotonic() - begun
+    return summary
+
+
+class _Tokenizer:
+    """A tokeniser that records whether any text had to be tokenised."""
+
+    def __init__(self, tokenize: Tokenizer) -> None:
+        self._tokenize = tokenize
+        self.is_used = False
+
+    def __call__(self, text: str) -> Sequence[str]:
+        self.is_used = True
+        return self._tokenize(text)
+
+
+def _read(paths: Iterable[Path], tokenize: Tokenizer, language: str) -> Iterator[Sentence]:
+    def of_files() -> Iterator[Sentence]:
+        for path in paths:
+            with rereadable_path(path) as file:
+                yield from read_unlabelled_file(file, tokenize, language)
+
+    return with_distinct_ids(of_files())
