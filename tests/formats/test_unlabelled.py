@@ -45,6 +45,14 @@ def test_running_text_is_cut_and_tokenised_as_the_corpus(tmp_path: Path) -> None
     assert text[0].text == "Bo (a boy) didn't go to the U.S. Navy."
 
 
+def test_the_rules_are_those_of_the_language_of_the_corpus(tmp_path: Path) -> None:
+    gold = [Sentence("Der Hund und die Katze sind nicht in dem Haus .".split())] * 3
+    (tmp_path / "a.txt").write_text("Hr. Maier bzw. Frau Kunz ist z.B. Arzt. Sie ging nach Hause.")
+    expected = ["Hr . Maier bzw . Frau Kunz ist z.B. Arzt .", "Sie ging nach Hause ."]
+    assert words(read_unlabelled([tmp_path / "a.txt"], gold)) == expected
+    assert words(read_unlabelled([tmp_path / "a.txt"], gold, language="en")) != expected
+
+
 def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
     content = "This text was\nwrapped at a\nmargin by some\nprogram. It goes\non.\n\nAnother one.\n"
     assert words(read_text(tmp_path, content)) == [

@@ -35,7 +35,9 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         action="store_true",
         help="also write the probabilities of tags (soft labels), which JSON Lines and Parquet store",
     )
-    parser.add_argument("--language", default="en", help="the language of running text (default: en)")
+    parser.add_argument(
+        "--language", metavar="CODE", help="the language of running text (default: that of the training file, or en)"
+    )
     options.add_json_option(parser)
     options.add_write_options(parser)
     options.add_compute_options(parser)

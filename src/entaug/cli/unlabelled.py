@@ -67,5 +67,5 @@ def read(args: argparse.Namespace, gold: str) -> UnlabelledText:
         corpus,
         held_out=args.held_out,
         drop_held_out=args.drop_held_out,
-        language=given["read_options"]["language"] or "en",
+        language=given["read_options"]["language"],
     )

@@ -104,7 +104,8 @@ def read_inputs(
         raise InputError("has no mentions to learn from", path=str(train), remedy="check the tag column")
     if unlabelled:
         others = [*([] if dev is None else [dev]), *held_out]
-        text = read_unlabelled(unlabelled, gold, held_out=others, drop_held_out=drop_held_out)
+        language = read_options.get("language")  # of corpora that are running text themselves
+        text = read_unlabelled(unlabelled, gold, held_out=others, drop_held_out=drop_held_out, language=language)
         inputs.unlabelled = [
             Sentence(
                 sentence.tokens,

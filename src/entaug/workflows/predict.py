@@ -17,10 +17,11 @@ from entaug.errors import ParameterError
 from entaug.files.streams import STDIN, as_path, rereadable_path
 from entaug.formats import read
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
+from entaug.languages import language_name
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, as_predictions, check_apart, check_output, open_target
 from entaug.workflows.evaluate import load_trained_tagger
-from entaug.workflows.unlabelled import corpus_tokenizer
+from entaug.workflows.unlabelled import corpus_tokenizer, running_text_language
 
 __all__ = ["PredictSummary", "predict_file"]
 
@@ -63,7 +64,7 @@ def predict_file(
     *,
     train: str | Path | None = None,
     probabilities: bool = False,
-    language: str = "en",
+    language: str | None = None,
     force: bool = False,
     to_format: str | None = None,
     write_options: Options = None,
@@ -84,7 +85,7 @@ def predict_file(
         train: the training file: running text is tokenised as it is, and the labels of a model of another library are
             mapped to its labels; None to tokenise by the rules of spaCy.
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
-        language: the language of running text.
+        language: the language of running text; None for that of the training sentences, or else English.
         force: replace an output that exists.
         to_format: the format of the output; None for that of its extension, or else CoNLL.
         write_options: options of the output's format.
@@ -122,6 +123,7 @@ def predict_file(
     to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
     summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
     gold = [] if train is None else list(read(train, repair=True))
+    language = language or running_text_language(gold)
     tokenize = _Tokenizer(corpus_tokenizer(gold, language))
     sentences = _read(paths, tokenize, language)
     window = list(islice(sentences, _WINDOW))
@@ -129,7 +131,8 @@ def predict_file(
     if isinstance(trained, (str, Path)):
         trained = load_trained_tagger(name, gold or window, summary.notes.append)
     if tokenize.is_used and not gold:
-        note = "the text is tokenised by the rules of spaCy; if your training sentences are not, name them with --train"
+        rules = f"the rules of spaCy for {language_name(language)}"
+        note = f"the text is tokenised by {rules}; if your training sentences are not, name them with --train"
         summary.notes.append(note)
     total = 0.0
     with to.writer(force=force) as writer:

@@ -13,12 +13,12 @@ from entaug.files.streams import STDIN, as_path, rereadable_path
 from entaug.formats import read_each
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.segmentation import SegmentationOptions, has_rules, split_document
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.languages import LanguageProfile, language_name
 from entaug.spacing import PRINTED_FORMS
 
-__all__ = ["corpus_tokenizer", "read_unlabelled"]
+__all__ = ["corpus_tokenizer", "read_unlabelled", "running_text_language"]
 
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
@@ -35,7 +35,7 @@ def read_unlabelled(
     *,
     held_out: Iterable[str | Path] = (),
     drop_held_out: bool = False,
-    language: str = "en",
+    language: str | None = None,
 ) -> UnlabelledText:
     """Read unlabelled text for `entaug.SelfTraining`.
 
@@ -48,7 +48,8 @@ def read_unlabelled(
         gold: the training sentences.
         held_out: dev and test files, in any labelled format. The text must share no sentence with them.
         drop_held_out: leave such sentences out instead of raising an error.
-        language: the language of running text, by whose rules spaCy finds the ends of sentences.
+        language: the language of running text, by whose rules spaCy finds the ends of sentences; None for that of the
+            corpus, see `running_text_language`.
 
     Returns:
         The sentences, with notes on what was left out and on how the text differs from the corpus.
@@ -71,6 +72,7 @@ def read_unlabelled(
         raise ParameterError("no unlabelled file is given", remedy="name one with --unlabelled")
     others = [as_path(path) for path in held_out]
     _check_other_files(files, others)
+    language = language or running_text_language(gold)
     tokenize = corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
     for file in files:
@@ -136,6 +138,23 @@ def _without_held_out(
 
 
 # --------------------------------------------------------------------------------------------------------- tokenisation
+
+
+def running_text_language(gold: Sequence[Sentence]) -> str:
+    """Return the language of a corpus, which running text of the same kind is taken to be in.
+
+    Args:
+        gold: the corpus.
+
+    Returns:
+        Its code by the stop words of the corpus; ``"en"`` where these show none, or one that spaCy has no rules for.
+
+    Example:
+        >>> running_text_language([Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3)
+        'de'
+    """
+    language = LanguageProfile(gold).language
+    return language if language and has_rules(language) else "en"
 
 
 def corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
