@@ -40,7 +40,7 @@ def measure(split: DataSplit, seed: int, options: dict[str, Any], folder: Path) 
     """Run `auto` and train on gold alone; return the records of both and the duration."""
     start = time.monotonic()
     gold, test = list(read(split.train)), list(read(split.test))
-    output = folder / f"{split.train.stem}.{seed}"
+    output = folder / f"{split.train.stem}.{seed}.{short_hash(options)}"
     unlabelled = [split.unlabelled] if options["unlabelled"] and split.unlabelled else []
     given = {name: value for name, value in options.items() if name != "unlabelled"}
     if not output.exists():

@@ -196,14 +196,14 @@ def test_advice_by_hand() -> None:
     # A baseline is no method, and one seed no ground for advice.
     assert recommend({toy: compared(("duplicate", 5.0, 3, 1.0), nothing)}).startswith("Keep gold alone")
     untested = "run three seeds before you choose (one seed so far)"
-    assert recommend({toy: compared(once), small: compared(once)}) == f"On toy and small {untested}."
+    assert recommend({toy: compared(once), small: compared(once)}) == f"R{untested[1:]}."
     assert recommend({wnut: compared(nothing), toy: compared(once)}) == (
         f"On wnut keep gold alone: no method showed a gain at equal steps; on toy {untested}."
     )
     assert recommend({ncbi: compared(helps), toy: compared(once)}) == f"{use}; on toy {untested}."
     large = Setting("ncbi", 500, "linear")
     assert recommend({ncbi: compared(helps), large: compared(nothing)}) == (
-        "Use mr on ncbi, 100, linear: +2.1 F1 (0.8 to 3.4) at equal steps; on the others keep gold alone."
+        "Use mr on ncbi with 100 sentences: +2.1 F1 (0.8 to 3.4) at equal steps; on the others keep gold alone."
     )
     # One gain in 41 comparisons is what chance alone gives, one in 39 is more.
     many = {Setting(str(i), 100, "linear"): compared(nothing) for i in range(40)}

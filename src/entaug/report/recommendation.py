@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from entaug.report.comparison import BASELINES, ArmResult, Setting
 from entaug.scoring.significance import Difference
@@ -59,7 +59,8 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
         where = "on the others " if parts else f"on {_and(others)} " if untested or empty else ""
         parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
     if untested:
-        parts.append(f"on {_and(untested)} run three seeds before you choose (one seed so far)")
+        where = f"on {_and(untested)} " if parts or empty or len(untested) == 1 else ""
+        parts.append(f"{where}run three seeds before you choose (one seed so far)")
     if empty:
         parts.append(f"on {_and(empty)} no method was compared yet")
     sentence = "; ".join(parts)
@@ -87,10 +88,15 @@ def _methods(arms: Sequence[ArmResult]) -> list[tuple[ArmResult, Difference]]:
     ]
 
 
-def _names(settings: Mapping[Setting, object]) -> dict[Setting, str]:
+def _names(settings: Collection[Setting]) -> dict[Setting, str]:
     """A short name for each setting: of its corpus, size and tagger only what tells settings apart."""
-    corpora = Counter(setting.corpus for setting in settings)
-    return {setting: setting.corpus if corpora[setting.corpus] == 1 else f"{setting}" for setting in settings}
+    names = {}
+    for setting in settings:
+        others = [other for other in settings if other.corpus == setting.corpus]
+        parts = [f"{setting.size:,} sentences"] if len({other.size for other in others}) > 1 else []
+        parts += [setting.tagger] if len({other.tagger for other in others}) > 1 else []
+        names[setting] = setting.corpus + (f" with {' and '.join(parts)}" if parts else "")
+    return names
 
 
 def _points(share: float) -> str:
