@@ -53,6 +53,31 @@ def test_the_rules_are_those_of_the_language_of_the_corpus(tmp_path: Path) -> No
     assert words(read_unlabelled([tmp_path / "a.txt"], gold, language="en")) != expected
 
 
+def test_text_of_any_extension(tmp_path: Path) -> None:
+    content = "Bo left. Ada stayed.\nNobody knew why they had done so.\n"
+    for name in ("a.log", "a.rst", "report.2024", "a"):
+        assert words(read_text(tmp_path, content, name)) == [
+            "Bo left .",
+            "Ada stayed .",
+            "Nobody knew why they had done so .",
+        ]
+    for name in ("a.html", "a.csv"):
+        with pytest.raises(InputError, match=r"files are not read; save its text as \.txt"):
+            read_text(tmp_path, content, name)
+
+
+def test_numbered_tokens(tmp_path: Path) -> None:
+    rows = ["# text = It didn't", "1\tIt", "2-3\tdidn't", "2\tdid", "3\tn't", "3.1\tknow", "", "1\tBo"]
+    assert words(read_text(tmp_path, "\n".join(rows) + "\n", "a.conllu")) == ["It did n't", "Bo"]
+    assert words(read_text(tmp_path, "-DOCSTART-\n\nBo\nleft\n", "a.conll")) == ["Bo left"]
+
+
+def test_tasks_of_label_studio_and_json_without_an_extension(tmp_path: Path) -> None:
+    text = read_text(tmp_path, '[{"id": 7, "data": {"text": "Bo left. Ada stayed."}}]', "a.json")
+    assert [(" ".join(s.tokens), s.id) for s in text] == [("Bo left .", "7"), ("Ada stayed .", "7.2")]
+    assert words(read_text(tmp_path, '{"text": "Bo left."}\n', "stdin")) == ["Bo left ."]
+
+
 def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
     content = "This text was\nwrapped at a\nmargin by some\nprogram. It goes\non.\n\nAnother one.\n"
     assert words(read_text(tmp_path, content)) == [
@@ -104,7 +129,7 @@ def test_json_lines_with_text_or_tokens(tmp_path: Path) -> None:
     )
     text = read_text(tmp_path, content, "a.jsonl")
     assert words(text) == ["He is n't here .", "She is .", "A b"]
-    assert text[2].id == "a.jsonl:7"
+    assert text[2].id == "7"
     for line, message in (
         ('{"text": 3}', "a.jsonl:1: no string 'text'"),
         ("[1]", "a.jsonl"),

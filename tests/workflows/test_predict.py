@@ -14,7 +14,7 @@ from conftest import EXAMPLE
 from entaug import Sentence, predict_file, read_unlabelled
 from entaug.backends.fakes import FakeTagger
 from entaug.cli.main import main
-from entaug.errors import InputError, OutputError, ParameterError
+from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.models.catalogue import model_path
 from entaug.tag_probabilities import TagProbabilities
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger
@@ -77,6 +77,7 @@ def test_probabilities(text: Path, tagger: FakeTagger) -> None:
 def test_without_a_training_file_spacy_tokenises_and_a_note_says_so(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.conll")
     [note] = predict_file(tagger, text, out).notes
+    assert "rules of spaCy for English; if your training" in note
     assert "name them with --train" in note
     assert "well\tO\n-\tO\nknown\tO\n" in out.read_text()
 
@@ -132,6 +133,14 @@ def test_errors(text: Path, tagger: FakeTagger) -> None:
     with pytest.raises(ParameterError, match="the tagger linear is not trained; run: entaug train"):
         predict_file("linear", text, out)
     with pytest.raises(InputError, match="holds no tagger"):
+        predict_file(EXAMPLE, text, out)
+    with pytest.raises(InputError, match="no such folder"):
+        predict_file(f"{text.parent}/tagger", text, out)
+    with pytest.raises(ParameterError, match="a text is named twice"):
+        predict_file(tagger, [text, text], out)
+    with pytest.raises(LossError, match="cannot store probabilities of tags; write JSON lines"):
+        predict_file(tagger, text, text.with_name("out.conll"), probabilities=True)
+    with pytest.raises(OutputError, match="is also an input"):
         predict_file(text.parent, text, out)
     assert not out.exists()
     assert not list(text.parent.glob("*.partial*"))

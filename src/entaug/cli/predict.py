@@ -20,23 +20,27 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         "text",
         nargs="+",
         metavar="TEXT",
-        help="plain text, a folder of .txt files, one token a line, JSON lines with text or tokens, a file in any "
-        "format, whose labels are dropped, or - for standard input",
+        help="plain text, a folder of .txt files, one token per line, JSON lines with text or tokens, a labelled file "
+        "in any format (its labels are ignored), or - for standard input",
     )
+    parser.set_defaults(several_inputs="text")
     options.add_output_options(parser)
     parser.add_argument(
         "--train",
         metavar="FILE",
-        help="the training file, as which running text is tokenised (default: by the rules of spaCy), and to the "
-        "labels of which those of a model of another library are mapped",
+        help="your training file, which is not trained on: text is tokenised in its style (default: by the rules of "
+        "spaCy), and the labels of spacy:, hf: and gliner: models are mapped to its labels",
     )
     parser.add_argument(
         "--probabilities",
         action="store_true",
-        help="also write the probabilities of tags (soft labels), which JSON Lines and Parquet store",
+        help="also write the probabilities of tags (soft labels), for example to JSON lines or Parquet",
     )
     parser.add_argument(
-        "--language", metavar="CODE", help="the language of running text (default: that of the training file, or en)"
+        "--language",
+        metavar="CODE",
+        help="language of the text, such as en or de, by whose rules it is split and tokenised (default: that of the "
+        "training file or of the text)",
     )
     options.add_json_option(parser)
     options.add_write_options(parser)
@@ -79,6 +83,6 @@ COMMAND = Command(
     "label text with a trained tagger",
     _add_options,
     _run,
-    description="Write all sentences of a text, in its order, with the mentions that a tagger predicts and its "
-    "confidence in each sentence.\nFor example: entaug predict result/tagger news.txt -o labelled.jsonl",
+    description="Label text: write every sentence, in order, with the predicted mentions and a confidence.\n"
+    "For example: entaug predict result/tagger news.txt -o labelled.jsonl",
 )

@@ -17,8 +17,8 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.files.folders import natural_sort_key, walk_files
-from entaug.files.streams import read_beginning, read_line_chunks
-from entaug.formats import open_file
+from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
+from entaug.formats import find_format, open_file
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
 from entaug.formats.records import json_type, numbered_lines, parse_json, peek_records
@@ -31,12 +31,14 @@ Tokenizer = Callable[[str], Sequence[str]]
 """Splits a text without line ends into tokens."""
 
 _TEXT_SUFFIXES = (".txt", ".text", ".md")
+_NO_TEXT = (".csv", ".html", ".htm", ".xml")
 _JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")  # noqa: RUF001
 _AFTER_UNSPACED = re.compile(r"(?<=[。！？])")  # noqa: RUF001
 # A full stop within a line may be that of an abbreviation.
 _TOKENISED_MARK = re.compile(r"(?:^|\s)(?:[,;:!?](?=\s|$)|\.$)")
 _GLUED_MARK = re.compile(r"\w(?:[,;:!?](?=\s|$)|\.$)")
+_TOKEN_NUMBER = re.compile(r"\d+([-.]\d+)?")
 _LONGEST_TOKEN = 40  # longer lines without white space are text in a script without spaces, not tokens
 _ONE_SENTENCE = 0.9  # share of lines of one sentence in a file of one sentence a line
 _WRAPPED = 0.3  # share of lines that go on in the next line with a small letter, in wrapped text
@@ -53,13 +55,13 @@ def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") 
     """Read the sentences of a file or folder; labels are dropped.
 
     Args:
-        path: a text, a file of tokens or JSON lines, a file in any format of `entaug.formats`, or a folder of texts;
-            text files may be gzipped.
+        path: a text, a file of tokens, JSON lines or an array, a file in any format of `entaug.formats`, or a folder of
+            texts; text files may be gzipped.
         tokenize: the tokeniser of running text; tokens that a file gives are kept.
         language: the language of running text, by whose rules spaCy finds the ends of sentences.
 
     Yields:
-        The sentences, each with the file and line, or its id in the file, as id.
+        The sentences, each with its id in the file, or else the file and line, as id.
 
     Raises:
         InputError: the file cannot be read, or holds no sentence.
@@ -125,28 +127,39 @@ def _read_folder(path: Path, tokenize: Tokenizer, options: SegmentationOptions) 
 
 
 def _read_file(path: Path, suffix: str, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    if suffix in _JSON_SUFFIXES and not peek_records(path, 1)[1]:
-        return _read_json_lines(path, tokenize, options)
+    if suffix in _JSON_SUFFIXES or (not suffix and read_beginning(path, 256).lstrip()[:1] == b"{"):
+        records, is_array = peek_records(path, 1)
+        if not is_array:
+            return _read_json_lines(path, tokenize, options)
+        if records and _has_text(records[0]):
+            return _read_json_array(path, tokenize, options)
+        return _read_labelled(path)
     if suffix in _TEXT_SUFFIXES or not suffix:
         return _read_text(path, tokenize, options, path.name)
-    return _read_rows(path)
+    return _read_any(path, suffix, tokenize, options)
 
 
 def _read_labelled(path: Path) -> Iterator[Sentence]:
     """Read a file in a labelled format, without its labels."""
     for number, sentence in enumerate(open_file(path).sentences(Reading(repair=True)), start=1):
-        yield Sentence(sentence.tokens, id=f"{path.name}:{sentence.id or number}", spaces=sentence.spaces)
+        yield Sentence(sentence.tokens, id=sentence.id or f"{path.name}:{number}", spaces=sentence.spaces)
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
 
 
-def _read_rows(path: Path) -> Iterator[Sentence]:
-    """Read a file of a labelled format, or one of tokens without tags."""
+def _read_any(path: Path, suffix: str, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
+    """Read a file of a labelled format, one of tokens without tags, or text of an unusual extension."""
     try:
         open_file(path)
     except InputError:
-        yield from _token_rows(list(_lines(path)), path.name)
+        if suffix in _NO_TEXT:
+            remedy = "save its text as .txt, one sentence or paragraph a line"
+            raise InputError(f"{suffix} files are not read", path=str(path), remedy=remedy) from None
+        if suffix in find_format("conll").extensions:
+            yield from _token_rows(list(_lines(path)), path.name)
+        else:
+            yield from _read_text(path, tokenize, options, path.name)
         return
     yield from _read_labelled(path)
 
@@ -154,18 +167,24 @@ def _read_rows(path: Path) -> Iterator[Sentence]:
 def _token_rows(lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
     """Read one token a line; of several columns the first, or the second where the first numbers the tokens."""
     rows = [(number, text.split("\t") if "\t" in text else text.split()) for number, text in lines]
-    rows = [(number, [] if cells and cells[0].startswith("#") and len(cells) > 1 else cells) for number, cells in rows]
-    numbered = [cells[0].isdecimal() and len(cells) > 1 for _, cells in rows if any(cells)]
+    rows = [(number, [] if _is_comment(cells) else cells) for number, cells in rows]
+    numbered = [len(cells) > 1 and bool(_TOKEN_NUMBER.fullmatch(cells[0])) for _, cells in rows if any(cells)]
     column = 1 if numbered and all(numbered) else 0
     tokens: list[str] = []
     first = 0
     for number, cells in (*rows, (0, [])):
         if any(cells):
+            if column and not cells[0].isdecimal():  # CoNLL-U: words that are written as one (2-3), or left out (1.1)
+                continue
             first = first or number
             tokens.append(cells[column].strip())
         elif tokens:
             yield Sentence(tokens, id=f"{name}:{first}")
             tokens, first = [], 0
+
+
+def _is_comment(cells: Sequence[str]) -> bool:
+    return bool(cells) and ((cells[0].startswith("#") and len(cells) > 1) or cells[0] == "-DOCSTART-")
 
 
 # ----------------------------------------------------------------------------------------------------------------- text
@@ -176,7 +195,8 @@ def _lines(path: Path) -> Iterator[_Line]:
     for first, lines in read_line_chunks(path):
         for number, line in enumerate(lines, start=first):
             if "\0" in line:
-                raise InputError("holds a NUL character, so it is no text", path=str(path), line=number)
+                remedy = "check that it is text, and remove the character: tr -d '\\0'"
+                raise InputError("holds a NUL character", path=str(path), line=number, remedy=remedy)
             yield _Line(number, " ".join(line.split()) if "\t" not in line else line.strip("\n"))
 
 
@@ -299,6 +319,25 @@ def _read_json_lines(path: Path, tokenize: Tokenizer, options: SegmentationOptio
             raise
 
 
+def _read_json_array(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
+    """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
+    try:
+        for number, record in enumerate(parse_json(read_bytes(path)), start=1):
+            is_task = type(record) is dict and type(record.get("data")) is dict
+            fields = {"id": record.get("id"), **record["data"]} if is_task else record
+            yield from _read_record(fields, number, path.name, tokenize, options)
+    except InputError as error:
+        error.locate(str(path))
+        raise
+
+
+def _has_text(record: Any) -> bool:
+    if type(record) is not dict:
+        return False
+    fields = record["data"] if type(record.get("data")) is dict else record
+    return not {"text", "tokens"}.isdisjoint(fields)
+
+
 def _read_record(
     record: Any, number: int, name: str, tokenize: Tokenizer, options: SegmentationOptions
 ) -> Iterator[Sentence]:
@@ -306,7 +345,7 @@ def _read_record(
     if type(record) is not dict:
         raise InputError(f"{json_type(record)} where an object is expected", remedy=remedy)
     id_ = record.get("id")
-    origin = f"{name}:{id_ if type(id_) in (str, int) and id_ != '' else number}"
+    origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
     tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
     if type(tokens) is list and tokens:
         if all(type(token) is dict and type(token.get("text")) is str for token in tokens):  # as Prodigy writes them

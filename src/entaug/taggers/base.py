@@ -277,6 +277,8 @@ def load_tagger(folder: str | Path) -> TrainableTagger:
         InputError: there is no tagger in the folder, or it is damaged.
     """
     folder = Path(folder)
+    if not folder.exists():
+        raise InputError("no such folder", path=str(folder), remedy="check the path")
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         name, params = str(config["tagger"]), {**config["params"]}

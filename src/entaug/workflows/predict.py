@@ -13,14 +13,15 @@ from entaug.augmenters.pseudo_labels import label_sentences
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
 from entaug.data import Sentence
-from entaug.errors import ParameterError
-from entaug.files.streams import STDIN, as_path, rereadable_path
+from entaug.errors import InputError, LossError, ParameterError
+from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.languages import language_name
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, as_predictions, check_apart, check_output, open_target
 from entaug.workflows.evaluate import load_trained_tagger
+from entaug.workflows.relabel import keeps_soft_labels
 from entaug.workflows.unlabelled import corpus_tokenizer, running_text_language
 
 __all__ = ["PredictSummary", "predict_file"]
@@ -72,7 +73,7 @@ def predict_file(
 ) -> PredictSummary:
     r"""Write the sentences of a text with the mentions that a trained tagger predicts.
 
-    All sentences are written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
+    Every sentence is written, in the order of the text. The field ``confidence`` of a sentence is the geometric mean,
     over its words, of the probability of the likeliest tag. In Label Studio, the labels are predictions of tasks
     without annotations.
 
@@ -85,7 +86,8 @@ def predict_file(
         train: the training file: running text is tokenised as it is, and the labels of a model of another library are
             mapped to its labels; None to tokenise by the rules of spaCy.
         probabilities: also write the probabilities of the tags, which JSON Lines and Parquet store.
-        language: the language of running text; None for that of the training sentences, or else English.
+        language: the language of running text; None for that of the training sentences or, without these, of the
+            text, see `entaug.workflows.unlabelled.running_text_language`.
         force: replace an output that exists.
         to_format: the format of the output; None for that of its extension, or else CoNLL.
         write_options: options of the output's format.
@@ -97,7 +99,7 @@ def predict_file(
     Raises:
         InputError: there is no tagger in the folder, or a file cannot be read or holds no sentence.
         ParameterError: the tagger must be trained first, or needs a training file.
-        LossError: the format of the output cannot store the predicted mentions.
+        LossError: the format of the output cannot store the predicted mentions, or the probabilities.
         OutputError: the output exists or cannot be written.
 
     Example:
@@ -118,22 +120,25 @@ def predict_file(
     if tagger == name and ":" in name and is_alias("tagger", name) and train is None:
         message = f"the labels of {name} must be mapped to yours"
         raise ParameterError(message, remedy="name your training file with --train")
-    check_output(output, STDIN, force=force)
-    check_apart([output], [*paths, train])
+    if len({str(path) for path in paths}) < len(paths):
+        raise ParameterError("a text is named twice", remedy="name each file once")
+    for path in paths:
+        if str(path) != STDIN and not path.exists():  # before any sentence is labelled
+            raise InputError("no such file", path=str(path), remedy="check the path")
+    check_output(output, STDIN, force=force, folders=True)
+    check_apart([output], [*paths, train, name if Path(name).is_dir() else None])
     to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
+    if probabilities and not keeps_soft_labels(to):
+        message = f"{to.format.title} cannot store probabilities of tags"
+        raise LossError(message, path=str(output), remedy="write JSON lines: -o NAME.jsonl")
     summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
     gold = [] if train is None else list(read(train, repair=True))
-    language = language or running_text_language(gold)
-    tokenize = _Tokenizer(corpus_tokenizer(gold, language))
-    sentences = _read(paths, tokenize, language)
+    reader = _Reader(gold, language)
+    sentences = with_distinct_ids(reader.read(paths))
     window = list(islice(sentences, _WINDOW))
     trained = tagger
     if isinstance(trained, (str, Path)):
-        trained = load_trained_tagger(name, gold or window, summary.notes.append)
-    if tokenize.is_used and not gold:
-        rules = f"the rules of spaCy for {language_name(language)}"
-        note = f"the text is tokenised by {rules}; if your training sentences are not, name them with --train"
-        summary.notes.append(note)
+        trained = load_trained_tagger(name, gold if is_alias("tagger", name) else window, summary.notes.append)
     total = 0.0
     with to.writer(force=force) as writer:
         while window:
@@ -149,27 +154,35 @@ def predict_file(
             summary.sentences += len(window)
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
+    if reader.languages and not gold:
+        names = " and ".join(map(language_name, sorted(reader.languages)))
+        note = f"the text was tokenised by the rules of spaCy for {names}"
+        summary.notes.append(f"{note}; if your training sentences were tokenised otherwise, name them with --train")
     summary.confidence = round(total / summary.sentences, 4)
     summary.seconds = time.monotonic() - begun
     return summary
 
 
-class _Tokenizer:
-    """A tokeniser that records whether any text had to be tokenised."""
+class _Reader:
+    """Reads files, each by the rules of its language where none is given, and records whose rules were needed."""
 
-    def __init__(self, tokenize: Tokenizer) -> None:
-        self._tokenize = tokenize
-        self.is_used = False
+    def __init__(self, gold: Sequence[Sentence], language: str | None) -> None:
+        self._gold = gold
+        self._language = language or (running_text_language(gold) if gold else None)
+        self.languages: set[str] = set()
 
-    def __call__(self, text: str) -> Sequence[str]:
-        self.is_used = True
-        return self._tokenize(text)
-
-
-def _read(paths: Iterable[Path], tokenize: Tokenizer, language: str) -> Iterator[Sentence]:
-    def of_files() -> Iterator[Sentence]:
+    def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
+        """Read the sentences of the files, which have ids of their own in each file only."""
         for path in paths:
             with rereadable_path(path) as file:
-                yield from read_unlabelled_file(file, tokenize, language)
+                beginning = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+                language = self._language or running_text_language([Sentence(beginning)] if beginning else [])
+                tokenize = corpus_tokenizer(self._gold, language)
+                yield from read_unlabelled_file(file, self._recorded(tokenize, language), language)
 
-    return with_distinct_ids(of_files())
+    def _recorded(self, tokenize: Tokenizer, language: str) -> Tokenizer:
+        def recorded(text: str) -> Sequence[str]:
+            self.languages.add(language)
+            return tokenize(text)
+
+        return recorded

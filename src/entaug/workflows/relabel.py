@@ -17,7 +17,7 @@ from entaug.workflows.common import Options, check_apart, check_loss_kinds, chec
 from entaug.workflows.pairs import open_pairs, write_kept
 from entaug.workflows.statistics import CorpusStatistics
 
-__all__ = ["RelabelSummary", "check_soft_labels", "notes_on_soft_labels", "relabel_file"]
+__all__ = ["RelabelSummary", "check_soft_labels", "keeps_soft_labels", "notes_on_soft_labels", "relabel_file"]
 
 _WINDOW = 64  # sentences between two reports of progress
 
@@ -181,7 +181,7 @@ def check_soft_labels(relabeller: Relabeller | None, to: OpenedFile) -> None:
     Raises:
         LossError: the format has no place for them.
     """
-    if relabeller is not None and relabeller.labels == "mean" and not _keeps_soft_labels(to):
+    if relabeller is not None and relabeller.labels == "mean" and not keeps_soft_labels(to):
         message = f"{to.format.title} cannot store probabilities of tags, which labels=mean gives"
         raise LossError(message, path=str(to.path), remedy="write JSON lines: -o NAME.jsonl")
 
@@ -194,11 +194,16 @@ def notes_on_soft_labels(relabelled: Counter[str], to: OpenedFile) -> list[str]:
         to: the output.
     """
     softened = sum(count for change, count in relabelled.items() if change.startswith("softened"))
-    if not softened or _keeps_soft_labels(to):
+    if not softened or keeps_soft_labels(to):
         return []
     note = f"{to.format.title} cannot store probabilities of tags: {softened:,} softened mentions keep their labels"
     return [f"{note}; write JSON lines (-o NAME.jsonl) to train with soft labels"]
 
 
-def _keeps_soft_labels(to: OpenedFile) -> bool:
+def keeps_soft_labels(to: OpenedFile) -> bool:
+    """Whether the format of an output stores probabilities of tags.
+
+    Args:
+        to: the output.
+    """
     return not to.lost(Sentence(["a"], layout={SOFT_LABELS: {}}))
