@@ -20,7 +20,7 @@ from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT, CharMention, Document
 from entaug.params import validate
 
-__all__ = ["SegmentationOptions", "has_rules", "locate_tokens", "split_document"]
+__all__ = ["SegmentationOptions", "locate_tokens", "split_document"]
 
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
@@ -199,23 +199,6 @@ def _detect_sentences(tokens: Sequence[Span], text: str, language: str) -> Itera
     spaces = [end < next_start for (_, end), next_start in zip(tokens, next_starts, strict=True)]
     doc = sentencizer(doc_class(nlp.vocab, words=words, spaces=spaces))
     return [i for i, is_start in enumerate(doc.to_array("SENT_START").tolist()) if is_start == 1]
-
-
-def has_rules(language: str) -> bool:
-    """Whether spaCy has rules for a language, and the libraries that these need are installed.
-
-    Args:
-        language: a language code.
-
-    Example:
-        >>> has_rules("da"), has_rules("??")
-        (True, False)
-    """
-    try:
-        _load_pipeline(language)
-    except (MissingExtraError, ParameterError):
-        return False
-    return True
 
 
 @cache

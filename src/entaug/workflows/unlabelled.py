@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from entaug.alignment import CorpusTokenizer, detokenize
 from entaug.corpus import UnlabelledText
 from entaug.data import Sentence
-from entaug.errors import InputError, ParameterError
+from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.files.streams import STDIN, as_path, rereadable_path
 from entaug.formats import read_each
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
-from entaug.formats.segmentation import SegmentationOptions, has_rules, split_document
+from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
 from entaug.languages import LanguageProfile, language_name
 from entaug.spacing import PRINTED_FORMS
@@ -154,7 +155,12 @@ def running_text_language(gold: Sequence[Sentence]) -> str:
         'de'
     """
     language = LanguageProfile(gold).language
-    return language if language and has_rules(language) else "en"
+    if language is not None:
+        # Rules may be missing, or the library that they need, as for Korean.
+        with contextlib.suppress(ParameterError, MissingExtraError):
+            split_document(Document("a"), SegmentationOptions(language=language), Reading())
+            return language
+    return "en"
 
 
 def corpus_tokenizer(gold: Sequence[Sentence], language: str) -> Tokenizer:
