@@ -55,8 +55,7 @@ def _run(args: argparse.Namespace) -> int:
     )
     if summary.repeated:
         output.print_message(f"{output.quantity(summary.repeated, 'duplicate sentence')}")
-    for label, count in sorted(counts.mentions.items()):
-        output.print_message(f"  {label:<20} {count:>9,}")
+    output.print_label_counts(counts.mentions)
     if summary.phrases is not None:
         output.print_message(f"phrases ({args.phrases}): all, and those that hold a mention")
         for category, count in summary.phrases.phrases.most_common():

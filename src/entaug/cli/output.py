@@ -19,6 +19,7 @@ __all__ = [
     "as_json",
     "print_file_notes",
     "print_json",
+    "print_label_counts",
     "print_message",
     "print_rejections",
     "print_relabelling",
@@ -87,6 +88,16 @@ def shown_path(path: str) -> str:
         path: the file, or ``-``.
     """
     return "standard output" if path == "-" else path
+
+
+def print_label_counts(counts: Mapping[str, int]) -> None:
+    """Print the number of mentions of each type, a line each.
+
+    Args:
+        counts: the numbers by type.
+    """
+    for label, count in sorted(counts.items()):
+        print_message(f"  {label:<20} {count:>9,}")
 
 
 def print_file_notes(summary: Any) -> None:

@@ -73,8 +73,7 @@ def _run(args: argparse.Namespace) -> int:
         f"{output.quantity(summary.mentions.total(), 'mention')}, mean confidence {summary.confidence:.2f} "
         f"({summary.seconds:.1f} s)"
     )
-    for label, count in sorted(summary.mentions.items()):
-        output.print_message(f"  {label:<20} {count:>9,}")
+    output.print_label_counts(summary.mentions)
     output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
     return output.ExitCode.OK
 

@@ -79,8 +79,7 @@ def _run(args: argparse.Namespace) -> int:
     text = f"{summary.suggested:,} of {output.quantity(summary.text, 'sentence')} suggested"
     skipped = f", {summary.skipped:,} passed over as similar to others" if summary.skipped else ""
     output.print_message(f"{text}{skipped} ({summary.seconds:.1f} s)")
-    for label, count in sorted(summary.mentions.items()):
-        output.print_message(f"  {label:<20} {count:>9,}")
+    output.print_label_counts(summary.mentions)
     output.print_message(f"wrote {output.shown_path(summary.output)}: {summary.to_format}")
     return output.ExitCode.OK
 

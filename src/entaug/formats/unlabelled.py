@@ -17,7 +17,7 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.files.folders import natural_sort_key, walk_files
-from entaug.files.streams import read_beginning, read_bytes, read_line_chunks
+from entaug.files.streams import check_no_nul, read_beginning, read_bytes, read_line_chunks
 from entaug.formats import find_format, open_file
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
@@ -95,16 +95,13 @@ def with_distinct_ids(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         >>> [sentence.id for sentence in with_distinct_ids(Sentence(["a"], id=id_) for id_ in ("t:1", "t:1", "t:2"))]
         ['t:1', 't:1.2', 't:2']
     """
-    counts: Counter[str | None] = Counter()
-    used: set[str] = set()
+    counts: Counter[str | None] = Counter()  # how often an id was used, or tried
     for sentence in sentences:
-        counts[sentence.id] += 1
         id_ = sentence.id
-        while id_ in used:
+        while id_ in counts:
+            counts[sentence.id] += 1
             id_ = f"{sentence.id}.{counts[sentence.id]}"
-            counts[sentence.id] += id_ in used
-        if id_ is not None:
-            used.add(id_)
+        counts[id_] = 1
         yield sentence if id_ == sentence.id else sentence.with_(id=id_)
 
 
@@ -131,7 +128,8 @@ def _read_file(path: Path, suffix: str, tokenize: Tokenizer, options: Segmentati
         records, is_array = peek_records(path, 1)
         if not is_array:
             return _read_json_lines(path, tokenize, options)
-        if records and _has_text(records[0]):
+        fields = _fields(records[0]) if records else None
+        if type(fields) is dict and not {"text", "tokens"}.isdisjoint(fields):
             return _read_json_array(path, tokenize, options)
         return _read_labelled(path)
     if suffix in _TEXT_SUFFIXES or not suffix:
@@ -193,10 +191,8 @@ def _is_comment(cells: Sequence[str]) -> bool:
 def _lines(path: Path) -> Iterator[_Line]:
     """The lines of a file; an empty one ends a paragraph or a sentence."""
     for first, lines in read_line_chunks(path):
+        check_no_nul(lines, first, path)
         for number, line in enumerate(lines, start=first):
-            if "\0" in line:
-                remedy = "check that it is text, and remove the character: tr -d '\\0'"
-                raise InputError("holds a NUL character", path=str(path), line=number, remedy=remedy)
             yield _Line(number, " ".join(line.split()) if "\t" not in line else line.strip("\n"))
 
 
@@ -323,19 +319,17 @@ def _read_json_array(path: Path, tokenize: Tokenizer, options: SegmentationOptio
     """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
     try:
         for number, record in enumerate(parse_json(read_bytes(path)), start=1):
-            is_task = type(record) is dict and type(record.get("data")) is dict
-            fields = {"id": record.get("id"), **record["data"]} if is_task else record
-            yield from _read_record(fields, number, path.name, tokenize, options)
+            yield from _read_record(_fields(record), number, path.name, tokenize, options)
     except InputError as error:
         error.locate(str(path))
         raise
 
 
-def _has_text(record: Any) -> bool:
-    if type(record) is not dict:
-        return False
-    fields = record["data"] if type(record.get("data")) is dict else record
-    return not {"text", "tokens"}.isdisjoint(fields)
+def _fields(record: Any) -> Any:
+    """The fields of an object with tokens or text: of a task of Label Studio those in `data`, and its id."""
+    if type(record) is dict and type(record.get("data")) is dict:
+        return {"id": record.get("id"), **record["data"]}
+    return record
 
 
 def _read_record(

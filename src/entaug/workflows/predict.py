@@ -13,7 +13,7 @@ from entaug.augmenters.pseudo_labels import label_sentences
 from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import is_alias
 from entaug.data import Sentence
-from entaug.errors import InputError, LossError, ParameterError
+from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, as_path, read_beginning, rereadable_path
 from entaug.formats import read
 from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_distinct_ids
@@ -21,7 +21,7 @@ from entaug.languages import language_name
 from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, as_predictions, check_apart, check_output, open_target
 from entaug.workflows.evaluate import load_trained_tagger
-from entaug.workflows.relabel import keeps_soft_labels
+from entaug.workflows.relabel import require_soft_labels
 from entaug.workflows.unlabelled import corpus_tokenizer, running_text_language
 
 __all__ = ["PredictSummary", "predict_file"]
@@ -128,9 +128,8 @@ def predict_file(
     check_output(output, STDIN, force=force, folders=True)
     check_apart([output], [*paths, train, name if Path(name).is_dir() else None])
     to = as_predictions(open_target(output, to_format, None, write_options, force=force), write_options)
-    if probabilities and not keeps_soft_labels(to):
-        message = f"{to.format.title} cannot store probabilities of tags"
-        raise LossError(message, path=str(output), remedy="write JSON lines: -o NAME.jsonl")
+    if probabilities:
+        require_soft_labels(to)
     summary = PredictSummary([str(path) for path in paths], str(output), to.dialect.describe(), name)
     gold = [] if train is None else list(read(train, repair=True))
     reader = _Reader(gold, language)
@@ -169,20 +168,29 @@ class _Reader:
     def __init__(self, gold: Sequence[Sentence], language: str | None) -> None:
         self._gold = gold
         self._language = language or (running_text_language(gold) if gold else None)
+        self._tokenizers: dict[str, Tokenizer] = {}
         self.languages: set[str] = set()
 
     def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
         """Read the sentences of the files, which have ids of their own in each file only."""
         for path in paths:
             with rereadable_path(path) as file:
-                beginning = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
-                language = self._language or running_text_language([Sentence(beginning)] if beginning else [])
-                tokenize = corpus_tokenizer(self._gold, language)
-                yield from read_unlabelled_file(file, self._recorded(tokenize, language), language)
+                language = self._language or _language_of(file)
+                yield from read_unlabelled_file(file, self._tokenizer(language), language)
 
-    def _recorded(self, tokenize: Tokenizer, language: str) -> Tokenizer:
+    def _tokenizer(self, language: str) -> Tokenizer:
+        if language not in self._tokenizers:
+            self._tokenizers[language] = corpus_tokenizer(self._gold, language)
+        tokenize = self._tokenizers[language]
+
         def recorded(text: str) -> Sequence[str]:
             self.languages.add(language)
             return tokenize(text)
 
         return recorded
+
+
+def _language_of(file: Path) -> str:
+    """The language of the beginning of a text; English for a folder or an empty file."""
+    words = [] if file.is_dir() else read_beginning(file).decode("utf-8", "replace").split()
+    return running_text_language([Sentence(words)] if words else [])

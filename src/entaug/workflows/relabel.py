@@ -17,7 +17,7 @@ from entaug.workflows.common import Options, check_apart, check_loss_kinds, chec
 from entaug.workflows.pairs import open_pairs, write_kept
 from entaug.workflows.statistics import CorpusStatistics
 
-__all__ = ["RelabelSummary", "check_soft_labels", "keeps_soft_labels", "notes_on_soft_labels", "relabel_file"]
+__all__ = ["RelabelSummary", "check_soft_labels", "notes_on_soft_labels", "relabel_file", "require_soft_labels"]
 
 _WINDOW = 64  # sentences between two reports of progress
 
@@ -181,8 +181,22 @@ def check_soft_labels(relabeller: Relabeller | None, to: OpenedFile) -> None:
     Raises:
         LossError: the format has no place for them.
     """
-    if relabeller is not None and relabeller.labels == "mean" and not keeps_soft_labels(to):
-        message = f"{to.format.title} cannot store probabilities of tags, which labels=mean gives"
+    if relabeller is not None and relabeller.labels == "mean":
+        require_soft_labels(to, ", which labels=mean gives")
+
+
+def require_soft_labels(to: OpenedFile, reason: str = "") -> None:
+    """Check, before any work, that the format of an output stores probabilities of tags.
+
+    Args:
+        to: the output.
+        reason: why there will be some, for the message.
+
+    Raises:
+        LossError: the format has no place for them.
+    """
+    if not _keeps_soft_labels(to):
+        message = f"{to.format.title} cannot store probabilities of tags{reason}"
         raise LossError(message, path=str(to.path), remedy="write JSON lines: -o NAME.jsonl")
 
 
@@ -194,16 +208,11 @@ def notes_on_soft_labels(relabelled: Counter[str], to: OpenedFile) -> list[str]:
         to: the output.
     """
     softened = sum(count for change, count in relabelled.items() if change.startswith("softened"))
-    if not softened or keeps_soft_labels(to):
+    if not softened or _keeps_soft_labels(to):
         return []
     note = f"{to.format.title} cannot store probabilities of tags: {softened:,} softened mentions keep their labels"
     return [f"{note}; write JSON lines (-o NAME.jsonl) to train with soft labels"]
 
 
-def keeps_soft_labels(to: OpenedFile) -> bool:
-    """Whether the format of an output stores probabilities of tags.
-
-    Args:
-        to: the output.
-    """
+def _keeps_soft_labels(to: OpenedFile) -> bool:
     return not to.lost(Sentence(["a"], layout={SOFT_LABELS: {}}))
