@@ -93,6 +93,9 @@ class TagProbabilities:
     def label(self, sentence: Sentence) -> Sentence:
         """Return a copy of a sentence with `mentions` and these probabilities.
 
+        The mentions are computed before the probabilities are rounded to four digits: where two tags of a word are
+        equal after rounding, the rounded probabilities may yield other mentions.
+
         Args:
             sentence: the sentence; its own mentions and probabilities are replaced.
         """
