@@ -166,9 +166,30 @@ def test_duplicates_and_training_sentences_are_counted(tmp_path: Path) -> None:
     text = read_text(tmp_path, "ADA DIDN'T leave the U.S. (she stayed).\nBo left.\nBo  left .\nSo what.\n")
     assert words(text) == ["Bo left .", "So what ."]
     assert text.notes == (
+        "1 file of plain text was read as one sentence a line",
         "1 sentence of the unlabelled text is a duplicate",
         "1 sentence of the unlabelled text is a training sentence",
     )
+
+
+def test_the_layouts_of_plain_text_are_told(tmp_path: Path) -> None:
+    contents = {
+        "running.txt": "He came. She went.\nNobody stayed here. They slept.\n",
+        "running.md": "He sang. She wept.\nNobody laughed here. They ate.\n",
+        "lines.txt": "One came.\nTwo went.\n",
+        "tokens.txt": "Bo\nslept\nwell\n\nJo\nsat\nup\n",
+        "tokenised.txt": "It was late , but warm .\nWho knows ?\n",
+        "rows.conll": "Ada\tB-PER\nleft\tO\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    text = read_unlabelled([tmp_path / name for name in contents], GOLD)
+    [note] = text.notes
+    assert note == (
+        "2 files of plain text were read as running text, 1 as one sentence a line, 1 as one token a line, "
+        "1 as one tokenised sentence a line"
+    )
+    assert read_unlabelled([tmp_path / "rows.conll"], GOLD).notes == ()
 
 
 def test_held_out_sentences_are_refused_with_their_number(tmp_path: Path) -> None:
@@ -179,7 +200,7 @@ def test_held_out_sentences_are_refused_with_their_number(tmp_path: Path) -> Non
         read_unlabelled([tmp_path / "a.txt"], GOLD, held_out=[test])
     text = read_unlabelled([tmp_path / "a.txt"], GOLD, held_out=[test], drop_held_out=True)
     assert words(text) == ["And more ."]
-    assert text.notes == ("2 sentences of the unlabelled text are in test.conll and left out",)
+    assert text.notes[1:] == ("2 sentences of the unlabelled text are in test.conll and left out",)
     with pytest.raises(InputError, match="is also a held-out file"):
         read_unlabelled([tmp_path / ".." / tmp_path.name / "test.conll"], GOLD, held_out=[test], drop_held_out=True)
 
@@ -219,7 +240,8 @@ def test_other_languages_scripts_and_tokens_are_told(tmp_path: Path) -> None:
     (tmp_path / "glued.conll").write_text(f"{rows}\n\nmore\tB-X\n" + "\n".join(f"{w}\tO" for w in english * 6) + "\n")
     notes = read_unlabelled([tmp_path / "glued.conll"], gold).notes
     (tmp_path / "same.txt").write_text(" ".join([*reversed(english), "."] * 10))
-    assert not read_unlabelled([tmp_path / "same.txt"], gold).notes
+    layout = "1 file of plain text was read as one tokenised sentence a line"
+    assert read_unlabelled([tmp_path / "same.txt"], gold).notes == (layout,)
     assert any("tokenised in another way" in note for note in notes)
 
 

@@ -60,7 +60,8 @@ def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) 
     assert all(s.provenance is None and TagProbabilities.from_sentence(s) is None for s in labelled)
     # By hand: the tag that is predicted has 1 + 0.1 / 7 of 1.1, seven tags there are.
     assert [s.meta["confidence"] for s in labelled] == [pytest.approx((1 + 0.1 / 7) / 1.1, abs=1e-4)] * 4
-    assert (summary.sentences, summary.tokens, summary.notes) == (4, 17, [])
+    assert (summary.sentences, summary.tokens) == (4, 17)
+    assert summary.notes == ["1 file of plain text was read as running text"]
     assert summary.mentions == {"PER": 2, "LOC": 2, "ORG": 1}
     assert summary.confidence == labelled[0].meta["confidence"]
 
@@ -76,7 +77,7 @@ def test_probabilities(text: Path, tagger: FakeTagger) -> None:
 
 def test_without_a_training_file_spacy_tokenises_and_a_note_says_so(text: Path, tagger: FakeTagger) -> None:
     out = text.with_name("out.conll")
-    [note] = predict_file(tagger, text, out).notes
+    [_, note] = predict_file(tagger, text, out).notes
     assert "rules of spaCy for English; if your training" in note
     assert "name them with --train" in note
     assert "well\tO\n-\tO\nknown\tO\n" in out.read_text()
@@ -116,6 +117,7 @@ def test_annotation_tools(text: Path, tagger: FakeTagger, to_format: str, name: 
         tasks = orjson.loads(out.read_bytes())
         assert [task["annotations"] for task in tasks] == [[]] * 4
         assert len({task["id"] for task in tasks}) == 4
+        assert all(task["predictions"][0]["score"] == task["data"]["confidence"] > 0 for task in tasks)
 
 
 def test_errors(text: Path, tagger: FakeTagger) -> None:

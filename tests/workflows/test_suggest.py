@@ -95,6 +95,7 @@ def test_annotation_tools(train: Path, to_format: str) -> None:
         task = orjson.loads(text)[0]
         assert task["annotations"] == []
         assert [region["value"]["text"] for region in task["predictions"][0]["result"]] == ["Bo"]
+        assert task["predictions"][0]["score"] == task["data"]["suggestion"]["confidence"]
     assert "tag_probabilities" not in text
     assert '"rank"' in text
 

@@ -51,7 +51,9 @@ class _Line(NamedTuple):
     text: str
 
 
-def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") -> Iterator[Sentence]:
+def read_unlabelled_file(
+    path: Path, tokenize: Tokenizer, language: str = "en", layouts: Counter[str] | None = None
+) -> Iterator[Sentence]:
     """Read the sentences of a file or folder; labels are dropped.
 
     Args:
@@ -59,6 +61,7 @@ def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") 
             texts; text files may be gzipped.
         tokenize: the tokeniser of running text; tokens that a file gives are kept.
         language: the language of running text, by whose rules spaCy finds the ends of sentences.
+        layouts: counts the files of plain text by the layout that they seem to have, as ``"running text"``.
 
     Yields:
         The sentences, each with its id in the file, or else the file and line, as id.
@@ -75,11 +78,8 @@ def read_unlabelled_file(path: Path, tokenize: Tokenizer, language: str = "en") 
         [('Ada', 'sang.'), ('Bo', 'slept.')]
     """
     options = SegmentationOptions(language=language, split="sentences")
-    if path.is_dir():
-        yield from _read_folder(path, tokenize, options)
-        return
-    suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
-    yield from _not_empty(_read_file(path, suffix, tokenize, options), path)
+    reader = _Reader(tokenize, options, Counter() if layouts is None else layouts)
+    yield from reader.read_folder(path) if path.is_dir() else _not_empty(reader.read_file(path), path)
 
 
 def with_distinct_ids(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -114,27 +114,139 @@ def _not_empty(sentences: Iterator[Sentence], path: Path) -> Iterator[Sentence]:
         raise InputError("holds no sentence", path=str(path), remedy="name a text that has some")
 
 
-def _read_folder(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    files = [(name, file) for name, file in walk_files(path) if file.suffix.lower() in _TEXT_SUFFIXES]
-    if not files or any(file.with_suffix(".ann").exists() for _, file in files):
-        yield from _read_labelled(path)  # a folder in one of the labelled formats, or an error that names these
-        return
-    ordered = sorted(files, key=lambda pair: natural_sort_key(pair[0]))
-    yield from _not_empty((s for name, file in ordered for s in _read_text(file, tokenize, options, name)), path)
+class _Reader:
+    """Reads files of one tokeniser and language."""
 
+    def __init__(self, tokenize: Tokenizer, options: SegmentationOptions, layouts: Counter[str]) -> None:
+        self._tokenize = tokenize
+        self._options = options
+        self._layouts = layouts
 
-def _read_file(path: Path, suffix: str, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    if suffix in _JSON_SUFFIXES or (not suffix and read_beginning(path, 256).lstrip()[:1] == b"{"):
-        records, is_array = peek_records(path, 1)
-        if not is_array:
-            return _read_json_lines(path, tokenize, options)
-        fields = _fields(records[0]) if records else None
-        if type(fields) is dict and not {"text", "tokens"}.isdisjoint(fields):
-            return _read_json_array(path, tokenize, options)
-        return _read_labelled(path)
-    if suffix in _TEXT_SUFFIXES or not suffix:
-        return _read_text(path, tokenize, options, path.name)
-    return _read_any(path, suffix, tokenize, options)
+    def read_folder(self, path: Path) -> Iterator[Sentence]:
+        """Read a folder of texts, or one in a labelled format."""
+        files = [(name, file) for name, file in walk_files(path) if file.suffix.lower() in _TEXT_SUFFIXES]
+        if not files or any(file.with_suffix(".ann").exists() for _, file in files):
+            return _read_labelled(path)  # raises an error that names the formats if it has none of them
+        ordered = sorted(files, key=lambda pair: natural_sort_key(pair[0]))
+        return _not_empty((s for name, file in ordered for s in self._read_text(file, name)), path)
+
+    def read_file(self, path: Path) -> Iterator[Sentence]:
+        """Read a file in the way that its extension and its content suggest."""
+        suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
+        if suffix in _JSON_SUFFIXES or (not suffix and read_beginning(path, 256).lstrip()[:1] == b"{"):
+            records, is_array = peek_records(path, 1)
+            if not is_array:
+                return self._read_json_lines(path)
+            fields = _fields(records[0]) if records else None
+            if type(fields) is dict and not {"text", "tokens"}.isdisjoint(fields):
+                return self._read_json_array(path)
+            return _read_labelled(path)
+        if suffix in _TEXT_SUFFIXES or not suffix:
+            return self._read_text(path, path.name)
+        return self._read_any(path, suffix)
+
+    def _read_any(self, path: Path, suffix: str) -> Iterator[Sentence]:
+        """Read a file of a labelled format, one of tokens without tags, or text of an unusual extension."""
+        try:
+            open_file(path)
+        except InputError:
+            if suffix in _NO_TEXT:
+                remedy = "save its text as .txt, one sentence or paragraph a line"
+                raise InputError(f"{suffix} files are not read", path=str(path), remedy=remedy) from None
+            if suffix in find_format("conll").extensions:
+                yield from _token_rows(list(_lines(path)), path.name)
+            else:
+                yield from self._read_text(path, path.name)
+            return
+        yield from _read_labelled(path)
+
+    # ------------------------------------------------------------------------------------------------------ plain text
+
+    def _read_text(self, path: Path, name: str) -> Iterator[Sentence]:
+        if _has_tags(path):
+            yield from _read_labelled(path)
+            return
+        lines = list(_lines(path))
+        if _are_tokens([line.text for line in lines]):
+            self._layouts["one token a line"] += 1
+            yield from _token_rows(lines, name)
+        else:
+            yield from self._split_text(lines, name)
+
+    def _split_text(self, lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
+        texts = [line.text.replace("\t", " ") for line in lines]
+        filled = [text for text in texts if text]
+        is_tokenised = _is_tokenised(filled)
+        if _is_wrapped(texts):
+            lines = list(_paragraphs(lines))
+        whole = is_tokenised or self._is_one_sentence_a_line([line.text for line in lines if line.text])
+        layout = "one sentence a line" if whole else "running text"
+        self._layouts["one tokenised sentence a line" if is_tokenised else layout] += 1
+        for number, text in lines:
+            parts = [text] if whole else self._sentences(text.replace("\t", " "))
+            for part in filter(str.strip, parts):
+                yield _sentence(part, str.split if is_tokenised else self._tokenize, f"{name}:{number}")
+
+    def _is_one_sentence_a_line(self, texts: Sequence[str]) -> bool:
+        sample = texts[:200]
+        single = sum(len(self._sentences(text)) == 1 for text in sample)
+        return len(texts) > 1 and single >= _ONE_SENTENCE * len(sample)
+
+    def _sentences(self, text: str) -> list[str]:
+        """Split a text into sentences; none begins with a small letter, unless the text has no capital ones."""
+        sentences: list[str] = []
+        for part in _AFTER_UNSPACED.split(text) if is_unspaced_script(text) else [text]:
+            if not part.strip():
+                continue
+            for sentence in split_document(Document(part), self._options, Reading()):
+                words = sentence.text.strip()
+                if sentences and words[:1].islower() and text != text.lower():  # after an abbreviation, as "et al."
+                    sentences[-1] += f" {words}"
+                else:
+                    sentences.append(words)
+        return sentences
+
+    # ------------------------------------------------------------------------------------------------------ JSON
+
+    def _read_json_lines(self, path: Path) -> Iterator[Sentence]:
+        """Read the fields `tokens` or `text` of each object; further fields, labels too, are ignored."""
+        for number, line in numbered_lines(path):
+            try:
+                yield from self._read_record(parse_json(line), number, path.name)
+            except InputError as error:
+                error.locate(str(path), number)
+                raise
+
+    def _read_json_array(self, path: Path) -> Iterator[Sentence]:
+        """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
+        try:
+            for number, record in enumerate(parse_json(read_bytes(path)), start=1):
+                yield from self._read_record(_fields(record), number, path.name)
+        except InputError as error:
+            error.locate(str(path))
+            raise
+
+    def _read_record(self, record: Any, number: int, name: str) -> Iterator[Sentence]:
+        remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
+        if type(record) is not dict:
+            raise InputError(f"{json_type(record)} where an object is expected", remedy=remedy)
+        id_ = record.get("id")
+        origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
+        tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
+        if type(tokens) is list and tokens:
+            if all(
+                type(token) is dict and type(token.get("text")) is str for token in tokens
+            ):  # as Prodigy writes them
+                tokens = [token["text"] for token in tokens]
+            tokens = [token for token in tokens if type(token) is not str or token.strip()]
+            spaces = align_spaces(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
+            yield Sentence(tokens, id=origin, spaces=spaces)
+        elif type(text) is str:
+            for line in map(str.split, text.split("\n")):
+                for part in self._sentences(" ".join(line)):
+                    yield _sentence(part, self._tokenize, origin)
+        else:
+            raise InputError("no string 'text' and no list 'tokens' in the object", remedy=remedy)
 
 
 def _read_labelled(path: Path) -> Iterator[Sentence]:
@@ -143,23 +255,14 @@ def _read_labelled(path: Path) -> Iterator[Sentence]:
         yield Sentence(sentence.tokens, id=sentence.id or f"{path.name}:{number}", spaces=sentence.spaces)
 
 
+def _fields(record: Any) -> Any:
+    """The fields of an object with tokens or text: of a task of Label Studio those in `data`, and its id."""
+    if type(record) is dict and type(record.get("data")) is dict:
+        return {"id": record.get("id"), **record["data"]}
+    return record
+
+
 # ----------------------------------------------------------------------------------------------------------------- rows
-
-
-def _read_any(path: Path, suffix: str, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    """Read a file of a labelled format, one of tokens without tags, or text of an unusual extension."""
-    try:
-        open_file(path)
-    except InputError:
-        if suffix in _NO_TEXT:
-            remedy = "save its text as .txt, one sentence or paragraph a line"
-            raise InputError(f"{suffix} files are not read", path=str(path), remedy=remedy) from None
-        if suffix in find_format("conll").extensions:
-            yield from _token_rows(list(_lines(path)), path.name)
-        else:
-            yield from _read_text(path, tokenize, options, path.name)
-        return
-    yield from _read_labelled(path)
 
 
 def _token_rows(lines: Sequence[_Line], name: str) -> Iterator[Sentence]:
@@ -196,17 +299,6 @@ def _lines(path: Path) -> Iterator[_Line]:
             yield _Line(number, " ".join(line.split()) if "\t" not in line else line.strip("\n"))
 
 
-def _read_text(path: Path, tokenize: Tokenizer, options: SegmentationOptions, name: str) -> Iterator[Sentence]:
-    if _has_tags(path):
-        yield from _read_labelled(path)
-        return
-    lines = list(_lines(path))
-    if _are_tokens([line.text for line in lines]):
-        yield from _token_rows(lines, name)
-    else:
-        yield from _split_text(lines, tokenize, options, name)
-
-
 def _has_tags(path: Path) -> bool:
     """Whether a file is one of columns with tags, as many `.txt` files of corpora are."""
     lines = [line for line in read_beginning(path).decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
@@ -229,21 +321,6 @@ def _are_tokens(lines: Sequence[str]) -> bool:
         return False
     is_unspaced = sum(is_unspaced_script(line) and len(line) > 4 for line in filled) > len(filled) / 2
     return not is_unspaced and (gaps == 0 or len(filled) > 2 * gaps)
-
-
-def _split_text(
-    lines: Sequence[_Line], tokenize: Tokenizer, options: SegmentationOptions, name: str
-) -> Iterator[Sentence]:
-    texts = [line.text.replace("\t", " ") for line in lines]
-    filled = [text for text in texts if text]
-    is_tokenised = _is_tokenised(filled)
-    if _is_wrapped(texts):
-        lines = list(_paragraphs(lines))
-    whole = is_tokenised or _is_one_sentence_a_line([line.text for line in lines if line.text], options)
-    for number, text in lines:
-        parts = [text] if whole else _sentences(text.replace("\t", " "), options)
-        for part in filter(str.strip, parts):
-            yield _sentence(part, str.split if is_tokenised else tokenize, f"{name}:{number}")
 
 
 def _is_tokenised(texts: Sequence[str]) -> bool:
@@ -274,82 +351,8 @@ def _paragraphs(lines: Sequence[_Line]) -> Iterator[_Line]:
             parts, first = [], 0
 
 
-def _is_one_sentence_a_line(texts: Sequence[str], options: SegmentationOptions) -> bool:
-    sample = texts[:200]
-    single = sum(len(_sentences(text, options)) == 1 for text in sample)
-    return len(texts) > 1 and single >= _ONE_SENTENCE * len(sample)
-
-
-def _sentences(text: str, options: SegmentationOptions) -> list[str]:
-    """Split a text into sentences; none begins with a small letter, unless the text has no capital ones."""
-    sentences: list[str] = []
-    for part in _AFTER_UNSPACED.split(text) if is_unspaced_script(text) else [text]:
-        if not part.strip():
-            continue
-        for sentence in split_document(Document(part), options, Reading()):
-            words = sentence.text.strip()
-            if sentences and words[:1].islower() and text != text.lower():  # after an abbreviation, as "et al."
-                sentences[-1] += f" {words}"
-            else:
-                sentences.append(words)
-    return sentences
-
-
 def _sentence(text: str, tokenize: Tokenizer, id_: str) -> Sentence:
     """Tokenise a sentence; its white space is kept where the tokens are those of the text."""
     text = text.strip()
     tokens = tuple(tokenize(text))
     return Sentence(tokens, id=id_, spaces=align_spaces(tokens, text))
-
-
-# ----------------------------------------------------------------------------------------------------------- JSON lines
-
-
-def _read_json_lines(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    """Read the fields `tokens` or `text` of each object; further fields, labels too, are ignored."""
-    for number, line in numbered_lines(path):
-        try:
-            yield from _read_record(parse_json(line), number, path.name, tokenize, options)
-        except InputError as error:
-            error.locate(str(path), number)
-            raise
-
-
-def _read_json_array(path: Path, tokenize: Tokenizer, options: SegmentationOptions) -> Iterator[Sentence]:
-    """Read an array of such objects, or of tasks of Label Studio, which have these fields in `data`."""
-    try:
-        for number, record in enumerate(parse_json(read_bytes(path)), start=1):
-            yield from _read_record(_fields(record), number, path.name, tokenize, options)
-    except InputError as error:
-        error.locate(str(path))
-        raise
-
-
-def _fields(record: Any) -> Any:
-    """The fields of an object with tokens or text: of a task of Label Studio those in `data`, and its id."""
-    if type(record) is dict and type(record.get("data")) is dict:
-        return {"id": record.get("id"), **record["data"]}
-    return record
-
-
-def _read_record(
-    record: Any, number: int, name: str, tokenize: Tokenizer, options: SegmentationOptions
-) -> Iterator[Sentence]:
-    remedy = 'write {"text": "..."} or {"tokens": [...]} on each line'
-    if type(record) is not dict:
-        raise InputError(f"{json_type(record)} where an object is expected", remedy=remedy)
-    id_ = record.get("id")
-    origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
-    tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
-    if type(tokens) is list and tokens:
-        if all(type(token) is dict and type(token.get("text")) is str for token in tokens):  # as Prodigy writes them
-            tokens = [token["text"] for token in tokens]
-        tokens = [token for token in tokens if type(token) is not str or token.strip()]
-        spaces = align_spaces(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None
-        yield Sentence(tokens, id=origin, spaces=spaces)
-    elif type(text) is str:
-        for line in map(str.split, text.split("\n")):
-            for part in _sentences(" ".join(line), options):
-                yield _sentence(part, tokenize, origin)
-    else:
-        raise InputError("no string 'text' and no list 'tokens' in the object", remedy=remedy)

@@ -22,7 +22,7 @@ from entaug.progress import Progress, no_progress
 from entaug.workflows.common import Options, as_predictions, check_apart, check_output, open_target
 from entaug.workflows.evaluate import load_trained_tagger
 from entaug.workflows.relabel import require_soft_labels
-from entaug.workflows.unlabelled import corpus_tokenizer, running_text_language
+from entaug.workflows.unlabelled import corpus_tokenizer, note_layouts, running_text_language
 
 __all__ = ["PredictSummary", "predict_file"]
 
@@ -153,6 +153,7 @@ def predict_file(
             summary.sentences += len(window)
             progress("labelling", summary.sentences, None)
             window = list(islice(sentences, _WINDOW))
+    summary.notes += note_layouts(reader.layouts)
     if reader.languages and not gold:
         names = " and ".join(map(language_name, sorted(reader.languages)))
         note = f"the text was tokenised by the rules of spaCy for {names}"
@@ -163,20 +164,21 @@ def predict_file(
 
 
 class _Reader:
-    """Reads files, each by the rules of its language where none is given, and records whose rules were needed."""
+    """Reads files, each by the rules of its language where none is given, and records how they were read."""
 
     def __init__(self, gold: Sequence[Sentence], language: str | None) -> None:
         self._gold = gold
         self._language = language or (running_text_language(gold) if gold else None)
         self._tokenizers: dict[str, Tokenizer] = {}
-        self.languages: set[str] = set()
+        self.languages: set[str] = set()  # those whose rules were needed
+        self.layouts: Counter[str] = Counter()
 
     def read(self, paths: Iterable[Path]) -> Iterator[Sentence]:
         """Read the sentences of the files, which have ids of their own in each file only."""
         for path in paths:
             with rereadable_path(path) as file:
                 language = self._language or _language_of(file)
-                yield from read_unlabelled_file(file, self._tokenizer(language), language)
+                yield from read_unlabelled_file(file, self._tokenizer(language), language, self.layouts)
 
     def _tokenizer(self, language: str) -> Tokenizer:
         if language not in self._tokenizers:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from entaug.alignment import CorpusTokenizer, detokenize
@@ -19,7 +20,7 @@ from entaug.formats.unlabelled import Tokenizer, read_unlabelled_file, with_dist
 from entaug.languages import LanguageProfile, language_name
 from entaug.spacing import PRINTED_FORMS
 
-__all__ = ["corpus_tokenizer", "read_unlabelled", "running_text_language"]
+__all__ = ["corpus_tokenizer", "note_layouts", "read_unlabelled", "running_text_language"]
 
 _SAMPLE = 300  # sentences by which text and corpus are compared
 _COMMON_WORDS = 50  # the most frequent words of the corpus, most of them function words
@@ -65,8 +66,10 @@ def read_unlabelled(
         >>> file = Path(tempfile.mkdtemp(), "news.txt")
         >>> _ = file.write_text("Ada sang in Rome, but nobody came. Ada left.")
         >>> text = read_unlabelled([file], [Sentence("Ada left .".split())])
-        >>> [" ".join(sentence.tokens) for sentence in text], text.notes
-        (['Ada sang in Rome , but nobody came .'], ('1 sentence of the unlabelled text is a training sentence',))
+        >>> [" ".join(sentence.tokens) for sentence in text]
+        ['Ada sang in Rome , but nobody came .']
+        >>> text.notes
+        ('1 file of plain text was read as running text', '1 sentence of the unlabelled text is a training sentence')
     """
     files = [as_path(path) for path in paths]
     if not files:
@@ -76,12 +79,13 @@ def read_unlabelled(
     language = language or running_text_language(gold)
     tokenize = corpus_tokenizer(gold, language)
     sentences: list[Sentence] = []
+    layouts: Counter[str] = Counter()
     for file in files:
         with rereadable_path(file) as path:
-            sentences += read_unlabelled_file(path, tokenize, language)
+            sentences += read_unlabelled_file(path, tokenize, language, layouts)
     sentences = list(with_distinct_ids(sentences))
     source = ", ".join(map(str, files))
-    notes: list[str] = []
+    notes = note_layouts(layouts)
     known = {_content(sentence) for sentence in gold}
     distinct = {_content(sentence): sentence for sentence in reversed(sentences)}
     new = {content: sentence for content, sentence in reversed(distinct.items()) if content not in known}
@@ -93,6 +97,26 @@ def read_unlabelled(
         raise InputError("every sentence is a training sentence or a held-out one", path=source, remedy=remedy)
     kept = list(new.values())
     return UnlabelledText(kept, source, [*notes, *_differences(kept, gold)])
+
+
+def note_layouts(layouts: Mapping[str, int]) -> list[str]:
+    """Tell the user how plain text was read, because its layout is detected.
+
+    Args:
+        layouts: the number of files by layout, see `entaug.formats.unlabelled.read_unlabelled_file`.
+
+    Returns:
+        One note; none without files of plain text.
+
+    Example:
+        >>> note_layouts({"running text": 2, "one sentence a line": 1})
+        ['2 files of plain text were read as running text, 1 as one sentence a line']
+    """
+    (first, number), *others = layouts.items() or [("", 0)]
+    if not number:
+        return []
+    files = "file of plain text was" if number == 1 else "files of plain text were"
+    return [f"{number:,} {files} read as {first}" + "".join(f", {n:,} as {other}" for other, n in others)]
 
 
 def _note(notes: list[str], count: int, one: str, several: str) -> None:

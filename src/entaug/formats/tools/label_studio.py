@@ -50,7 +50,7 @@ class LabelStudioDialect(SegmentationOptions):
         from_name: the name of the labels in the project.
         to_name: the name of the text in the project.
         annotations: ``"annotations"``; ``"completions"``, as in old exports; or ``"predictions"``: labels that a model
-            proposes for a task that nobody has annotated.
+            proposes for a task that nobody has annotated, with the confidence of a sentence as their ``score``.
         tokens: whether to write the tokens in addition to the text, so that the same tokens are read back.
     """
 
@@ -378,11 +378,21 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
     annotations = [annotation]
     if dialect.annotations == "predictions":
         annotation.setdefault("model_version", "entaug")
+        confidence = _confidence(text.fields)
+        if confidence is not None:
+            annotation["score"] = confidence
         fields = {"annotations": [], **(fields if type(fields) is dict else {})}
     if type(others) is list:
         annotations = [annotation if other is None else other for other in others]
     task: dict[str, Any] = {**fields} if type(fields) is dict else {}
     return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
+
+
+def _confidence(fields: Mapping[str, Any]) -> float | None:
+    """The confidence that `predict` and `suggest` write, by which Label Studio can sort tasks."""
+    suggestion = fields.get("suggestion")
+    confidence = (suggestion if type(suggestion) is dict else fields).get("confidence")
+    return confidence if type(confidence) is float else None
 
 
 def _to_min(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
