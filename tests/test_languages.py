@@ -14,17 +14,21 @@ import entaug
 from command_line import fails
 from entaug.augmenters import create_augmenter
 from entaug.backends.compute import use_compute_settings
-from entaug.backends.fakes import FakeLexicon
+from entaug.backends.fakes import FakeLexicon, FakeTagger
 from entaug.backends.resolve import check_name, resolve
 from entaug.backends.transformers.vocabulary import card_languages, unread_share
 from entaug.cli.main import main
+from entaug.corpus import UnlabelledText
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, MissingModelError, UnknownNameError
 from entaug.language_check import LoadedModel, language_mismatch, note_on_encoder, served_languages
 from entaug.languages import LANGUAGE_NAMES, LanguageProfile
 from entaug.models.catalogue import MODELS
+from entaug.relabelling.relabeller import Relabeller
 from entaug.stopwords import listed_languages
 from entaug.taggers.base import create_tagger
+from entaug.teacher import TeacherParameters
+from entaug.workflows.suggest import suggest_file
 from tiny import save
 
 ENGLISH = "The king of Norway said that he would not go to the meeting because it was too far away from home ."
@@ -232,6 +236,25 @@ def test_names_of_the_hub_without_a_slash(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(MissingModelError, match=r"no such folder, and it is not in .*offline: the hub was not asked"):
         resolve("masked_lm", "some-model-nobody-has")
+
+
+def test_a_teacher_whose_encoder_is_of_another_language_is_a_note(tmp_path: Path) -> None:
+    class EnglishTagger(FakeTagger):
+        encoder = "minilm"
+
+    words = "der Hund und die Katze sind nicht in dem Haus".split()
+    german = [Sentence([*words, str(number)], [Mention("X", [(1, 2)])]) for number in range(8)]
+    text = UnlabelledText([Sentence("das ist der Hund".split())])
+    tagger = EnglishTagger()
+    start = "the encoder minilm serves English, and the text looks German"
+    assert entaug.SelfTraining(unlabelled=text, tagger=tagger).fit(german).notes()[0].startswith(start)
+    assert Relabeller(tagger=tagger).fit(german).model_notes()[0].startswith(start)
+    entaug.write(german, tmp_path / "de.conll")
+    teacher = TeacherParameters(tagger=tagger)
+    summary = suggest_file(tmp_path / "de.conll", text, tmp_path / "out.jsonl", teacher=teacher)
+    assert summary.notes[0].startswith(start)
+    with use_compute_settings(any_language=True):
+        assert entaug.SelfTraining(unlabelled=text, tagger=tagger).fit(german).tagger_.notes == []
 
 
 def test_a_starter_encoder_of_another_language_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -220,7 +220,7 @@ def models_table() -> str:
             one.title,
             one.size,
             one.licence,
-            ", ".join(map(language_name, one.languages)),
+            ", ".join(map(language_name, one.languages)) or "any",
             f"`entaug[{one.extra}]`",
             ", ".join(methods_using(one.name)),
         )

@@ -147,13 +147,13 @@ def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
         >>> german = [Sentence("Der Hund und die Katze sind nicht in dem Haus".split())] * 3
         >>> [note] = note_on_encoder(SimpleNamespace(encoder="minilm"), german)
         >>> note.partition(",")[0], note.partition("; ")[2]
-        ('the encoder minilm serves English', 'a multilingual one named with --encoder would learn more')
+        ('the encoder minilm serves English', 'a multilingual one, such as multilingual-e5, would learn more')
     """
     if compute_settings().any_language:
         return []
-    options = {"encoder": "encoder", "word_vectors": "vectors"}  # kinds of backends, as parameters of taggers
+    parameters = {"encoder": "encoder", "word_vectors": "vectors"}  # of taggers, by kind of backend
     tagger = getattr(tagger, "typical_member", tagger)
-    given = {kind: getattr(tagger, name, None) for kind, name in options.items()}
+    given = {kind: getattr(tagger, name, None) for kind, name in parameters.items()}
     named = {kind: name for kind, name in given.items() if isinstance(name, str) and starter_model(kind, name)}
     if not named:
         return []
@@ -161,5 +161,9 @@ def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
     profile = LanguageProfile(sample)
     for kind, name in named.items():
         if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile, ()):
-            return [f"{mismatch}; a multilingual one named with --{options[kind]} would learn more"]
+            better = {
+                "encoder": "a multilingual one, such as multilingual-e5,",
+                "word_vectors": "vectors of its language",
+            }
+            return [f"{mismatch}; {better[kind]} would learn more"]
     return []

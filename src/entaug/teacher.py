@@ -12,6 +12,7 @@ from entaug.backends.protocols import Tagger
 from entaug.backends.resolve import BACKENDS, Backend, is_alias, resolve
 from entaug.data import Sentence
 from entaug.errors import ParameterError
+from entaug.language_check import note_on_encoder
 from entaug.params import Configurable, PositiveInt
 
 __all__ = ["Teacher", "TeacherParameters"]
@@ -92,6 +93,9 @@ class Teacher:
         is_ensemble: whether the tagger is an ensemble, whose hyperparameters are set by the number of sentences.
         is_trained: whether it is trained already, as one that was loaded from a folder.
 
+    Attributes:
+        notes: after the training, notes for the user on its encoder.
+
     Example:
         >>> from entaug import Mention
         >>> from entaug.backends.fakes import FakeTagger
@@ -115,6 +119,7 @@ class Teacher:
         self._batch_size = batch_size
         self._is_ensemble = is_ensemble
         self._is_trained = is_trained
+        self.notes: list[str] = []
 
     @property
     def name(self) -> str:
@@ -140,6 +145,7 @@ class Teacher:
         augmented = list(augmented)
         if self._is_trained and not augmented:
             return self
+        self.notes = note_on_encoder(self.tagger, gold)
         if self._is_ensemble:
             passes = -(-_PASSES * len(gold) // self._batch_size)
             steps = self._steps or min(max(passes, _MIN_STEPS), _MAX_STEPS)

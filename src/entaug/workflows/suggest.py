@@ -19,7 +19,7 @@ from entaug.formats.base import Reading
 from entaug.progress import Progress, no_progress
 from entaug.scoring.near_duplicates import select_distinct
 from entaug.scoring.uncertainty import uncertainty
-from entaug.teacher import TeacherParameters
+from entaug.teacher import Teacher, TeacherParameters
 from entaug.workflows.common import Options, as_predictions, check_output, open_target, read_sentences
 
 __all__ = ["Strategy", "SuggestSummary", "suggest_file"]
@@ -134,7 +134,8 @@ def suggest_file(
         gold = list(read_sentences(source, reading, progress=progress))
         if not any(sentence.mentions for sentence in gold):
             raise InputError("has no mentions to learn from", path=str(input), remedy="check the tag column")
-        labelled = _label(gold, unlabelled, teacher or TeacherParameters(), seed, progress)
+        trained = (teacher or TeacherParameters()).create_teacher(seed)
+        labelled = _label(gold, unlabelled, trained, progress)
         candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
         if not candidates:
             remedy = "name another text, or lower min_tokens"
@@ -153,15 +154,14 @@ def suggest_file(
         summary.suggested, summary.repaired = len(suggested), reading.repaired
         summary.skipped = chosen[-1] + 1 - len(chosen)
         summary.mentions.update(mention.label for sentence in suggested for mention in sentence.mentions)
-        summary.notes = [*unlabelled.notes, *reading.notes]
+        summary.notes = [*unlabelled.notes, *trained.notes, *reading.notes]
         summary.seconds = time.monotonic() - begun
         return summary
 
 
 def _label(
-    gold: Sequence[Sentence], text: Sequence[Sentence], parameters: TeacherParameters, seed: int, progress: Progress
+    gold: Sequence[Sentence], text: Sequence[Sentence], teacher: Teacher, progress: Progress
 ) -> list[PseudoLabelled]:
-    teacher = parameters.create_teacher(seed)
     teacher.fit(gold, progress=lambda done, total, loss: progress(f"training, loss {loss:.2f}", done, total))
     progress("labelling", 0, len(text))
     return label_sentences(text, teacher.tagger, is_flat=all(sentence.is_flat for sentence in gold))

