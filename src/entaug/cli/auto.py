@@ -61,7 +61,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         ),
         ("folds", int, "N", "number of folds (default: 5, or what the budget allows; 0: measure nothing)"),
         ("repeats", int, "N", "number of repetitions (default: 2, with --dev 3, or what the budget allows)"),
-        ("steps", int, "N", "optimizer steps of each training (default: 50 times the root of the number of sentences)"),
+        ("steps", int, "N", "optimizer steps of each training (default: 50 sqrt(n) for n sentences, at least 300)"),
         ("seed", int, "N", "the random seed (default: 0)"),
     ):
         parser.add_argument(f"--{option}", type=type_, default=argparse.SUPPRESS, metavar=metavar, help=what)

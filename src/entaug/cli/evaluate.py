@@ -22,8 +22,8 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument(
         "--tagger",
         metavar="NAME",
-        help="instead of predictions, a model of another library: spacy:NAME, hf:NAME or gliner:NAME, with an optional "
-        "map of labels: spacy:en_core_web_sm@PERSON=PER;GPE=LOC (in quotes)",
+        help="instead of predictions, the folder of a trained tagger, or a model of another library: spacy:NAME, "
+        "hf:NAME or gliner:NAME, with an optional map of labels: spacy:en_core_web_sm@PERSON=PER;GPE=LOC (in quotes)",
     )
     options.add_json_option(parser)
     options.add_read_options(parser)
