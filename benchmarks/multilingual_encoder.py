@@ -30,7 +30,7 @@ from entaug.taggers.base import TaggerTrainingConfig, create_tagger
 UNER = {"da": "da_ddt", "hr": "hr_set"}
 MULTICONER = ("bn", "de", "en", "es", "hi", "ko", "nl", "ru", "tr", "zh")
 SENTENCES, STEPS, BATCH_SIZE, TEST = 200, 500, 8, 500
-SETTINGS = (("minilm", 2e-4), ("multilingual-e5", 2e-4), ("multilingual-e5", 1e-4), ("multilingual-e5", 5e-5))
+SETTINGS = (("minilm", 2e-4), ("multilingual-e5", 1e-4), ("multilingual-e5", 2e-4), ("multilingual-e5", 5e-5))
 
 
 def files(data: Path, language: str) -> tuple[Path, Path]:
@@ -92,7 +92,7 @@ def main() -> None:
     store = args.output.with_suffix(".jsonl")
     records = [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
     done = {(r["language"], r["encoder"], r["learning_rate"], r["seed"]) for r in records}
-    tasks = [(language, *s, seed) for seed in args.seeds for language in args.languages for s in SETTINGS]
+    tasks = [(language, *s, seed) for seed in args.seeds for s in SETTINGS for language in args.languages]
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for future in as_completed([pool.submit(measure, args.data, *task) for task in tasks if task not in done]):
             records.append(future.result())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, pairwise
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,11 +112,15 @@ def test_the_rate_of_the_second_stage_may_be_that_of_the_first() -> None:
     assert same != _factors(schedule="staged")
 
 
-@pytest.mark.parametrize(("size", "rate"), [(128, 2e-4), (384, 2e-4), (768, 5e-5), (1024, 2.8e-5)])
-def test_wider_encoders_have_a_lower_default_rate(size: int, rate: float) -> None:
+@pytest.mark.parametrize(
+    ("layers", "size", "rate"),
+    [(2, 128, 2e-4), (6, 384, 2e-4), (12, 384, 1e-4), (6, 768, 5e-5), (12, 768, 5e-5), (24, 1024, 1.875e-5)],
+)
+def test_larger_encoders_have_a_lower_default_rate(layers: int, size: int, rate: float) -> None:
     body = EncoderBody.__new__(EncoderBody)
     torch.nn.Module.__init__(body)
     body.size = size
+    body.model = SimpleNamespace(config=SimpleNamespace(num_hidden_layers=layers))
     assert body.default_learning_rate == pytest.approx(rate, rel=0.01)
 
 

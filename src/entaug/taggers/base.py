@@ -53,8 +53,9 @@ class TaggerTrainingConfig(BaseTrainingConfig):
         epochs: number of passes over the training sentences; ignored if `steps` is given.
         steps: number of optimizer steps, whatever the number of sentences; None to train for `epochs`.
         batch_size: sentences of an optimizer step.
-        learning_rate: peak learning rate of the pretrained encoder; None for 2e-4, and less for encoders wider than
-            384, in proportion to 1 / width²: 5e-5 for a width of 768 and 2.8e-5 for 1024.
+        learning_rate: peak learning rate of the pretrained encoder; None for 2e-4, and less for encoders that are
+            wider than 384, in proportion to 1 / width², or have more than 6 layers, to 1 / (width * layers) if that is
+            less: 1e-4 for 12 layers of 384, 5e-5 for 12 of 768, and 1.9e-5 for 24 of 1024.
         head_learning_rate: peak learning rate of all new weights.
         checkpoint: the weights to keep: ``"last"``, those after the last step, or ``"best"``, those of the epoch with
             the highest F1 on the development sentences.

@@ -28,8 +28,8 @@ from entaug.taggers.packing import can_pack, pack_rows, use_packed_attention
 __all__ = ["LEARNING_RATE", "EncoderBody", "EncoderInput", "encoder_folder"]
 
 LEARNING_RATE = 2e-4
-"""Default peak learning rate of encoders that are not wide."""
-_NARROW = 384
+"""Default peak learning rate of small encoders."""
+_LAYERS, _WIDTH = 6, 384  # of MiniLM, up to which an encoder is small
 
 
 class EncoderInput(NamedTuple):
@@ -230,8 +230,9 @@ class EncoderBody(torch.nn.Module):
 
     @property
     def default_learning_rate(self) -> float:
-        """The peak learning rate if none is given: wider encoders are trained with smaller steps."""
-        return LEARNING_RATE * min(1.0, (_NARROW / self.size) ** 2)
+        """The peak learning rate if none is given: wider and deeper encoders are trained with smaller steps."""
+        width, depth = self.size / _WIDTH, int(self.model.config.num_hidden_layers) / _LAYERS
+        return LEARNING_RATE / max(1.0, width**2, width * depth)
 
     def pretrained(self) -> Iterable[torch.nn.Parameter]:
         """The pretrained parameters, which have a learning rate of their own."""
