@@ -223,10 +223,11 @@ def models_table() -> str:
             ", ".join(map(language_name, one.languages)) or "any",
             f"`entaug[{one.extra}]`",
             ", ".join(methods_using(one.name)),
+            "yes" if one.by_default else "no",
         )
         for one in models.list_models()
     ]
-    return table(("name", "model", "download", "licence", "languages", "extra", "used by"), rows)
+    return table(("name", "model", "download", "licence", "languages", "extra", "used by", "by default"), rows)
 
 
 def recipes_table() -> str:

@@ -565,8 +565,11 @@ def test_listing(source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     prepare_models(["toy"], source=source)
     assert main(["models", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == "toy installed 1 MB CC0 sr toy words".split()
-    assert lines[2].split() == "other not installed 1 MB CC0 - other words".split()
+    assert lines[1].split() == "toy installed 1 MB CC0 any sr toy words".split()
+    assert lines[2].split() == "other not installed 1 MB CC0 any - other words".split()
+    monkeypatch.setitem(models.MODELS, "other", toy("other", by_default=False, languages=("de", "fr")))
+    assert main(["models", "list", "other"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == "other optional 1 MB CC0 de fr - other words".split()
     assert main(["models", "list", "toy", "--json"]) == 0
     [record] = json.loads(capsys.readouterr().out)
     assert record["name"] == "toy"

@@ -27,7 +27,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
     parser.add_argument(
         "names",
         nargs="*",
-        help="names of models (default: all that methods use; verify: all that are prepared; bom: all)",
+        help="names of models (default: all but the optional ones; verify: all that are prepared; bom: all)",
     )
     parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method needs")
     parser.add_argument("--source", metavar="DIR", help="prepare: use packages or prepared folders in this folder")
@@ -72,7 +72,7 @@ def _run(args: argparse.Namespace) -> int:
 def _print_models(models: Sequence[StarterModel]) -> None:
     rows = [("name", "", "size", "licence", "languages", "used by", "what")]
     for model in models:
-        state = "installed" if model.installed else "not installed"
+        state = "installed" if model.installed else "not installed" if model.by_default else "optional"
         used_by = ", ".join(methods_using(model.name)) or "-"
         rows.append(
             (model.name, state, model.size, model.licence, " ".join(model.languages) or "any", used_by, model.title)
