@@ -20,6 +20,11 @@ _PROFILED = 2000  # sentences by which a note on an encoder is decided
 _SAMPLE = 200  # sentences whose tokens are compared with the vocabulary of a model
 _MAX_UNREAD = 0.3  # share of unknown tokens; where a model knows the language there are hardly any
 _ANY_LANGUAGE = "pass --any-language (in Python: use_compute_settings(any_language=True)) to use it nevertheless"
+# The parameters of taggers by kind of backend, and what to name where theirs is of another language.
+_ENCODERS = {
+    "encoder": ("encoder", "a multilingual one, such as multilingual-e5,"),
+    "word_vectors": ("vectors", "vectors of its language"),
+}
 
 
 class LoadedModel(NamedTuple):
@@ -151,9 +156,8 @@ def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
     """
     if compute_settings().any_language:
         return []
-    parameters = {"encoder": "encoder", "word_vectors": "vectors"}  # of taggers, by kind of backend
     tagger = getattr(tagger, "typical_member", tagger)
-    given = {kind: getattr(tagger, name, None) for kind, name in parameters.items()}
+    given = {kind: getattr(tagger, name, None) for kind, (name, _) in _ENCODERS.items()}
     named = {kind: name for kind, name in given.items() if isinstance(name, str) and starter_model(kind, name)}
     if not named:
         return []
@@ -161,9 +165,5 @@ def note_on_encoder(tagger: Any, sentences: Iterable[Sentence]) -> list[str]:
     profile = LanguageProfile(sample)
     for kind, name in named.items():
         if mismatch := language_mismatch(LoadedModel(kind, name, None, ""), profile, ()):
-            better = {
-                "encoder": "a multilingual one, such as multilingual-e5,",
-                "word_vectors": "vectors of its language",
-            }
-            return [f"{mismatch}; {better[kind]} would learn more"]
+            return [f"{mismatch}; {_ENCODERS[kind][1]} would learn more"]
     return []

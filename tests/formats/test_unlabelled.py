@@ -166,7 +166,7 @@ def test_duplicates_and_training_sentences_are_counted(tmp_path: Path) -> None:
     text = read_text(tmp_path, "ADA DIDN'T leave the U.S. (she stayed).\nBo left.\nBo  left .\nSo what.\n")
     assert words(text) == ["Bo left .", "So what ."]
     assert text.notes == (
-        "1 file of plain text was read as one sentence a line",
+        "plain text was read as one sentence a line",
         "1 sentence of the unlabelled text is a duplicate",
         "1 sentence of the unlabelled text is a training sentence",
     )
@@ -186,8 +186,8 @@ def test_the_layouts_of_plain_text_are_told(tmp_path: Path) -> None:
     text = read_unlabelled([tmp_path / name for name in contents], GOLD)
     [note] = text.notes
     assert note == (
-        "2 files of plain text were read as running text, 1 as one sentence a line, 1 as one token a line, "
-        "1 as one tokenised sentence a line"
+        "plain text was read as running text (2 files), one sentence a line (1 file), one token a line (1 file), "
+        "one tokenised sentence a line (1 file)"
     )
     assert read_unlabelled([tmp_path / "rows.conll"], GOLD).notes == ()
 
@@ -240,7 +240,7 @@ def test_other_languages_scripts_and_tokens_are_told(tmp_path: Path) -> None:
     (tmp_path / "glued.conll").write_text(f"{rows}\n\nmore\tB-X\n" + "\n".join(f"{w}\tO" for w in english * 6) + "\n")
     notes = read_unlabelled([tmp_path / "glued.conll"], gold).notes
     (tmp_path / "same.txt").write_text(" ".join([*reversed(english), "."] * 10))
-    layout = "1 file of plain text was read as one tokenised sentence a line"
+    layout = "plain text was read as one tokenised sentence a line"
     assert read_unlabelled([tmp_path / "same.txt"], gold).notes == (layout,)
     assert any("tokenised in another way" in note for note in notes)
 

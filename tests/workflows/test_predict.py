@@ -61,7 +61,7 @@ def test_all_sentences_in_the_order_of_the_text(text: Path, tagger: FakeTagger) 
     # By hand: the tag that is predicted has 1 + 0.1 / 7 of 1.1, seven tags there are.
     assert [s.meta["confidence"] for s in labelled] == [pytest.approx((1 + 0.1 / 7) / 1.1, abs=1e-4)] * 4
     assert (summary.sentences, summary.tokens) == (4, 17)
-    assert summary.notes == ["1 file of plain text was read as running text"]
+    assert summary.notes == ["plain text was read as running text"]
     assert summary.mentions == {"PER": 2, "LOC": 2, "ORG": 1}
     assert summary.confidence == labelled[0].meta["confidence"]
 

@@ -69,7 +69,7 @@ def read_unlabelled(
         >>> [" ".join(sentence.tokens) for sentence in text]
         ['Ada sang in Rome , but nobody came .']
         >>> text.notes
-        ('1 file of plain text was read as running text', '1 sentence of the unlabelled text is a training sentence')
+        ('plain text was read as running text', '1 sentence of the unlabelled text is a training sentence')
     """
     files = [as_path(path) for path in paths]
     if not files:
@@ -110,13 +110,14 @@ def note_layouts(layouts: Mapping[str, int]) -> list[str]:
 
     Example:
         >>> note_layouts({"running text": 2, "one sentence a line": 1})
-        ['2 files of plain text were read as running text, 1 as one sentence a line']
+        ['plain text was read as running text (2 files), one sentence a line (1 file)']
     """
-    (first, number), *others = layouts.items() or [("", 0)]
-    if not number:
+    if not layouts:
         return []
-    files = "file of plain text was" if number == 1 else "files of plain text were"
-    return [f"{number:,} {files} read as {first}" + "".join(f", {n:,} as {other}" for other, n in others)]
+    shown = list(layouts)
+    if len(shown) > 1:
+        shown = [f"{layout} ({n:,} {'file' if n == 1 else 'files'})" for layout, n in layouts.items()]
+    return [f"plain text was read as {', '.join(shown)}"]
 
 
 def _note(notes: list[str], count: int, one: str, several: str) -> None:
