@@ -195,6 +195,14 @@ def test_advice_by_hand() -> None:
     )
     # A baseline is no method, and one seed no ground for advice.
     assert recommend({toy: compared(("duplicate", 5.0, 3, 1.0), nothing)}).startswith("Keep gold alone")
+    # Neither are two without a verdict, unless all of them hurt or another method had three.
+    twice = ("sis", 5.0, 2, 6.0)
+    assert recommend({toy: compared(twice)}) == "On toy run three seeds before you choose (two seeds so far)."
+    assert recommend({toy: compared(twice), small: compared(once)}) == (
+        "Run three seeds before you choose (one or two seeds so far)."
+    )
+    assert recommend({toy: compared(twice, nothing)}).startswith("Keep gold alone")
+    assert recommend({toy: compared(("sis", -5.0, 2, 1.0))}).startswith("Keep gold alone")
     untested = "run three seeds before you choose (one seed so far)"
     assert recommend({toy: compared(once), small: compared(once)}) == f"R{untested[1:]}."
     assert recommend({wnut: compared(nothing), toy: compared(once)}) == (

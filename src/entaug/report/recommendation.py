@@ -10,6 +10,7 @@ from entaug.scoring.significance import Difference
 
 __all__ = ["recommend"]
 
+_ENOUGH_SEEDS = 3  # with fewer, an interval that contains 0 decides nothing
 _ONE_SIDED = 0.025  # how often an interval lies above 0 where there is no effect
 
 
@@ -17,6 +18,7 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     """Say which method to use in which setting.
 
     A method is recommended where its interval at equal steps lies above 0: of several the one with the largest gain.
+    Gold alone is recommended where three seeds show no gain of any method.
 
     Args:
         results: the compared arms of each setting; see `entaug.report.comparison.compare_arms`.
@@ -35,7 +37,8 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     methods = {setting: _methods(arms) for setting, arms in results.items()}
     comparisons = [d for of_setting in methods.values() for _, d in of_setting if d.seeds > 1]
     gains_of: dict[str, list[tuple[str, Difference]]] = defaultdict(list)
-    others, untested, empty = [], [], []
+    others, undecided, empty = [], [], []
+    num_seeds: set[int] = set()  # of the undecided settings
     for setting, of_setting in methods.items():
         tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
@@ -44,10 +47,11 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
             is_only_amount = len({other.arm.amount for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
             name = result.arm.name if is_only_amount else str(result.arm)
             gains_of[name].append((names[setting], best))
+        elif of_setting and _is_undecided(differences := [difference for _, difference in of_setting]):
+            undecided.append(names[setting])
+            num_seeds.add(max(difference.seeds for difference in differences))
         elif tested:
             others.append(names[setting])
-        elif of_setting:
-            untested.append(names[setting])
         else:
             empty.append(names[setting])
     parts = [_use(name, where) for name, where in gains_of.items()]
@@ -56,15 +60,21 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
         times = "once" if found == 1 else f"{found} times"
         parts.append(f"but repeat it with other seeds, because chance alone shows that {times} in {len(comparisons)}")
     if others:
-        where = "on the others " if parts else f"on {_and(others)} " if untested or empty else ""
+        where = "on the others " if parts else f"on {_and(others)} " if undecided or empty else ""
         parts.append(f"{where}keep gold alone" + ("" if parts else ": no method showed a gain at equal steps"))
-    if untested:
-        where = f"on {_and(untested)} " if parts or empty or len(untested) == 1 else ""
-        parts.append(f"{where}run three seeds before you choose (one seed so far)")
+    if undecided:
+        where = f"on {_and(undecided)} " if parts or empty or len(undecided) == 1 else ""
+        so_far = {(1,): "one seed", (2,): "two seeds", (1, 2): "one or two seeds"}[tuple(sorted(num_seeds))]
+        parts.append(f"{where}run three seeds before you choose ({so_far} so far)")
     if empty:
         parts.append(f"on {_and(empty)} no method was compared yet")
     sentence = "; ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _is_undecided(differences: Sequence[Difference]) -> bool:
+    """Whether no comparison of a setting has enough seeds, and more could show a gain."""
+    return all(d.seeds < _ENOUGH_SEEDS for d in differences) and any(d.verdict != "hurts" for d in differences)
 
 
 def _use(name: str, gains: Sequence[tuple[str, Difference]]) -> str:
