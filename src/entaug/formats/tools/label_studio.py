@@ -378,9 +378,7 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
     annotations = [annotation]
     if dialect.annotations == "predictions":
         annotation.setdefault("model_version", "entaug")
-        confidence = _confidence(text.fields)
-        if confidence is not None:
-            annotation["score"] = confidence
+        annotation |= _score(text.fields)
         fields = {"annotations": [], **(fields if type(fields) is dict else {})}
     if type(others) is list:
         annotations = [annotation if other is None else other for other in others]
@@ -388,11 +386,11 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
     return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
 
 
-def _confidence(fields: Mapping[str, Any]) -> float | None:
+def _score(fields: Mapping[str, Any]) -> dict[str, float]:
     """The confidence that `predict` and `suggest` write, by which Label Studio can sort tasks."""
     suggestion = fields.get("suggestion")
     confidence = (suggestion if type(suggestion) is dict else fields).get("confidence")
-    return confidence if type(confidence) is float else None
+    return {"score": confidence} if type(confidence) is float else {}
 
 
 def _to_min(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
