@@ -234,9 +234,8 @@ class _Reader:
         origin = str(id_) if type(id_) in (str, int) and id_ != "" else f"{name}:{number}"
         tokens, text = record.get("tokens", record.get("tokenized_text")), record.get("text")
         if type(tokens) is list and tokens:
-            if all(
-                type(token) is dict and type(token.get("text")) is str for token in tokens
-            ):  # as Prodigy writes them
+            # Prodigy writes them as objects.
+            if all(type(token) is dict and type(token.get("text")) is str for token in tokens):
                 tokens = [token["text"] for token in tokens]
             tokens = [token for token in tokens if type(token) is not str or token.strip()]
             spaces = align_spaces(tokens, text) if type(text) is str and all(type(t) is str for t in tokens) else None

@@ -40,6 +40,7 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
     others, undecided, empty = [], [], []
     num_seeds: set[int] = set()  # of the undecided settings
     for setting, of_setting in methods.items():
+        differences = [difference for _, difference in of_setting]
         tested = [(result, difference) for result, difference in of_setting if difference.seeds > 1]
         gains = [(result, difference) for result, difference in tested if difference.verdict == "helps"]
         if gains:
@@ -47,7 +48,7 @@ def recommend(results: Mapping[Setting, Sequence[ArmResult]]) -> str:
             is_only_amount = len({other.arm.amount for other, _ in of_setting if other.arm.name == result.arm.name}) < 2
             name = result.arm.name if is_only_amount else str(result.arm)
             gains_of[name].append((names[setting], best))
-        elif of_setting and _is_undecided(differences := [difference for _, difference in of_setting]):
+        elif differences and _is_undecided(differences):
             undecided.append(names[setting])
             num_seeds.add(max(difference.seeds for difference in differences))
         elif tested:

