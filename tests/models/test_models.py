@@ -29,6 +29,7 @@ from entaug.models import catalogue as models
 from entaug.models import packages, preparation
 from entaug.models.catalogue import StarterModel
 from entaug.models.preparation import PreparationTask, prepare_models, verify_models
+from helpers.counting import wait_until
 
 PINNED: list[models.Wheel] = []
 """The wheel of the toy."""
@@ -92,10 +93,7 @@ def start_child(source: Path, begun: Path | None) -> subprocess.Popen[str]:
 
 
 def wait_for(file: Path) -> None:
-    end = time.monotonic() + 60
-    while not file.exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(file.exists)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -313,34 +312,23 @@ def test_mentions_are_drawn_line_by_line(opened: OpenedFile) -> None:
 
 def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "many.html"
-    begun = time.perf_counter()
     file.write_text(render_html_report(many()), encoding="utf-8")
-    assert time.perf_counter() - begun < 30  # about 3 s on a machine at rest
-    begun = time.perf_counter()
     one = OpenedFile(browser, file)
-    assert time.perf_counter() - begun < 3
     page = one.page
     assert one.count() == "10,000 of 10,000 shown"
-    found = page.evaluate(
+    most = page.evaluate(
         """async () => {
           document.getElementById("examples").scrollIntoView();
-          const times = [];
           let most = 0;
-          let last = performance.now();
           for (let i = 0; i < 90; i += 1) {
             scrollBy(0, i < 60 ? 150 : 20000);
             await new Promise((done) => requestAnimationFrame(done));
-            const now = performance.now();
-            times.push(now - last);
-            last = now;
             most = Math.max(most, document.querySelectorAll("article").length);
           }
-          times.sort((a, b) => a - b);
-          return { median: times[45], most };
+          return most;
         }"""
     )
-    assert found["most"] < 40
-    assert found["median"] < 100  # 17 ms on a machine at rest, drawn without a graphics card
+    assert most < 40
     # The list ends where the page thinks it ends, and what is at the end is the last pair.
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     page.wait_for_timeout(300)
@@ -367,9 +355,7 @@ def test_ten_thousand_pairs_open_at_once_and_scroll(browser: Any, tmp_path: Path
     )
     assert len(moved) > 40
     assert max(abs(by - 200) for by in moved) < 2
-    begun = time.perf_counter()
     page.fill("#search", "longer42")
-    assert time.perf_counter() - begun < 2
     one.close(file)
 
 

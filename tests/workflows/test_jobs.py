@@ -9,7 +9,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from entaug.workflows.check import check_file
 from entaug.workflows.convert import convert_file
 from entaug.workflows.filter import filter_file
 from entaug.workflows.quality import measure_files
+from helpers.counting import wait_until
 
 TRAIN = EXAMPLE / "train.conll"
 
@@ -77,7 +77,7 @@ if __name__ == "__main__":
 """,
         encoding="utf-8",
     )
-    done = subprocess.run([sys.executable, program], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, program], capture_output=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -366,21 +366,19 @@ def test_all_processes_end_at_once(tmp_path: Path, number: signal.Signals) -> No
     command = [sys.executable, "-m", "entaug", "augment", str(gold), "-m", "sis", "--jobs", "2", "-o", str(out)]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         partial = Path(f"{out}.partial")
-        limit = time.monotonic() + 120
-        while not (partial.exists() and partial.stat().st_size > gold.stat().st_size * 1.05):
-            assert time.monotonic() < limit
+
+        def has_begun() -> bool:
             assert process.poll() is None
-            time.sleep(0.01)
+            return partial.exists() and partial.stat().st_size > gold.stat().st_size * 1.05
+
+        wait_until(has_begun)
         workers = children(process.pid)
         assert len(workers) >= 2
         process.send_signal(number)
-        err = process.communicate(timeout=60)[1]
+        err = process.communicate(timeout=600)[1]
     if number != signal.SIGKILL:
         assert err == b"entaug: interrupted; run the same command again to resume\n"
-    limit = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in workers):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
     assert not out.exists()
 
 

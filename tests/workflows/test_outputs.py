@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.workflows.augment import AugmentSummary, augment_file
 from entaug.workflows.check import check_file
 from entaug.workflows.convert import convert_file
+from helpers.counting import wait_until
 
 TRAIN = EXAMPLE / "train.conll"
 NEEDS_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -50,7 +50,7 @@ def whole(folder: Path, name: str = "whole.conll") -> bytes:
 def bash(command: str) -> subprocess.CompletedProcess[bytes]:
     entaug_ = f"{sys.executable} -m entaug"
     return subprocess.run(
-        ["bash", "-c", command.replace("entaug ", f"{entaug_} ", 1)], capture_output=True, check=False, timeout=60
+        ["bash", "-c", command.replace("entaug ", f"{entaug_} ", 1)], capture_output=True, check=False, timeout=600
     )
 
 
@@ -265,9 +265,8 @@ def test_a_pipe_as_output(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     assert read == [whole(tmp_path)]
     assert bash(f"entaug augment {TRAIN} -m sis -o >(cat >{tmp_path}/copy)").returncode == 0
-    limit = time.monotonic() + 10  # the shell does not wait for what it put in the background
-    while (tmp_path / "copy").stat().st_size < len(read[0]) and time.monotonic() < limit:
-        time.sleep(0.01)
+    # The shell does not wait for what it put in the background.
+    wait_until(lambda: (tmp_path / "copy").stat().st_size >= len(read[0]))
     assert (tmp_path / "copy").read_bytes() == read[0]
 
 
