@@ -426,9 +426,11 @@ def place_mentions(lines: Sequence[MentionLine], text: str, shift: int, faults: 
 def _corrected_spans(mention: MentionLine, text: str, shift: int, faults: Faults) -> tuple[Span, ...] | None:
     """Return the characters of a mention; None if they cannot be corrected."""
     spans = tuple([(start - shift, end - shift) for start, end in mention.spans])
-    if _matches(mention, text, shift):
-        return spans
     parts = _parts(mention, text, shift)
+    if _matches(mention, text, shift):
+        if parts and len(mention.words.split()) > len(" ".join(parts).split()):
+            faults.reading.notes["line of .ann with further text after the words of the mention, taken as a comment"] += 1
+        return spans
     moved = _find_nearest(text, mention.words.strip(), spans[0][0]) if len(spans) == 1 else None
     offsets = _shorten(";".join(f"{start} {end}" for start, end in mention.spans))[1:-1]
     if parts is None:

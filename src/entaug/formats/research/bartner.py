@@ -24,6 +24,7 @@ from entaug.formats.token_records import unique_mentions
 __all__ = ["Bartner", "BartnerDialect"]
 
 _MENTIONS = re.compile(r"\d+,\d+(?:,\d+,\d+)* [^ |]+(?:\|\d+,\d+(?:,\d+,\d+)* [^ |]+)*")
+_MENTIONS_AT_END = re.compile(rf"{_MENTIONS.pattern}$")
 _HEAD_SIZE = 1 << 16
 _NOT_IN_TOKENS = re.compile("[\n\r\0]")
 _MENTION = "write the first and last token of each span, a space, and the label: 0,1 ADR|3,3,6,7 ADR"
@@ -145,8 +146,18 @@ def _parse(number: int, lines: list[str], reading: Reading) -> Iterator[Sentence
     if not tokens:
         reading.notes["empty sentence left out"] += 1
         return
+    if not mentions:
+        _check_unlabelled(tokens, reading)
     found = [(_mention(part), None) for part in mentions.split("|")] if mentions else []
     yield Sentence(tuple(tokens.split(" ")), unique_mentions(found, reading))
+
+
+def _check_unlabelled(tokens: str, reading: Reading) -> None:
+    """Tell lines without mentions from lines of mentions that are where tokens are expected."""
+    if _MENTIONS.fullmatch(tokens):
+        raise InputError("a line of mentions where tokens are expected", remedy=_THREE_LINES)
+    if _MENTIONS_AT_END.search(tokens):
+        reading.notes["line of tokens that ends like a line of mentions, read as tokens"] += 1
 
 
 def _mention(text: str) -> Mention:
