@@ -9,7 +9,8 @@ and files with one character of running text a line. `entaug.formats.conll.detec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from entaug.formats.conll.writer import find_losses, format_sentence
 from entaug.tags import flatten
 
 __all__ = ["Conll"]
+
+_ARRANGEMENT = frozenset(("token_column", "tag_column", "tag_columns", "numbered_from", "attribute"))
 
 
 class Conll(BaseFormat):
@@ -76,6 +79,17 @@ class Conll(BaseFormat):
             return sentence
         layout = {name: value for name, value in sentence.layout.items() if name != ENTITY_FIELDS}
         return sentence.with_(mentions=kept, layout=layout)
+
+    def prepared(self, dialect: ConllDialect, sample: Iterable[Sentence], given: Collection[str] = ()) -> ConllDialect:
+        """See `entaug.formats.base.BaseFormat.prepared`: all rows have the further columns of the sample."""
+        if dialect.column_names or (dialect.num_columns and _ARRANGEMENT.isdisjoint(given)):
+            return dialect
+        tags = dialect.tag_columns or (dialect.tag_column,)
+        names = dict.fromkeys(name for sentence in sample for name in sentence.columns)
+        if dialect.numbered_from is not None:
+            names.pop("0", None)
+        width = len(names) + len(tags) + len({dialect.token_column, *(() if dialect.numbered_from is None else (0,))})
+        return replace(dialect, num_columns=width, further_columns=tuple(names))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """See `entaug.formats.base.BaseFormat.dump`."""
