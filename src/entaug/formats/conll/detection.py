@@ -191,7 +191,7 @@ class _ColumnDetector:
         if not self._rows:  # no row of a word has the usual width
             self._rows = [row for rows in sentences for row in rows if len(row) == self._num_columns]
         self._tag_shares = [
-            sum(is_tag(row[i]) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
+            sum(is_tag(row[i].strip()) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
         ]
         self.may_be_nested = "tag_columns" not in given and "tag_column" not in given
         self.tag_candidates: list[int] = []
@@ -253,9 +253,10 @@ class _ColumnDetector:
             return None
         all_numbers = [[row[0] for row in rows] for rows in self._sentences]
         of_words = [[number for number in numbers if not is_range_or_empty_node(number)] for numbers in all_numbers]
+        of_words = [numbers for numbers in of_words if numbers]
         enough = 0.9 * len(of_words)
         for first in (1, 0):
-            if sum(bool(numbers) and is_numbering(numbers, first) for numbers in of_words) > enough:
+            if sum(is_numbering(numbers, first) for numbers in of_words) > enough:
                 return first
         numbers = [number for numbers in all_numbers for number in numbers]
         num_fitting = sum(_NUMBER.fullmatch(number) is not None for number in numbers)
@@ -449,7 +450,7 @@ def _detect_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[
     column = dialect.tag_column
 
     def update(rows: Rows) -> None:
-        cells = [row[column] for row in rows if -len(row) <= column < len(row)]
+        cells = [row[column].strip() for row in rows if -len(row) <= column < len(row)]
         if dialect.attribute:
             cells = extract_attribute(cells, dialect.attribute)[0]
         detector.update("O" if cell == dialect.outside_tag else cell for cell in cells)

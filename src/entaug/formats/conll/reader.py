@@ -201,7 +201,12 @@ class ConllReader:
             further.pop(dialect.column_name(0), None)
         if not comments and not layout:
             return Sentence(tokens, mentions, columns=further, spaces=spaces)
-        id_, text_spaces, provenance, kept = _parse_comments(comments, tokens)
+        id_, text, provenance, kept = _parse_comments(comments)
+        text_spaces = None if text is None else align_spaces(tokens, text)
+        if text is not None and text_spaces is None:
+            surfaces = _surfaces(tokens, layout.get(EXTRA_ROWS, ()), dialect)
+            if surfaces == tokens or align_spaces(surfaces, text) is None:
+                self._reading.notes["comment with a text of other tokens: its white space is not read"] += 1
         if kept:
             layout["comments"] = kept
         return Sentence(
@@ -343,16 +348,27 @@ def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
     return tuple([token[len(prefix) :] for token in tokens])
 
 
+def _surfaces(tokens: tuple[str, ...], extra: Sequence[tuple[int, str]], dialect: ConllDialect) -> tuple[str, ...]:
+    """The words as the text has them: those of a range as one."""
+    surfaces = [*tokens]
+    for place, row in reversed(extra):
+        cells = split_row(row, dialect.delimiter)
+        first, dash, last = cells[0].partition("-")
+        if dash:
+            surfaces[place : place + int(last) - int(first) + 1] = [cells[dialect.token_column]]
+    return tuple(surfaces)
+
+
 def _parse_comments(
-    comments: Sequence[str], tokens: Sequence[str]
-) -> tuple[str | None, tuple[str, ...] | None, Provenance | None, list[str]]:
-    """The id, white space and provenance in the comments of a sentence, and the comments except provenance."""
-    id_ = spaces = provenance = None
+    comments: Sequence[str],
+) -> tuple[str | None, str | None, Provenance | None, list[str]]:
+    """The id, text and provenance in the comments of a sentence, and the comments except provenance."""
+    id_ = text = provenance = None
     kept = []
     for line in comments:
         id_ = parse_sentence_id(line) or id_
         if line.startswith(TEXT_COMMENT):
-            spaces = align_spaces(tokens, line[len(TEXT_COMMENT) :])
+            text = line[len(TEXT_COMMENT) :]
         if line.startswith(PROVENANCE_COMMENT):
             try:
                 provenance = Provenance.from_dict(orjson.loads(line[len(PROVENANCE_COMMENT) :]))
@@ -360,7 +376,7 @@ def _parse_comments(
             except (orjson.JSONDecodeError, TypeError, ValueError):
                 pass  # a comment of another program
         kept.append(line)
-    return id_, spaces, provenance, kept
+    return id_, text, provenance, kept
 
 
 def _without_id(sentence: Sentence) -> Sentence:
