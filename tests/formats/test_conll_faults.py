@@ -184,6 +184,14 @@ def test_white_space_around_a_tag_is_no_part_of_the_label(tmp_path: Path) -> Non
     assert reading.notes == {"white space around a tag left out": 2}
 
 
+def test_cells_as_csv_writes_them_are_noted(tmp_path: Path) -> None:
+    rows = ['""""\tO', '"\tO', '""\tO', '"Vera"\tB-PER', '"""Vera"""\tB-PER', '"a""b"\tO', 'a"""b\tO']
+    reading = Reading()
+    [s] = open_file(put(tmp_path, "a.tsv", "\n".join(rows))).sentences(reading)
+    assert s.tokens == tuple(row.split("\t")[0] for row in rows)
+    assert reading.notes == {"cell in quotation marks as in CSV kept as it stands": 3}
+
+
 def test_comments_between_rows_are_noted(tmp_path: Path) -> None:
     path = put(tmp_path, "a.conll", "Vera B-PER\n#MeToo\nleft O\n\nBonn B-LOC\nwon O\n")
     reading = Reading()
@@ -247,7 +255,8 @@ def test_only_mentions_that_are_not_read_count(tmp_path: Path) -> None:
     list(open_file(put(tmp_path, "a.tsv", twice)).sentences(reading))
     assert reading.notes == {note(1, "2", "1,2"): 1}
     chunks = "Vera\tB-NP\tB-PER\nleft\tB-VP\tO\n\nBonn\tB-NP\tB-LOC\n"
-    for text, options in [(chunks, {}), (twice, {"tag_column": 2}), (twice, {"tag_column": 1})]:
+    cases: list[tuple[str, dict[str, Any]]] = [(chunks, {}), (twice, {"tag_column": 2}), (twice, {"tag_column": 1})]
+    for text, options in cases:
         reading = Reading()
         list(open_file(put(tmp_path, "a.tsv", text), **options).sentences(reading))
         assert reading.notes == {}
@@ -301,7 +310,7 @@ JUNK = [
 @st.composite
 def mutated(draw: Callable[[Any], Any]) -> str:
     """A file, some times over, with a few characters left out, replaced or added."""
-    text = draw(st.sampled_from(BASES)) * draw(st.sampled_from([1, 1, 12]))
+    text: str = draw(st.sampled_from(BASES)) * draw(st.sampled_from([1, 1, 12]))
     text = text.replace("= 1", "= {}").replace("= 2", "= {}").format(*range(24))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text) - 1))

@@ -1,10 +1,12 @@
 """CoNLL columns: one token a line, an empty line after each sentence, tags in one column or several.
 
 Columns are separated by tabs, single spaces or runs of both; token and tag may be in any column. Comments,
-``-DOCSTART-`` lines, further columns, CRLF, byte-order marks and separator lines of white space are read. Nested
-mentions need several tag columns, outermost first, as in GermEval; one column represents flat mentions only. Further
-variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other attributes (``name=B-PER``);
-and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of a file.
+``-DOCSTART-`` lines, further columns, CRLF, byte-order marks and separator lines of white space are read. All rows have
+the same columns. Nested mentions need several tag columns, outermost first, as in GermEval; one column represents flat
+mentions only. Further variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other
+attributes (``name=B-PER``), whose words are the rows with integer numbers, not ranges (``3-4``) and empty nodes
+(``1.1``); and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of
+a file.
 """
 
 from __future__ import annotations

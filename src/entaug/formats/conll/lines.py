@@ -34,6 +34,7 @@ Block = tuple[int, list[str]]
 """The lines between two empty ones, and the number of the first."""
 _BOM = b"\xef\xbb\xbf"
 _RUNS = re.compile(r"[ \t]+")
+_QUOTED = re.compile(r'(?m)(?:^|(?<=[ \t]))"((?:[^"\s]|"")*+)"(?=[ \t]|$)')  # a cell as CSV has it
 _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
@@ -49,6 +50,8 @@ def read_blocks(
         text = "\n".join(lines)
         if "\0" in text or "\r" in text:
             check_characters(lines, first, path)
+        if notes is not None and '""' in text and (num := sum('""' in cell for cell in _QUOTED.findall(text))):
+            notes["cell in quotation marks as in CSV kept as it stands"] += num
         if DOCSTART in text:  # ends a sentence with or without empty lines around it
             breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_docstart(line)])
         for end in breaks:
