@@ -265,7 +265,8 @@ class _ColumnDetector:
 
     def _holds_no_tokens(self, column: int) -> bool:
         """Whether a column holds the same in all rows of a sentence (the name of its document), or numbers them."""
-        columns = [[row[column] for row in rows] for rows in self._sentences if len(rows) > 1]
+        columns = [[row[column] for row in rows if column < len(row)] for rows in self._sentences]
+        columns = [cells for cells in columns if len(cells) > 1]
         if sum(map(len, columns)) < _MIN_NUMBERS:
             return False
         num_fitting = sum(len({*cells}) == 1 or is_numbering(cells, int(cells[0] == "1")) for cells in columns)

@@ -35,7 +35,7 @@ Block = tuple[int, list[str]]
 _BOM = b"\xef\xbb\xbf"
 _RUNS = re.compile(r"[ \t]+")
 _QUOTED = re.compile(r'(?m)(?:^|(?<=[ \t]))"((?:[^"\s]|"")*+)"(?=[ \t]|$)')  # a cell as CSV has it
-_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
+_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 
 
 def read_blocks(
