@@ -19,6 +19,7 @@ from typing import Any
 
 from entaug.data import Sentence
 from entaug.errors import EntaugError, LossError
+from entaug.files.streams import encode_text
 from entaug.formats import find_format
 from entaug.formats.base import Reading
 from entaug.formats.buffered import BufferedFormat, write_buffered
@@ -67,7 +68,7 @@ def check(name: str, data: bytes) -> int:
         if isinstance(format_, BufferedFormat):
             write_buffered(format_, dialect, kept, again)
         else:
-            again.write_text("".join(format_.dump(s, dialect) for s in kept), encoding="utf-8", newline="")
+            again.write_bytes(encode_text("".join(format_.dump(s, dialect) for s in kept)))
         back = list(
             format_.read(again, format_.look(again) if isinstance(format_, BufferedFormat) else dialect, Reading())
         )

@@ -26,7 +26,7 @@ __all__ = ["PLACEHOLDER", "Edit", "Mention", "Sentence", "Span", "split_fields"]
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # The fields of files that go to `Sentence.layout` and `Sentence.provenance`; all others go to `Sentence.meta`.
 _LAYOUT_FIELDS = frozenset(
-    ("comments", "text", "tag_probabilities", "relation_probabilities", "_entity_fields", "_brat")
+    ("comments", "text", "tag_probabilities", "relation_probabilities", "_entity_fields", "_brat", "_conllu_rows")
 )
 _PROVENANCE_FIELD = "entaug"
 _SPECIAL_FIELDS = _LAYOUT_FIELDS | {_PROVENANCE_FIELD}

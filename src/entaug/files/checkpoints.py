@@ -61,7 +61,7 @@ class RunWriter(contextlib.AbstractContextManager["RunWriter"], abc.ABC):
         """
         if texts:
             heading = "" if self.offset else self.heading
-            self._append(encode_text(heading + "".join(texts), first=not self.offset))
+            self._append(encode_text(heading + "".join(texts)))
 
     @abc.abstractmethod
     def _append(self, data: bytes) -> None:

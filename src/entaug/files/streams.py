@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,7 +21,7 @@ from entaug.errors import EntaugError, InputError, OutputError, ParameterError
 __all__ = [
     "STDIN",
     "as_path",
-    "check_no_nul",
+    "check_characters",
     "decode_text",
     "encode_text",
     "is_special",
@@ -47,6 +48,9 @@ _MAX_FILE = 1 << 30  # bytes, unpacked, of a file that is read at once
 _FREE = 1 << 28  # bytes of the temporary folder that a copy leaves free
 _PATIENCE = 2.0  # seconds without a writer of a pipe until the user is told
 _BOM = b"\xef\xbb\xbf"
+_MARKS_DROPPED = "byte-order mark at the beginning of a line within the file dropped"
+_MARKS_KEPT = "invisible byte-order mark (U+FEFF) within a line kept"
+_NO_TEXT = {"\0": ("NUL character", "\\0"), "\r": ("carriage return within a line", "\\r")}
 
 
 def as_path(path: object) -> Path:
@@ -280,16 +284,19 @@ def _copy(stream: BinaryIO, copy: Path, name: str) -> None:
         raise OutputError(message, path=str(copy), remedy="free some space") from None
 
 
-def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[str]]]:
+def read_line_chunks(
+    path: Path, start: int = 0, stop: int | None = None, notes: Counter[str] | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """The lines of a UTF-8 file, about a megabyte at a time.
 
-    A byte-order mark and carriage returns before line feeds are dropped. Only a line feed ends a line: a token may
-    hold the other separators of Unicode.
+    A byte-order mark at the beginning of a line (files that were joined have them) and carriage returns before line
+    feeds are dropped. Only a line feed ends a line: a token may hold the other separators of Unicode.
 
     Args:
         path: the file.
         start: the first byte to read.
         stop: the byte to stop before.
+        notes: byte-order marks, but that at the beginning of the file, are counted here.
 
     Yields:
         The 1-based number of the chunk's first line (counted from `start`), and its lines without their ends.
@@ -305,8 +312,6 @@ def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Ite
             stream.seek(start)
         for block in _read_blocks(stream, path, None if stop is None else stop - start):
             text = block
-            if number == 1 and not parts and not start and text.startswith(_BOM):
-                text = text[len(_BOM) :]
             # Only the new block is searched, and a long line is joined once, at its end.
             cut = text.rfind(b"\n") + 1 if block else 0
             data = b""
@@ -319,40 +324,39 @@ def read_line_chunks(path: Path, start: int = 0, stop: int | None = None) -> Ite
                 message = f"a line of more than {_MAX_LINE >> 20} MiB"
                 raise InputError(message, path=str(path), line=number, remedy="check that it is the right file")
             if data:
+                if _BOM in data:
+                    data = _drop_marks(data, notes, is_beginning=number == 1 and not start)
                 lines = _split_lines(data, number, path)
                 yield number, lines
                 number += len(lines)
 
 
-def check_no_nul(lines: list[str], first: int, path: Path) -> None:
-    """Check that no line holds a NUL character, which occurs in no text.
+def _drop_marks(data: bytes, notes: Counter[str] | None, *, is_beginning: bool) -> bytes:
+    """Drop one byte-order mark at the beginning of each line, and count those within the file."""
+    dropped = data.removeprefix(_BOM).replace(b"\n" + _BOM, b"\n")
+    if notes is not None:
+        num_kept = dropped.count(_BOM)
+        num_dropped = data.count(_BOM) - num_kept - (is_beginning and data.startswith(_BOM))
+        notes.update({what: n for what, n in ((_MARKS_DROPPED, num_dropped), (_MARKS_KEPT, num_kept)) if n})
+    return dropped
 
-    Args:
-        lines: the lines.
-        first: the number of the first.
-        path: their file.
 
-    Raises:
-        InputError: a line does.
-    """
+def check_characters(lines: list[str], first: int, path: Path, forbidden: str = "\0\r") -> None:
+    """Check that no line holds a character that occurs in no token: an InputError names the first that does."""
     for number, line in enumerate(lines, start=first):
-        if "\0" in line:
-            remedy = "check that it is text, and remove the character: tr -d '\\0'"
-            raise InputError("holds a NUL character", path=str(path), line=number, remedy=remedy)
+        for character in forbidden:
+            if character in line:
+                name, escape = _NO_TEXT[character]
+                remedy = f"check that it is text, and remove the character: tr -d '{escape}'"
+                raise InputError(f"holds a {name}", path=str(path), line=number, remedy=remedy)
 
 
-def encode_text(text: str, *, first: bool) -> bytes:
-    """The bytes of a text in a file.
-
-    A file whose first token begins with the character of the byte-order mark gets a mark besides, which is dropped
-    when it is read; otherwise the character would be.
-
-    Args:
-        text: the text.
-        first: whether the file begins with it.
-    """
+def encode_text(text: str) -> bytes:
+    """The bytes of lines in a file; a line that begins with a byte-order mark gets one besides, which reading drops."""
     data = text.encode("utf-8", "surrogatepass")
-    return _BOM + data if first and data.startswith(_BOM) else data
+    if _BOM in data:
+        data = (b"\n" + data).replace(b"\n" + _BOM, b"\n" + _BOM + _BOM)[1:]
+    return data
 
 
 def _split_lines(data: bytes, number: int, path: Path) -> list[str]:

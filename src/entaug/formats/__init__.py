@@ -199,6 +199,7 @@ def target(path: str | Path, format: str | None = None, like: OpenedFile | None 
         else:  # formats in which ids and text are optional write them where the source has them
             inherited = {"ids", "texts"} & detected.keys() & vars(dialect).keys() - given.keys()
         dialect = replace(dialect, **{name: detected[name] for name in inherited})
+        dialect = chosen.prepared(dialect, like.beginning() if like.format.carries.columns else (), given)
     return OpenedFile(path, chosen, dialect)
 
 

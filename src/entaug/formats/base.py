@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -249,6 +249,17 @@ class BaseFormat(abc.ABC):
         """
         del data
         return 0
+
+    def prepared(self, dialect: Any, sample: Iterable[Sentence], given: Collection[str] = ()) -> Any:
+        """Return the dialect to write sentences in, with what depends on them; by default unchanged.
+
+        Args:
+            dialect: the dialect as far as it is known.
+            sample: the first of the sentences.
+            given: the names of the options that are given; the others may be those of a file that was read.
+        """
+        del sample, given
+        return dialect
 
     @abc.abstractmethod
     def dump(self, sentence: Sentence, dialect: Any) -> str:

@@ -104,7 +104,7 @@ class Jsonl(BaseFormat):
         del dialect  # entities of both forms are read
         lines_of_ids: dict[str, int] = {}
         is_empty = True
-        for first, lines in read_line_chunks(path, start, stop):
+        for first, lines in read_line_chunks(path, start, stop, reading.notes):
             for number, line in enumerate(lines, start=first):
                 if not line or line.isspace():
                     continue

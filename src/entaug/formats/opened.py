@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
 from entaug.data import Sentence
-from entaug.errors import InputError, OutputError
+from entaug.errors import EntaugError, InputError, OutputError
 from entaug.files.atomic import move_file, open_output, output_error
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import BaseFormat, Dialect, Reading
@@ -19,6 +20,7 @@ from entaug.formats.buffered import BufferedFormat, check_replaceable, write_buf
 __all__ = ["OpenedFile", "SentenceWriter"]
 
 _SAMPLE_BYTES = 1 << 18  # bytes read to estimate the number of sentences of a file
+_SAMPLE_SIZE = 100  # sentences that a layout is prepared for
 
 
 class SentenceWriter:
@@ -53,7 +55,7 @@ class SentenceWriter:
             count: their number.
         """
         if count:
-            self._stream.write(encode_text(text if self.count else self._file.heading + text, first=not self.count))
+            self._stream.write(encode_text(text if self.count else self._file.heading + text))
             self.count += count
 
 
@@ -90,6 +92,12 @@ class OpenedFile:
             reading: how to read; collects counts and notes.
         """
         return self.format.read(self.path, self.dialect, reading or Reading())
+
+    def beginning(self) -> Iterator[Sentence]:
+        """The first sentences, without those that have errors, which are reported when the file is read."""
+        reading = Reading(repair=True, on_fault=lambda _: None)
+        with contextlib.suppress(EntaugError, OSError):
+            yield from islice(self.sentences(reading), _SAMPLE_SIZE)
 
     def source_files(self) -> list[Path]:
         """Return the files that are read; several if the format is a folder."""
@@ -208,7 +216,15 @@ class OpenedFile:
         """
         if isinstance(self.format, BufferedFormat):
             return write_buffered(self.format, self.dialect, sentences, self.path, force=force)
-        with self.writer() as writer:
+        sample: Sequence[Sentence]
+        if isinstance(sentences, Sequence):
+            sample = sentences
+        else:
+            rest = iter(sentences)
+            sample = list(islice(rest, _SAMPLE_SIZE))
+            sentences = chain(sample, rest)
+        file = replace(self, dialect=self.format.prepared(self.dialect, sample))
+        with file.writer() as writer:
             for sentence in sentences:
                 writer.write(sentence)
         return writer.count

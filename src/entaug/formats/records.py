@@ -9,6 +9,7 @@ import contextlib
 import gc
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -109,21 +110,11 @@ def no_sentences(path: Path | str | None = None, reading: Reading | None = None)
     return InputError(message, path=str(path) if path else None, remedy="give a file with labelled sentences")
 
 
-def numbered_lines(path: Path, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, str]]:
-    """Read the lines of a file that are not blank.
-
-    Args:
-        path: the file.
-        start: the first byte to read.
-        stop: the byte to stop before; by default the end of the file.
-
-    Yields:
-        The number of each line, counted from 1 at `start`, and the line.
-
-    Raises:
-        InputError: the file cannot be read or is not UTF-8.
-    """
-    for first, lines in read_line_chunks(path, start, stop):
+def numbered_lines(
+    path: Path, start: int = 0, stop: int | None = None, notes: Counter[str] | None = None
+) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, with their numbers, counted from 1 at `start`; see `read_line_chunks`."""
+    for first, lines in read_line_chunks(path, start, stop, notes):
         for number, line in enumerate(lines, start=first):
             if line and not line.isspace():
                 yield number, line

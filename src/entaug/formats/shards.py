@@ -165,8 +165,8 @@ class Shards(BufferedFormat):
             rest = iter(sentences)
             while (first := list(islice(rest, 1))) or not written:
                 with open_output(new_file()) as out:
-                    for number, sentence in enumerate(chain(first, islice(rest, dialect.shard_size - 1))):
-                        out.write(encode_text(inner.dump(sentence, inner.dialect()), first=not number))
+                    for sentence in chain(first, islice(rest, dialect.shard_size - 1)):
+                        out.write(encode_text(inner.dump(sentence, inner.dialect())))
         for number, file in enumerate(written):
             file.rename(path / f"{dialect.shard_name}-{number:05}-of-{len(written):05}.{ending}")
 

@@ -266,4 +266,6 @@ class TextLines(BaseFormat):
         def parse(_number: int, line: str) -> Iterable[Sentence]:
             return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
 
-        return read_records(path, numbered_lines(path, start, stop), parse, reading, is_whole=stop is None)
+        return read_records(
+            path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
+        )

@@ -17,7 +17,7 @@ from entaug.alignment import align_spaces
 from entaug.data import Sentence
 from entaug.errors import EntaugError, InputError
 from entaug.files.folders import natural_sort_key, walk_files
-from entaug.files.streams import check_no_nul, read_beginning, read_bytes, read_line_chunks
+from entaug.files.streams import check_characters, read_beginning, read_bytes, read_line_chunks
 from entaug.formats import find_format, open_file
 from entaug.formats.base import Reading
 from entaug.formats.documents import Document
@@ -293,7 +293,7 @@ def _is_comment(cells: Sequence[str]) -> bool:
 def _lines(path: Path) -> Iterator[_Line]:
     """The lines of a file; an empty one ends a paragraph or a sentence."""
     for first, lines in read_line_chunks(path):
-        check_no_nul(lines, first, path)
+        check_characters(lines, first, path, "\0")
         for number, line in enumerate(lines, start=first):
             yield _Line(number, " ".join(line.split()) if "\t" not in line else line.strip("\n"))
 

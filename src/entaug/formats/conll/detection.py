@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from entaug.formats.conll.lines import (
     Block,
     is_comment,
     is_numbering,
+    is_range_or_empty_node,
     parse_column_names,
     parse_sentence_id,
     read_blocks,
@@ -30,14 +31,20 @@ from entaug.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 __all__ = ["detect_dialect"]
 
 _SAMPLE_SIZE = 300  # sentences from which the layout is detected
+_MAX_SENTENCES = 20_000  # that are searched for a first tag where these have none
 _TOKEN_COLUMN_NAMES = ("FORM", "TOKEN", "WORD")
 _TAG_COLUMN_NAMES = frozenset(("NE", "NER", "NERTAG", "NERTAGS", "ENTITY"))
 _TOKEN_PREFIX = re.compile(r"(?i)(?:token|form|word|text|w)[=:](?=.)")
 _ATTRIBUTE = re.compile(r"(?:^|\|)([A-Za-z]\w*)=([^|]+)")
+_ATTRIBUTE_NAMES = _TAG_COLUMN_NAMES | {"NAME"}
+_NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
+# The labels of columns of phrases, which are no mentions.
+_PHRASES = frozenset("ADJP ADVP CONJP INTJ LST NP PNP PP PRT SBAR UCP VP".split())
 _JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"\]])|\s*[\[{]\s*$")
 _COMMA = re.compile(r"[,;]")
 _OUTSIDE_TAGS = ("_", "*", "-")  # tags of tokens outside mentions in files that do not use O
 _MIN_CHARACTERS = 10  # fewer tokens do not show whether they are characters or words
+_MIN_NUMBERS = 10  # fewer rows do not show whether a column holds numbers of tokens, or of sentences and documents
 Rows = list[list[str]]
 """The rows of a sentence, each a list of cells."""
 
@@ -58,7 +65,51 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
         ParameterError: a column that is given does not exist, or is that of token and tag.
     """
     blocks = read_blocks(path)
-    sample: list[list[tuple[int, str]]] = []  # numbered rows of each sentence
+    sample, dialect = _read_sample(blocks, dialect)
+    if not sample:
+        raise no_sentences(path)
+    if "separator" not in given:
+        dialect = replace(dialect, separator=_detect_separator([row for rows in sample for _, row in rows]))
+    sentences = [[split_row(row, dialect.delimiter) for _, row in rows] for rows in sample]
+    num_columns = Counter(len(row) for rows in sentences for row in rows).most_common(1)[0][0]
+    regular = [rows for rows in sentences if all(len(row) == num_columns for row in rows)]
+    dialect = replace(dialect, num_columns=num_columns)
+    if len(dialect.column_names) != num_columns or len(set(dialect.column_names)) < num_columns:
+        dialect = replace(dialect, column_names=())
+    columns = _ColumnDetector(dialect, given, regular or sentences)
+    try:
+        dialect = columns.detect(path, sample[0][0])
+    except InputError:  # where words outside of mentions have no attribute, the first sentences may show none
+        rows_with_tags = _find_attribute(blocks, dialect)
+        if rows_with_tags is None:
+            raise
+        columns = _ColumnDetector(dialect, given, [*regular, rows_with_tags])
+        dialect = columns.detect(path, sample[0][0])
+    further = (_split_block(block, dialect) for block in blocks)
+    sentences = [_words(rows, dialect) for rows in sentences]
+    if columns.may_be_nested:
+        nested = _NestedColumnDetector(dialect, columns.tag_candidates, sentences)
+        while not nested.is_decided and (rows_read := next(further, None)) is not None:
+            nested.update(rows_read)
+            if any(row[-1] != "O" for row in rows_read):
+                sentences.append(rows_read)
+        found = nested.tag_columns()
+        if len(found) > 1:
+            others = tuple(column for column in dialect.other_tag_columns if column not in found)
+            dialect = replace(dialect, tag_columns=found, other_tag_columns=others)
+    if not {"tag_column", "tag_columns"}.intersection(given):
+        unread = tuple(i for i in dialect.other_tag_columns if not _are_phrases(i, sentences))
+        dialect = replace(dialect, unread_tag_columns=unread)
+    if "characters" not in given:
+        dialect = replace(dialect, characters=_are_characters(dialect, sentences[: len(sample)]))
+    if "scheme" not in given:
+        dialect = replace(dialect, scheme=_detect_scheme(dialect, sentences, further))
+    return dialect
+
+
+def _read_sample(blocks: Iterator[Block], dialect: ConllDialect) -> tuple[list[list[tuple[int, str]]], ConllDialect]:
+    """The numbered rows of the first sentences, and the dialect with what their comments tell."""
+    sample: list[list[tuple[int, str]]] = []
     ids = texts = False
     names: tuple[str, ...] = ()
     for first, lines in blocks:
@@ -74,38 +125,36 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
             sample.append(rows)
         if len(sample) >= _SAMPLE_SIZE:
             break
-    if not sample:
-        raise no_sentences(path)
-    if "separator" not in given:
-        dialect = replace(dialect, separator=_detect_separator([row for rows in sample for _, row in rows]))
-    sentences = [[split_row(row, dialect.delimiter) for _, row in rows] for rows in sample]
-    num_columns = Counter(len(row) for rows in sentences for row in rows).most_common(1)[0][0]
-    regular = [rows for rows in sentences if all(len(row) == num_columns for row in rows)]
-    if len(names) != num_columns or len(set(names)) < num_columns:
-        names = ()
-    dialect = replace(dialect, column_names=names, ids=ids, texts=texts, num_columns=num_columns)
-    columns = _ColumnDetector(dialect, given, regular or sentences)
-    dialect = columns.detect(path, sample[0][0])
-    further = (_split_block(block, dialect) for block in blocks)
-    if columns.may_be_nested:
-        nested = _NestedColumnDetector(dialect, columns.tag_candidates, sentences)
-        while not nested.is_decided and (rows_read := next(further, None)) is not None:
-            nested.update(rows_read)
-            if any(row[-1] != "O" for row in rows_read):
-                sentences.append(rows_read)
-        found = nested.tag_columns()
-        if len(found) > 1:
-            others = tuple(column for column in dialect.other_tag_columns if column not in found)
-            dialect = replace(dialect, tag_columns=found, other_tag_columns=others)
-    if "characters" not in given:
-        dialect = replace(dialect, characters=_are_characters(dialect, sentences[: len(sample)]))
-    if "scheme" not in given:
-        dialect = replace(dialect, scheme=_detect_scheme(dialect, sentences, further))
-    return dialect
+    return sample, replace(dialect, column_names=names, ids=ids, texts=texts)
 
 
 def _split_block(block: Block, dialect: ConllDialect) -> Rows:
-    return [split_row(line, dialect.delimiter) for line in block[1] if not is_comment(line, dialect)]
+    return _words([split_row(line, dialect.delimiter) for line in block[1] if not is_comment(line, dialect)], dialect)
+
+
+def _words(rows: Rows, dialect: ConllDialect) -> Rows:
+    """The rows of words, without those of ranges and empty nodes in a file whose tokens are numbered."""
+    if dialect.numbered_from is None or not any(is_range_or_empty_node(row[0]) for row in rows):
+        return rows
+    return [row for row in rows if not is_range_or_empty_node(row[0])]
+
+
+def _find_attribute(blocks: Iterator[Block], dialect: ConllDialect) -> Rows | None:
+    """The first sentence, of some thousands, in which a cell has a tag as an attribute."""
+    for block in islice(blocks, _MAX_SENTENCES):
+        rows = _split_block(block, dialect)
+        if all(len(row) == dialect.num_columns for row in rows):
+            values = (value for row in rows for cell in row for _, value in _ATTRIBUTE.findall(cell))
+            if any(is_tag(value) for value in values):
+                return rows
+    return None
+
+
+def _are_phrases(column: int, sentences: list[Rows]) -> bool:
+    """Whether a column holds phrases (chunks), and no mentions of entities."""
+    tags = {row[column] for rows in sentences for row in rows if column < len(row)}
+    labels = {tag[2:] for tag in tags if tag != "O" and is_tag(tag)}
+    return bool(labels) and labels <= _PHRASES
 
 
 def _detect_separator(rows: Sequence[str]) -> Literal["tab", "space", "runs"]:
@@ -133,9 +182,16 @@ class _ColumnDetector:
     def __init__(self, dialect: ConllDialect, given: Collection[str], sentences: list[Rows]) -> None:
         self._dialect, self._given, self._sentences = dialect, given, sentences
         self._num_columns = dialect.num_columns
-        self._rows = [row for rows in sentences for row in rows if len(row) == self._num_columns]
+        is_numbered = "token_column" not in given or dialect.token_column != 0
+        self._numbered_from = self._detect_numbering() if is_numbered else None
+        if self._numbered_from is not None:
+            numbered = replace(dialect, numbered_from=self._numbered_from)
+            self._sentences = [words for rows in sentences if (words := _words(rows, numbered))]
+        self._rows = [row for rows in self._sentences for row in rows if len(row) == self._num_columns]
+        if not self._rows:  # no row of a word has the usual width
+            self._rows = [row for rows in sentences for row in rows if len(row) == self._num_columns]
         self._tag_shares = [
-            sum(is_tag(row[i]) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
+            sum(is_tag(row[i].strip()) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
         ]
         self.may_be_nested = "tag_columns" not in given and "tag_column" not in given
         self.tag_candidates: list[int] = []
@@ -151,7 +207,7 @@ class _ColumnDetector:
             The dialect with its columns.
         """
         num_columns = self._num_columns
-        numbered_from = self._detect_numbering()
+        numbered_from = self._numbered_from
         token = self._dialect.token_column if "token_column" in self._given else None
         if token is None:
             names = [name.upper() for name in self._dialect.column_names]
@@ -168,7 +224,8 @@ class _ColumnDetector:
             )
         if token is None:
             used = {*tags} | ({0} if numbered_from is not None else set())
-            token = next((i for i in range(num_columns) if i not in used), 0)
+            unused = [i for i in range(num_columns) if i not in used] or [0]
+            token = next((i for i in unused if not self._holds_no_tokens(i)), unused[0])
         elif token == 0:
             numbered_from = None
         only_tags = [share == 1.0 for share in self._tag_shares]
@@ -181,17 +238,39 @@ class _ColumnDetector:
             token_column=token,
             numbered_from=numbered_from,
             # Tags of another annotator, of another kind, or of nested mentions: see `_NestedColumnDetector`.
-            other_tag_columns=tuple(i for i in range(num_columns) if only_tags[i] and i not in (*tags, token)),
+            other_tag_columns=tuple(
+                i for i in range(num_columns) if self._tag_shares[i] >= 0.95 and i not in (*tags, token)
+            ),
             token_prefix=self._detect_token_prefix(token),
         )
 
     def _detect_numbering(self) -> int | None:
-        """The first number, where the first column numbers the tokens of nearly all sentences."""
+        """The first number, where the first column numbers the tokens of nearly all sentences.
+
+        Numbers that do not begin anew in each sentence count as numbers from 1 too: they are no tokens.
+        """
         if self._num_columns < 3:
             return None
-        first_columns = [[row[0] for row in rows] for rows in self._sentences]
-        enough = 0.9 * len(first_columns)
-        return next((n for n in (1, 0) if sum(is_numbering(cells, n) for cells in first_columns) > enough), None)
+        all_numbers = [[row[0] for row in rows] for rows in self._sentences]
+        of_words = [[number for number in numbers if not is_range_or_empty_node(number)] for numbers in all_numbers]
+        of_words = [numbers for numbers in of_words if numbers]
+        enough = 0.9 * len(of_words)
+        for first in (1, 0):
+            if sum(is_numbering(numbers, first) for numbers in of_words) > enough:
+                return first
+        numbers = [number for numbers in all_numbers for number in numbers]
+        num_fitting = sum(_NUMBER.fullmatch(number) is not None for number in numbers)
+        is_long = sum(map(len, of_words)) >= _MIN_NUMBERS
+        return 1 if is_long and num_fitting >= 0.95 * len(numbers) else None
+
+    def _holds_no_tokens(self, column: int) -> bool:
+        """Whether a column holds the same in all rows of a sentence (the name of its document), or numbers them."""
+        columns = [[row[column] for row in rows if column < len(row)] for rows in self._sentences]
+        columns = [cells for cells in columns if len(cells) > 1]
+        if sum(map(len, columns)) < _MIN_NUMBERS:
+            return False
+        num_fitting = sum(len({*cells}) == 1 or is_numbering(cells, int(cells[0] == "1")) for cells in columns)
+        return num_fitting >= 0.95 * len(columns)
 
     def _detect_tag_columns(self, token: int | None, path: Path, first_row: tuple[int, str]) -> tuple[int, ...]:
         """The tag columns; those that are given may be counted from the right."""
@@ -246,16 +325,29 @@ class _ColumnDetector:
         return False
 
     def _detect_attribute(self, column: int) -> bool:
-        """Whether nearly all cells of a column hold a tag as an attribute; detects the name of the attribute."""
+        """Whether cells of a column hold a tag as an attribute; detects the name of the attribute.
+
+        Either nearly all cells have it, or those of mentions alone, and the others have other attributes or none.
+        """
         if self._tag_shares[column] >= 0.8:
             return False
-        counts: Counter[str] = Counter()
+        tags: dict[str, Counter[str]] = {}
+        others: Counter[str] = Counter()
+        is_list = True
         for row in self._rows:
-            counts.update(name for name, value in _ATTRIBUTE.findall(row[column]) if is_tag(value))
+            cell = row[column]
+            is_list = is_list and (cell in ("_", "") or "=" in cell)
+            for name, value in _ATTRIBUTE.findall(cell):
+                if is_tag(value):
+                    tags.setdefault(name, Counter())[value] += 1
+                else:
+                    others[name] += 1
         if "attribute" in self._given and self._dialect.attribute:
-            counts = Counter({self._dialect.attribute: counts[self._dialect.attribute]})
-        for name, count in counts.most_common(1):
-            if count >= 0.8 * len(self._rows):
+            tags = {name: counts for name, counts in tags.items() if name == self._dialect.attribute}
+        for name in sorted(tags, key=lambda name: (name.upper() not in _ATTRIBUTE_NAMES, -tags[name].total())):
+            count = tags[name].total()
+            has_mentions = count > tags[name]["O"]
+            if count >= 0.8 * len(self._rows) or (is_list and has_mentions and count >= 0.95 * (count + others[name])):
                 self._dialect = replace(self._dialect, attribute=name)
                 return True
         return False
@@ -327,13 +419,19 @@ class _NestedColumnDetector:
                 self._num_shorter[inner_column] += outer is not None and outer.spans != inner.spans
 
     def tag_columns(self) -> tuple[int, ...]:
-        """The tag columns, outermost first; one or none where no mentions are nested."""
-        columns = self._columns[-1:]
-        for outer, inner in reversed(self._pairs):
+        """The tag columns, outermost first; one or none where no mentions are nested.
+
+        Columns behind the last mention are those of levels that are deeper than any in the file.
+        """
+        num_filled = max(
+            (i for i, column in enumerate(self._columns, start=1) if self._label_counts[column]), default=0
+        )
+        columns = self._columns[num_filled - 1 : num_filled]
+        for outer, inner in reversed(self._pairs[: max(0, num_filled - 1)]):
             if not self._is_nested(outer, inner):
                 break
             columns = [outer, *columns]
-        return tuple(columns)
+        return (*columns, *self._columns[num_filled:]) if len(columns) > 1 else tuple(self._columns[-1:])
 
     def _is_nested(self, outer: int, inner: int) -> bool:
         count = self._label_counts[inner].total()
@@ -353,7 +451,7 @@ def _detect_scheme(dialect: ConllDialect, sample: list[Rows], further: Iterator[
     column = dialect.tag_column
 
     def update(rows: Rows) -> None:
-        cells = [row[column] for row in rows if -len(row) <= column < len(row)]
+        cells = [row[column].strip() for row in rows if -len(row) <= column < len(row)]
         if dialect.attribute:
             cells = extract_attribute(cells, dialect.attribute)[0]
         detector.update("O" if cell == dialect.outside_tag else cell for cell in cells)

@@ -43,7 +43,9 @@ class ConllDialect:
         token_prefix: the prefix of each token in its column, as ``token=``.
         characters: whether a token is a character of a script without spaces.
         other_tag_columns: further columns that look like tags; for information.
-        num_columns: the number of columns of most rows; 0 where no file was read.
+        unread_tag_columns: those of them whose mentions the user is told of.
+        num_columns: the number of columns of all rows; 0 where it is not known.
+        further_columns: the names of the columns to write besides token and tag, where these are not their numbers.
     """
 
     separator: Literal["tab", "space", "runs"] = "tab"
@@ -62,7 +64,9 @@ class ConllDialect:
     token_prefix: str = ""
     characters: bool = False
     other_tag_columns: tuple[int, ...] = field(default=(), compare=False)
+    unread_tag_columns: tuple[int, ...] = field(default=(), compare=False)
     num_columns: int = field(default=0, compare=False)
+    further_columns: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         validate(self)

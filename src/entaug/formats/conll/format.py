@@ -1,15 +1,18 @@
 """CoNLL columns: one token a line, an empty line after each sentence, tags in one column or several.
 
 Columns are separated by tabs, single spaces or runs of both; token and tag may be in any column. Comments,
-``-DOCSTART-`` lines, further columns, CRLF, byte-order marks and separator lines of white space are read. Nested
-mentions need several tag columns, outermost first, as in GermEval; one column represents flat mentions only. Further
-variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other attributes (``name=B-PER``);
-and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of a file.
+``-DOCSTART-`` lines, further columns, CRLF, byte-order marks and separator lines of white space are read. All rows have
+the same columns. Nested mentions need several tag columns, outermost first, as in GermEval; one column represents flat
+mentions only. Further variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other
+attributes (``name=B-PER``), whose words are the rows with integer numbers, not ranges (``3-4``) and empty nodes
+(``1.1``); and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of
+a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from entaug.formats.conll.writer import find_losses, format_sentence
 from entaug.tags import flatten
 
 __all__ = ["Conll"]
+
+_ARRANGEMENT = frozenset(("token_column", "tag_column", "tag_columns", "numbered_from", "attribute"))
 
 
 class Conll(BaseFormat):
@@ -76,6 +81,17 @@ class Conll(BaseFormat):
             return sentence
         layout = {name: value for name, value in sentence.layout.items() if name != ENTITY_FIELDS}
         return sentence.with_(mentions=kept, layout=layout)
+
+    def prepared(self, dialect: ConllDialect, sample: Iterable[Sentence], given: Collection[str] = ()) -> ConllDialect:
+        """See `entaug.formats.base.BaseFormat.prepared`: all rows have the further columns of the sample."""
+        if dialect.column_names or (dialect.num_columns and _ARRANGEMENT.isdisjoint(given)):
+            return dialect
+        tags = dialect.tag_columns or (dialect.tag_column,)
+        names = dict.fromkeys(name for sentence in sample for name in sentence.columns)
+        if dialect.numbered_from is not None:
+            names.pop("0", None)
+        width = len(names) + len(tags) + len({dialect.token_column, *(() if dialect.numbered_from is None else (0,))})
+        return replace(dialect, num_columns=width, further_columns=tuple(names))
 
     def dump(self, sentence: Sentence, dialect: ConllDialect) -> str:
         """See `entaug.formats.base.BaseFormat.dump`."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from entaug.files.streams import check_no_nul, read_line_chunks
+from entaug.files.streams import check_characters, read_line_chunks
 from entaug.formats.conll.dialect import ConllDialect
 from entaug.tags import is_tag
 
@@ -17,6 +18,7 @@ __all__ = [
     "comment_name",
     "is_comment",
     "is_numbering",
+    "is_range_or_empty_node",
     "is_writable_comment",
     "last_break",
     "parse_column_names",
@@ -32,30 +34,24 @@ Block = tuple[int, list[str]]
 """The lines between two empty ones, and the number of the first."""
 _BOM = b"\xef\xbb\xbf"
 _RUNS = re.compile(r"[ \t]+")
+_QUOTED = re.compile(r'(?m)(?:^|(?<=[ \t]))"((?:[^"\s]|"")*+)"(?=[ \t]|$)')  # a cell as CSV has it
+_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 
 
-def read_blocks(path: Path, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-    """Read the blocks of a file; a ``-DOCSTART-`` line is a block of its own.
-
-    Args:
-        path: the file.
-        start: the byte to start from, at the beginning of a line.
-        stop: the byte to stop at; None for the end of the file.
-
-    Yields:
-        The lines of each block, with the number of the first.
-
-    Raises:
-        InputError: the file is no text.
-    """
+def read_blocks(
+    path: Path, start: int = 0, stop: int | None = None, notes: Counter[str] | None = None
+) -> Iterator[Block]:
+    """The blocks of a file, see `read_line_chunks`; a ``-DOCSTART-`` line is a block of its own."""
     pending: list[str] = []  # lines of a block that continues in the next chunk
     pending_first = 0
-    for first, lines in read_line_chunks(path, start, stop):
+    for first, lines in read_line_chunks(path, start, stop, notes):
         begin = 0
         breaks = [i for i, line in enumerate(lines) if not line or line.isspace()]
         text = "\n".join(lines)
-        if "\0" in text:
-            check_no_nul(lines, first, path)
+        if "\0" in text or "\r" in text:
+            check_characters(lines, first, path)
+        if notes is not None and '""' in text and (num := sum('""' in cell for cell in _QUOTED.findall(text))):
+            notes["cell in quotation marks as in CSV kept as it stands"] += num
         if DOCSTART in text:  # ends a sentence with or without empty lines around it
             breaks = sorted(breaks + [i for i, line in enumerate(lines) if _is_docstart(line)])
         for end in breaks:
@@ -121,6 +117,11 @@ def is_numbering(cells: Sequence[str], first: int) -> bool:
         first: the number of the first token.
     """
     return all(cell == str(i) for i, cell in enumerate(cells, start=first))
+
+
+def is_range_or_empty_node(number: str) -> bool:
+    """Whether the number of a row is that of no word in CoNLL-U: ``3-4`` of several words, ``1.1`` of an empty node."""
+    return _RANGE_OR_EMPTY_NODE.fullmatch(number) is not None
 
 
 # ------------------------------------------------------------------------------------------------------------ comments

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import ne
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -20,6 +22,7 @@ from entaug.formats.conll.lines import (
     TEXT_COMMENT,
     is_comment,
     is_numbering,
+    is_range_or_empty_node,
     parse_column_names,
     parse_sentence_id,
     read_blocks,
@@ -32,9 +35,11 @@ from entaug.provenance import Provenance
 from entaug.spacing import infer_spaces_of_characters
 from entaug.tags import InvalidTag, decode_canonical, is_tag
 
-__all__ = ["PROVENANCE_COMMENT", "ConllReader"]
+__all__ = ["EXTRA_ROWS", "PROVENANCE_COMMENT", "ConllReader"]
 
 PROVENANCE_COMMENT = "# entaug = "
+EXTRA_ROWS = "_conllu_rows"
+"""Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
 
 
 class _RaggedRows(Exception):  # noqa: N818 - internal: converted to an InputError with a line
@@ -62,8 +67,9 @@ class ConllReader:
         self._is_simple = dialect.is_simple
         last_column = max(dialect.token_column, dialect.tag_column, *dialect.tag_columns)
         self._min_columns = max(2, last_column + 1)
-        # Where further columns are known by their names, a row must have all of them.
-        self._num_columns = len(dialect.column_names) or (dialect.num_columns if dialect.attribute else 0)
+        # With fewer or more columns in some sentences, words or tags would be taken from the wrong ones.
+        self._num_columns = dialect.num_columns or len(dialect.column_names)
+        self._unread = {i: _describe_unread(i, dialect) for i in dialect.unread_tag_columns}
 
     def sentences(self, start: int = 0, stop: int | None = None) -> Iterator[Sentence]:
         """Read the sentences.
@@ -82,7 +88,7 @@ class ConllReader:
         dialect, reading = self._dialect, self._reading
         comments: list[str] = []
         is_empty = True
-        for block in read_blocks(self._path, start, stop):
+        for block in read_blocks(self._path, start, stop, reading.notes):
             first, rows = block
             if rows[0][0] in "#-" and is_comment(rows[0], dialect):
                 leading, (first, rows) = split_comments(block, dialect)
@@ -130,6 +136,44 @@ class ConllReader:
         width = len(columns)
         if width < self._min_columns or self._num_columns not in (0, width):
             raise _RaggedRows
+        if dialect.numbered_from is None or is_numbering(columns[0], dialect.numbered_from):
+            return self._parse_columns(columns, comments, {}, keeps_numbers=False)
+        places = [i for i, number in enumerate(columns[0]) if not is_range_or_empty_node(number)]
+        if not places:
+            raise InvalidTag(0, "no row of the sentence is a word", "add its words, or delete the lines")
+        extra = [(bisect_left(places, i), rows[i]) for i in range(len(rows)) if i not in {*places}]
+        words = [tuple([column[i] for i in places]) for column in columns]
+        try:
+            keeps_numbers = not is_numbering(words[0], dialect.numbered_from)
+            layout = {EXTRA_ROWS: [[place, row] for place, row in extra]} if extra else {}
+            sentence = self._parse_columns(words, comments, layout, keeps_numbers=keeps_numbers)
+        except InvalidTag as error:
+            error.index = places[error.index]
+            raise
+        if extra:
+            self._note_extra_rows([split_row(row, delimiter) for _, row in extra])
+        if keeps_numbers:
+            self._reading.notes["sentence whose token numbers do not count up: they are kept"] += 1
+        return sentence
+
+    def _note_extra_rows(self, rows: list[list[str]]) -> None:
+        """Note rows that are no words, and the tags in them."""
+        notes, dialect = self._reading.notes, self._dialect
+        for row in rows:
+            kind = "a range of words" if "-" in row[0] else "an empty node"
+            notes[f"CoNLL-U row of {kind} is no token; kept where the sentence stays the same"] += 1
+            tags = [row[i] for i in dialect.tag_indices(len(row))]
+            if dialect.attribute:
+                tags, _ = extract_attribute(tags, dialect.attribute)
+            if any(is_tag(tag) and tag != "O" for tag in tags):
+                notes[f"tag of {kind} not read"] += 1
+
+    def _parse_columns(
+        self, columns: list[tuple[str, ...]], comments: Sequence[str], layout: dict[str, Any], *, keeps_numbers: bool
+    ) -> Sentence:
+        """The sentence whose words have these columns."""
+        dialect = self._dialect
+        width = len(columns)
         tokens: tuple[str, ...] = columns[dialect.token_column]
         if dialect.token_prefix:
             tokens = _remove_prefix(tokens, dialect.token_prefix)
@@ -137,11 +181,10 @@ class ConllReader:
             raise InvalidTag(tokens.index(""), "the token is empty", "give it one, or delete the line")
         tokens = tuple(map(intern, tokens))  # equal tokens of a corpus in memory are one string
         spaces = infer_spaces_of_characters(tokens) if dialect.characters else None
-        layout: dict[str, Any] = {}
         has_attributes = False
         mentions: Sequence[Mention]
         if self._is_simple:
-            mentions = decode_canonical(columns[dialect.tag_column], dialect.scheme, self._repairs)
+            mentions = decode_canonical(self._stripped(columns[dialect.tag_column]), dialect.scheme, self._repairs)
         else:
             mentions, levels, attributes = self._parse_tags(columns)
             if levels:
@@ -149,14 +192,21 @@ class ConllReader:
             if any(cell != f"{dialect.attribute}=" for cell in attributes):
                 columns[dialect.tag_column] = tuple(attributes)
                 has_attributes = True
+        if self._unread:
+            self._note_unread(columns, mentions)
         if width == 2 and not comments and not layout and not has_attributes:
             return Sentence(tokens, mentions, spaces=spaces)
         further = {name: columns[i] for i, name in self._further_columns(width, has_attributes)}
-        if dialect.numbered_from is not None and is_numbering(columns[0], dialect.numbered_from):
+        if dialect.numbered_from is not None and not keeps_numbers:
             further.pop(dialect.column_name(0), None)
         if not comments and not layout:
             return Sentence(tokens, mentions, columns=further, spaces=spaces)
-        id_, text_spaces, provenance, kept = _parse_comments(comments, tokens)
+        id_, text, provenance, kept = _parse_comments(comments)
+        text_spaces = None if text is None else align_spaces(tokens, text)
+        if text is not None and text_spaces is None:
+            surfaces = _surfaces(tokens, layout.get(EXTRA_ROWS, ()), dialect)
+            if surfaces == tokens or align_spaces(surfaces, text) is None:
+                self._reading.notes["comment with a text of other tokens: its white space is not read"] += 1
         if kept:
             layout["comments"] = kept
         return Sentence(
@@ -183,7 +233,7 @@ class ConllReader:
         """The mentions of rows, their levels, and the cells of the tag column without the tags."""
         dialect = self._dialect
         if dialect.tag_columns:
-            tag_columns = [columns[i] for i in dialect.tag_indices(len(columns))]
+            tag_columns = [self._stripped(columns[i]) for i in dialect.tag_indices(len(columns))]
             return *decode_levels(tag_columns, dialect.scheme, self._repairs, self._reading.notes), ()
         tags = columns[dialect.tag_column]
         attributes: Sequence[str] = ()
@@ -191,13 +241,38 @@ class ConllReader:
             tags, attributes = extract_attribute(tags, dialect.attribute)
         elif dialect.outside_tag != "O":
             tags = ["O" if tag == dialect.outside_tag else tag for tag in tags]
-        return decode_canonical(tags, dialect.scheme, self._repairs), [], attributes
+        return decode_canonical(self._stripped(tags), dialect.scheme, self._repairs), [], attributes
+
+    def _stripped(self, tags: Sequence[str]) -> Sequence[str]:
+        """Tags without white space around them, which would become part of the label."""
+        if len("".join(tags).split()) == 1:  # as nearly always
+            return tags
+        stripped = [tag.strip() for tag in tags]
+        num_changed = sum(map(ne, tags, stripped))
+        if num_changed:
+            self._reading.notes["white space around a tag left out"] += num_changed
+        return stripped
+
+    def _note_unread(self, columns: Sequence[Sequence[str]], mentions: Sequence[Mention]) -> None:
+        """Note mentions in columns that look like tags and are not read."""
+        for column, what in self._unread.items():
+            tags = columns[column]
+            if tags.count("O") == len(tags):
+                continue
+            try:
+                found = {*decode_canonical(tags, self._dialect.scheme, Counter())}
+            except InvalidTag:  # of another scheme
+                self._reading.notes[what] += sum(is_tag(tag) and tag[0] in "BSU" for tag in tags)
+                continue
+            if num_unread := len(found.difference(mentions)):
+                self._reading.notes[what] += num_unread
 
     # --------------------------------------------------------------------------------------------------------- faults
 
     def _parse_carefully(self, first: int, lines: list[str], comments: list[str]) -> Sentence | None:
         """Parse a block that is faulty or has comments among its rows; an error names the line."""
         rows: list[tuple[int, str]] = []
+        num_leading = len(comments)
         comments = [*comments]
         for number, line in enumerate(lines, start=first):
             if is_comment(line, self._dialect):
@@ -207,7 +282,7 @@ class ConllReader:
         if not rows:
             return None
         try:
-            return self._parse_rows([row for _, row in rows], comments)
+            sentence = self._parse_rows([row for _, row in rows], comments)
         except InvalidTag as error:
             line_number = rows[error.index][0]
             raise TagError(error.message, path=str(self._path), line=line_number, remedy=error.remedy) from None
@@ -218,8 +293,14 @@ class ConllReader:
         except InputError as error:
             error.locate(str(self._path), rows[0][0])
             raise
+        else:
+            if len(comments) > num_leading:
+                moved = "line with # between the rows of a sentence taken as a comment"
+                self._reading.notes[moved] += len(comments) - num_leading
+            return sentence
         self._reading.repaired["ragged rows, only token and tag kept"] += 1
-        narrow_reader = ConllReader(self._path, replace(self._dialect, separator="tab"), self._reading)
+        narrow = replace(self._dialect, separator="tab", num_columns=2, numbered_from=None, unread_tag_columns=())
+        narrow_reader = ConllReader(self._path, narrow, self._reading)
         return narrow_reader._parse_carefully(first, narrow_rows, comments)
 
     def _narrow_rows(self, rows: list[tuple[int, str]]) -> list[str] | None:
@@ -235,17 +316,29 @@ class ConllReader:
         """The error for the first row whose number of columns is not that of most."""
         widths = [len(split_row(row, self._delimiter)) for _, row in rows]
         expected = max(Counter(widths).most_common(1)[0][0], self._min_columns)
-        if self._dialect.column_names:
-            expected = self._num_columns
+        expected = self._num_columns or expected
+        is_repairable = self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._is_simple
         for (number, _), width in zip(rows, widths, strict=True):
             if width != expected:
                 return InputError(
                     f"{width} column{'s' * (width != 1)} where {expected} are expected",
                     path=str(self._path),
                     line=number,
-                    remedy="correct the line, or name the --separator and columns",
+                    remedy="correct the line, or name the --separator and columns"
+                    + (", or pass --repair to keep only token and tag" if is_repairable else ""),
                 )
         return InputError("rows do not fit the layout of the file", path=str(self._path), line=rows[0][0])
+
+
+def _describe_unread(column: int, dialect: ConllDialect) -> str:
+    """The note on the mentions of a further column."""
+    used = dialect.tag_indices(dialect.num_columns)
+    every = ",".join(map(str, sorted({*used, *dialect.unread_tag_columns})))
+    tags = " and ".join(map(str, used))
+    return (
+        f"mention in column {column} not read, tags are in column {tags} "
+        f"(nested mentions of all: --tag-columns {every}; of this column alone: --tag-column {column})"
+    )
 
 
 def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
@@ -255,16 +348,27 @@ def _remove_prefix(tokens: Sequence[str], prefix: str) -> tuple[str, ...]:
     return tuple([token[len(prefix) :] for token in tokens])
 
 
+def _surfaces(tokens: tuple[str, ...], extra: Sequence[tuple[int, str]], dialect: ConllDialect) -> tuple[str, ...]:
+    """The words as the text has them: those of a range as one."""
+    surfaces = [*tokens]
+    for place, row in reversed(extra):
+        cells = split_row(row, dialect.delimiter)
+        first, dash, last = cells[0].partition("-")
+        if dash:
+            surfaces[place : place + int(last) - int(first) + 1] = [cells[dialect.token_column]]
+    return tuple(surfaces)
+
+
 def _parse_comments(
-    comments: Sequence[str], tokens: Sequence[str]
-) -> tuple[str | None, tuple[str, ...] | None, Provenance | None, list[str]]:
-    """The id, white space and provenance in the comments of a sentence, and the comments except provenance."""
-    id_ = spaces = provenance = None
+    comments: Sequence[str],
+) -> tuple[str | None, str | None, Provenance | None, list[str]]:
+    """The id, text and provenance in the comments of a sentence, and the comments except provenance."""
+    id_ = text = provenance = None
     kept = []
     for line in comments:
         id_ = parse_sentence_id(line) or id_
         if line.startswith(TEXT_COMMENT):
-            spaces = align_spaces(tokens, line[len(TEXT_COMMENT) :])
+            text = line[len(TEXT_COMMENT) :]
         if line.startswith(PROVENANCE_COMMENT):
             try:
                 provenance = Provenance.from_dict(orjson.loads(line[len(PROVENANCE_COMMENT) :]))
@@ -272,7 +376,7 @@ def _parse_comments(
             except (orjson.JSONDecodeError, TypeError, ValueError):
                 pass  # a comment of another program
         kept.append(line)
-    return id_, spaces, provenance, kept
+    return id_, text, provenance, kept
 
 
 def _without_id(sentence: Sentence) -> Sentence:

@@ -16,10 +16,11 @@ from entaug.formats.conll.lines import (
     TEXT_COMMENT,
     comment_name,
     is_comment,
+    is_range_or_empty_node,
     is_writable_comment,
     parse_sentence_id,
 )
-from entaug.formats.conll.reader import PROVENANCE_COMMENT
+from entaug.formats.conll.reader import EXTRA_ROWS, PROVENANCE_COMMENT
 from entaug.formats.conll.tag_columns import are_levels_written, encode_levels, insert_attribute
 from entaug.spacing import infer_spaces_of_characters
 
@@ -49,7 +50,8 @@ def format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
         error.path = f"sentence {sentence.id or ' '.join(sentence.tokens[:6])}"
         raise
     delimiter = dialect.delimiter or "\t"
-    if dialect.is_simple and not sentence.columns and dialect.numbered_from is None and dialect.token_column == 0:
+    is_plain = dialect.is_simple and not sentence.columns and dialect.num_columns in (0, 2)
+    if is_plain and dialect.numbered_from is None and dialect.token_column == 0 and dialect.tag_column in (1, -1):
         rows = [f"{token}{delimiter}{tag}" for token, tag in zip(sentence.tokens, tags[0], strict=True)]
         width = 2
     else:
@@ -66,6 +68,10 @@ def format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
         _raise_for_characters(sentence, delimiter)
     if rows[0][0] == "#" or DOCSTART in body:
         _check_no_comment(sentence, rows, dialect)
+    if EXTRA_ROWS in sentence.layout and (extra := _extra_rows(sentence, dialect)):
+        for place, row in reversed(extra):
+            rows.insert(place, row)
+        body = "\n".join(rows)
     return f"{_format_comments(sentence, dialect)}{body}\n\n"
 
 
@@ -74,9 +80,10 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
     n = len(sentence)
     further = dict(sentence.columns)
     by_index: dict[int, Sequence[str]] = {}
-    is_numbered = dialect.numbered_from is not None and dialect.column_name(0) not in further
-    if dialect.numbered_from is not None and is_numbered:
-        by_index[0] = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + n)]
+    is_numbered = dialect.numbered_from is not None
+    if dialect.numbered_from is not None:
+        numbers = [str(i) for i in range(dialect.numbered_from, dialect.numbered_from + n)]
+        by_index[0] = further.pop(dialect.column_name(0), numbers)
     by_index[dialect.token_column] = sentence.tokens
     if dialect.token_prefix:
         by_index[dialect.token_column] = [dialect.token_prefix + token for token in sentence.tokens]
@@ -86,9 +93,9 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
         tag_columns = [insert_attribute(tag_columns[0], further.pop(name, None), dialect.attribute)]
     elif dialect.outside_tag != "O":
         tag_columns = [[dialect.outside_tag if tag == "O" else tag for tag in tags] for tags in tag_columns]
-    width = len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
+    width = dialect.num_columns or len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
     for index, cells in zip(indices, tag_columns, strict=True):
-        # In a sentence with fewer columns than usual the tag column is the last.
+        # In a sentence with fewer columns than the tag column needs it is the last.
         by_index[index % width if index < width else width - 1] = cells
     if len(by_index) < 1 + len(tag_columns) + is_numbered or max(by_index) >= width:
         raise LossError(
@@ -97,14 +104,38 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
             path=sentence.id,
             remedy="name columns that exist",
         )
-    if dialect.column_names:
-        placeholders = [PLACEHOLDER] * n
-        return [
-            by_index[i] if i in by_index else further.get(name, placeholders)
-            for i, name in enumerate(dialect.column_names)
-        ]
-    remaining = iter(further.values())
-    return [by_index[i] if i in by_index else next(remaining) for i in range(width)]
+    unused = [i for i in range(width) if i not in by_index]
+    names = _names_of_further(dialect, unused)
+    placeholders = [PLACEHOLDER] * n
+    for i, name in zip(unused, further if names is None else names, strict=True):
+        by_index[i] = further.get(name, placeholders)
+    return [by_index[i] for i in range(width)]
+
+
+def _names_of_further(dialect: ConllDialect, unused: Sequence[int]) -> Sequence[str] | None:
+    """The names of the columns of a file besides token and tags; None where each sentence may have its own."""
+    if dialect.further_columns:
+        return dialect.further_columns
+    return [dialect.column_name(i) for i in unused] if dialect.column_names or dialect.num_columns else None
+
+
+def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, str]]:
+    """The rows of ranges and empty nodes, each with its place among the words; none where they do not fit."""
+    found = sentence.layout.get(EXTRA_ROWS)
+    delimiter = dialect.delimiter or "\t"
+    if dialect.numbered_from is None or not isinstance(found, list):
+        return []
+    rows: list[tuple[int, str]] = []
+    for item in found:  # in JSON the field may hold anything
+        if not (isinstance(item, (list, tuple)) and len(item) == 2 and type(item[0]) is int and type(item[1]) is str):
+            return []
+        place, row = item
+        is_row = row.count(delimiter) == dialect.num_columns - 1 and not any(c in row for c in "\n\r\0")
+        is_placed = (rows[-1][0] if rows else 0) <= place <= len(sentence)
+        if not (is_row and is_placed and is_range_or_empty_node(row.partition(delimiter)[0])):
+            return []
+        rows.append((place, row))
+    return rows
 
 
 def _raise_for_characters(sentence: Sentence, delimiter: str) -> NoReturn:
@@ -178,6 +209,7 @@ def find_losses(sentence: Sentence, dialect: ConllDialect) -> list[str]:
         for name, value in sentence.fields.items()
         if not (
             (name == "comments" and isinstance(value, list))
+            or (name == EXTRA_ROWS and _extra_rows(sentence, dialect))
             or (name == "entaug" and dialect.provenance)
             or (name == ENTITY_FIELDS and dialect.tag_columns and are_levels_written(sentence, dialect))
         )
@@ -188,6 +220,10 @@ def find_losses(sentence: Sentence, dialect: ConllDialect) -> list[str]:
             lost.append("id")
         if _needs_text(sentence, dialect) and TEXT_COMMENT not in comments:
             lost.append("text")
-    if dialect.column_names:
-        lost += [f"column {name!r}" for name in sentence.columns if name not in dialect.column_names]
+    if sentence.columns and (width := dialect.num_columns or len(dialect.column_names)):
+        used = {dialect.token_column, *(() if dialect.attribute else dialect.tag_indices(width))}
+        known = [dialect.column_name(i) for i in range(width) if i not in used]
+        if dialect.further_columns:
+            known = [*dialect.further_columns, *(known[:1] if dialect.numbered_from is not None else ())]
+        lost += [f"column {name!r}" for name in sentence.columns if name not in known]
     return lost

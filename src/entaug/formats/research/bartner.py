@@ -10,13 +10,14 @@ Yan et al. (2021), A Unified Generative Framework for Various NER Subtasks.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from entaug.data import Mention, Sentence
 from entaug.errors import InputError, LossError
-from entaug.files.streams import check_no_nul, read_beginning, read_line_chunks
+from entaug.files.streams import check_characters, read_beginning, read_line_chunks
 from entaug.formats.base import BaseFormat, FormatCapabilities, Reading
 from entaug.formats.records import read_records
 from entaug.formats.token_records import unique_mentions
@@ -77,7 +78,7 @@ class Bartner(BaseFormat):
         def parse(number: int, lines: list[str]) -> Iterable[Sentence]:
             return _parse(number, lines, reading)
 
-        return read_records(path, _read_threes(path, start, stop), parse, reading, is_whole=stop is None)
+        return read_records(path, _read_threes(path, start, stop, reading.notes), parse, reading, is_whole=stop is None)
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
         """See `entaug.formats.base.BaseFormat.dump`: the sentence as three lines.
@@ -107,15 +108,15 @@ def _loss(what: str, text: str, sentence: Sentence) -> LossError:
     return LossError(f"{what} {text!r} holds {held}", path=sentence.id, remedy="write JSON lines")
 
 
-def _read_threes(path: Path, start: int, stop: int | None) -> Iterator[tuple[int, list[str]]]:
+def _read_threes(path: Path, start: int, stop: int | None, notes: Counter[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines of each sentence, with the number of the first; missing lines at the end are empty.
 
     The role of a line depends only on its number: after a missing or additional line nothing can be read.
     """
     pending: list[str] = []
     number = 1
-    for first, lines in read_line_chunks(path, start, stop):
-        check_no_nul(lines, first, path)
+    for first, lines in read_line_chunks(path, start, stop, notes):
+        check_characters(lines, first, path)
         pending += lines
         complete = len(pending) // 3 * 3
         for i in range(0, complete, 3):

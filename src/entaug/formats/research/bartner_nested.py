@@ -82,7 +82,7 @@ class BartnerNested(BufferedFormat):
                     result.locate(str(path), number)
                     reading.fault(result)
 
-        return read_records(path, numbered_lines(path), parse, reading)
+        return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BartnerNestedDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`; each document is one line."""

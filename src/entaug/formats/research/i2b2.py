@@ -15,7 +15,7 @@ Uzuner et al. (2011), 2010 i2b2/VA Challenge on Concepts, Assertions, and Relati
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from entaug.files.folders import (
     walk_files,
     write_documents,
 )
-from entaug.files.streams import check_no_nul, read_beginning, read_line_chunks
+from entaug.files.streams import check_characters, read_beginning, read_line_chunks
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, group_by_document
@@ -159,9 +159,9 @@ def _read_document(name: str, concepts: Path, reading: Reading) -> Iterator[Sent
     if not texts:
         what = f"no {concepts.with_suffix('.txt').name} beside it or in a folder txt beside its folder"
         raise InputError(what, path=str(concepts), remedy="put the text there, or remove the file")
-    lines = [[token for token in _BETWEEN.split(line) if token] for line in _lines(texts[0])]
+    lines = [[token for token in _BETWEEN.split(line) if token] for line in _lines(texts[0], reading.notes)]
     mentions: defaultdict[int, list[tuple[Mention, None]]] = defaultdict(list)
-    for number, text in enumerate(_lines(concepts), start=1):
+    for number, text in enumerate(_lines(concepts, reading.notes), start=1):
         if not text.strip():
             continue
         try:
@@ -180,10 +180,10 @@ def _read_document(name: str, concepts: Path, reading: Reading) -> Iterator[Sent
         offset += sum(map(len, tokens)) + max(1, len(tokens))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, notes: Counter[str]) -> list[str]:
     lines: list[str] = []
-    for first, chunk in read_line_chunks(path):
-        check_no_nul(chunk, first, path)
+    for first, chunk in read_line_chunks(path, notes=notes):
+        check_characters(chunk, first, path)
         lines += chunk
     return lines
 

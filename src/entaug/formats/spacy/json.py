@@ -91,7 +91,7 @@ class SpacyJson(SpacyFormat):
 
         is_lines = _is_lines(path)
         if is_lines:
-            return read_records(path, numbered_lines(path), parse, reading)
+            return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
         return read_records(path, read_array(path, _is_record), parse, reading, unit="record")
 
     def carried(self, sentence: Sentence, dialect: SpacyJsonDialect) -> Sentence:

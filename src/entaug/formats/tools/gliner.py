@@ -91,7 +91,7 @@ class Gliner(BufferedFormat):
 
         if peek_records(path, 1)[1]:
             return read_records(path, read_array(path), parse, reading, unit="record")
-        return read_records(path, numbered_lines(path), parse, reading)
+        return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: GlinerDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""
