@@ -27,10 +27,10 @@ from xml.sax.saxutils import escape, quoteattr
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import open_bytes, read_beginning, read_block
+from entaug.files.streams import is_kind, open_bytes, read_beginning, read_block
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
+from entaug.formats.documents import DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences, named_documents
 from entaug.formats.quoted import Quote, locate_quotes
 from entaug.formats.records import (
     as_object,
@@ -51,8 +51,6 @@ __all__ = ["BioC", "BioCDialect"]
 KEPT = "_bioc"
 """Field of a sentence: the parts of its document (``passages``, ``infons``), and a digest of the text they are of."""
 _HEAD_SIZE = 1 << 16
-_XML = re.compile(r"(?s)\s*(<\?xml.*?\?>|<!DOCTYPE[^>]*>|<!--.*?-->|\s)*<collection[\s>]")
-_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MANY = {"document", "passage", "sentence", "annotation", "relation", "location", "node"}
 _REMEDY = "correct it, or export it anew"
 _JSON_START = b'{"source": "", "date": "", "key": "", "infons": {}, "documents": [\n'
@@ -88,7 +86,7 @@ class BioC(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: XML of a collection, or JSON with documents or passages."""
-        if _XML.match(read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace")):
+        if is_kind(path, self.name):
             return True
         records, _ = peek_records(path, 1)
         return any(_has_passages(record) for record in records)
@@ -127,7 +125,7 @@ class BioC(BufferedFormat):
         if not text.text.strip():
             raise LossError(f"{subject} is white space alone", remedy="leave it out")
         held = "".join([text.text, sentence.id or "", *(mention.label for mention in sentence.mentions)])
-        if found := _NOT_IN_XML.search(held):
+        if found := NOT_IN_XML.search(held):
             raise LossError(
                 f"{subject} holds the character {found[0]!r}, for which XML has no place", remedy="remove it"
             )
@@ -526,7 +524,7 @@ def _to_xml(tag: str, value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _xml_text(value: object) -> str:
-    return _NOT_IN_XML.sub("\ufffd", str(value))
+    return NOT_IN_XML.sub("\ufffd", str(value))
 
 
 def _escape(value: object) -> str:

@@ -7,6 +7,7 @@ augmented sentence are spaced as in print.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
@@ -32,6 +33,8 @@ DOCUMENT = "_document"
 CHAR_RANGES = "_ranges"
 """Field of a mention with more ranges of characters than of tokens: its ranges, relative to the start of the sentence.
 """
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that XML has no place for."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_no_nul, encode_text, read_beginning, read_line_chunks
+from entaug.files.streams import check_no_nul, encode_text, is_kind, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
@@ -42,7 +42,6 @@ _LINE_END = re.compile(r"[\r\n]")
 _NOT_IN_COLUMNS = re.compile(r"[\t\r\n\0]")
 _OF_MENTION = ("identifier", "further")
 _REMEDY = "write PMID, start, end, words, label and identifier with tabs between them"
-_HEAD_SIZE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,7 @@ class PubTator(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: whether the first line that is not empty is a title."""
-        head = read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace").lstrip().split("\n")
-        first = _TEXT_LINE.match(head[0])
-        return first is not None and first[2] == "t" and bool(_ID.fullmatch(first[1]))
+        return is_kind(path, self.name)
 
     def sentences(self, path: Path, dialect: PubTatorDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""

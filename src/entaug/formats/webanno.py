@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_no_nul, encode_text, read_beginning, read_line_chunks
+from entaug.files.streams import check_no_nul, encode_text, is_kind, read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, CharMention, Document
@@ -122,7 +122,7 @@ class WebAnno(BufferedFormat):
 
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`: whether the file begins by naming its format."""
-        return read_beginning(path, 64).decode("utf-8-sig", "replace").startswith(_FORMAT)
+        return is_kind(path, self.name)
 
     def detect(self, path: Path, dialect: WebAnnoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         """See `entaug.formats.base.BaseFormat.detect`: the layer and its features from the heading."""
