@@ -17,7 +17,7 @@ class Kind(NamedTuple):
 
 
 # What may come before the first element; atomic, because nested repetitions would be tried in exponentially many ways.
-_XML = rb"(?s)(?>(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>|\s+))*+"
+_XML = rb"(?s)(?>(?:<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>|\s+))*+"
 _RECORDS = 'write each text as {"text": ..., "label": [[start, end, label], ...]}, and pass --from doccano'
 # In order: the more specific pattern of two that match comes first.
 _KINDS: tuple[tuple[bytes, Kind], ...] = (

@@ -72,7 +72,7 @@ class CasFormat(BufferedFormat):
 
     name = "cas"
     title = "UIMA CAS"
-    extensions = (".xmi", ".zip", ".json")
+    extensions = (".json", ".zip", ".xmi")
     carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
     dialect_class = CasDialect
 
@@ -142,7 +142,7 @@ class CasFormat(BufferedFormat):
         cas = _to_cas(list(sentences), dialect)
         with atomic_file(path) as out:
             if path.suffix != ".zip":
-                out.write(cas.to_json(type_system_mode=_cassis().typesystem.TypeSystemMode.MINIMAL).encode() + b"\n")
+                out.write(cas.to_json().encode() + b"\n")
                 return
             with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name, content in (("TypeSystem.xml", cas.typesystem.to_xml()), ("document.xmi", cas.to_xmi())):
@@ -153,7 +153,6 @@ def _cassis() -> Any:
     """The library that reads and writes CAS."""
     try:
         import cassis
-        import cassis.typesystem
     except ImportError as error:
         raise MissingExtraError(error.name or "cassis", "cas") from None
     return cassis
@@ -239,7 +238,7 @@ def _parse(load: Callable[[], Any], path: Path) -> Any:
 
 def _annotation_types(cas: Any) -> list[Any]:
     """The types of the annotations in a CAS, by name."""
-    types = {one.type.name: one.type for one in cas.select_all() if hasattr(one, "begin")}
+    types = {one.type.name: one.type for one in cas.select_all_annotations()}
     return [types[name] for name in sorted(types)]
 
 

@@ -40,6 +40,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 _ID = re.compile(r"[^\s|]+")
 _LINE_END = re.compile(r"[\r\n]")
 _NOT_IN_COLUMNS = re.compile(r"[\t\r\n\0]")
+_NO_IDENTIFIER = "-"
 _OF_MENTION = ("identifier", "further")
 _REMEDY = "write PMID, start, end, words, label and identifier with tabs between them"
 
@@ -106,7 +107,8 @@ class PubTator(BufferedFormat):
             LossError: it has a discontinuous mention, one of white space alone or a label with a tab or a line end, or
                 it holds a character that no text file can.
         """
-        super().check(sentence, dialect)
+        del dialect
+        self.check_contiguous(sentence)
         subject = f"sentence {sentence.key}"
         text = join_sentences([sentence])
         if "\0" in text.text or not text.text.strip():
@@ -195,7 +197,8 @@ def _parse(lines: _Lines, reading: Reading) -> Document:
                 faults.append(InputError("an annotation without a label", line=number, remedy=_REMEDY))
                 continue
             quotes.append(Quote(((int(columns[1]), int(columns[2])),), columns[3], number))
-            fields: dict[str, Any] = {"identifier": columns[5]} if len(columns) > 5 else {}
+            given = columns[5] if len(columns) > 5 else _NO_IDENTIFIER
+            fields: dict[str, Any] = {} if given in ("", _NO_IDENTIFIER) else {"identifier": given}
             labels.append((columns[4], fields | ({"further": columns[6:]} if len(columns) > 6 else {})))
         else:
             relations.append(columns[1:])
@@ -220,7 +223,7 @@ def _lines(name: str, document: Document, is_augmented: bool) -> Iterator[str]:
         start, end = mention.spans[0][0], mention.spans[-1][1]
         words = _NOT_IN_COLUMNS.sub(" ", document.text[start:end])
         identifier, further = mention.fields.get("identifier"), mention.fields.get("further")
-        others = [identifier if type(identifier) is str else "-"]
+        others = [identifier if type(identifier) is str else _NO_IDENTIFIER]
         others += further if type(further) is list else []
         yield "\t".join([name, str(start), str(end), words, mention.label, *map(_column, others)])
     relations = document.fields.get(RELATIONS)
