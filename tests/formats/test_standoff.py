@@ -245,9 +245,11 @@ def test_bioc_comes_back_to_the_byte_in_xml_and_json(tmp_path: Path) -> None:
     convert_file(path, tmp_path / "b.json", to_format="bioc")
     convert_file(tmp_path / "b.json", tmp_path / "c.xml")
     assert (tmp_path / "c.xml").read_text() == BIOC
-    convert_file(path, tmp_path / "d.jsonl", to_format="jsonl")
-    convert_file(tmp_path / "d.jsonl", tmp_path / "e.xml")
-    assert (tmp_path / "e.xml").read_text() == BIOC
+    for name in ("bioc", "jsonl"):
+        convert_file(path, tmp_path / f"{name}.jsonl", to_format=name)
+        assert open_file(tmp_path / f"{name}.jsonl").format.name == name
+        convert_file(tmp_path / f"{name}.jsonl", tmp_path / f"{name}.xml")
+        assert (tmp_path / f"{name}.xml").read_text() == BIOC
 
 
 def test_the_shapes_of_bioc_json(tmp_path: Path) -> None:

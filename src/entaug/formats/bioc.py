@@ -10,7 +10,8 @@ Each text is read as one document, the passages on lines of their own; texts are
 split into the sentences of the file, or else by rules. Offsets count characters; where only UTF-16 code units or bytes
 agree with the words of the annotations, they are converted. An unchanged document is written with its passages,
 sentences and infons, any other as one passage. Relations, and source, date and key of a collection, are not kept, and a
-note says so. A file whose name ends in ``.json`` is written as JSON, any other as XML.
+note says so. A file whose name ends in ``.json`` is written as JSON, one in ``.jsonl`` has a document in each line, any
+other is XML.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ KEPT = "_bioc"
 _HEAD_SIZE = 1 << 16
 _MANY = {"document", "passage", "sentence", "annotation", "relation", "location", "node"}
 _REMEDY = "correct it, or export it anew"
-_JSON_START = b'{"source": "", "date": "", "key": "", "infons": {}, "documents": [\n'
+# What is written before, after and between the documents, by extension.
+_JSON = {
+    ".json": (b'{"source": "", "date": "", "key": "", "infons": {}, "documents": [\n', b"\n]}\n", b",\n"),
+    ".jsonl": (b"", b"\n", b"\n"),
+}
 
 
 @dataclass(frozen=True)
@@ -148,9 +153,10 @@ class BioC(BufferedFormat):
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: BioCDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.write`."""
         documents = (_record(*named, dialect.label) for named in named_documents(sentences))
-        if ".json" in path.suffixes:
+        if layout := next((_JSON[suffix] for suffix in path.suffixes if suffix in _JSON), None):
+            start, end, separator = layout
             records = (to_json(document, document["id"]) for document in documents)
-            write_array(path, records, start=_JSON_START, end=b"\n]}\n")
+            write_array(path, records, start=start, end=end, separator=separator)
             return
         with atomic_file(path) as out:
             out.write(
