@@ -36,6 +36,7 @@ __all__ = ["PubTator", "PubTatorDialect"]
 RELATIONS = "_pubtator"
 """Field of a sentence: the relations of its document, each a list of the columns after the PMID."""
 _TEXT_LINE = re.compile(r"([^|\t]*)\|([a-z])\|(.*)")
+_WORD = re.compile(r"[^\W\d]")
 _NUMBER = re.compile(r"\d{1,9}")
 _ID = re.compile(r"[^\s|]+")
 _LINE_END = re.compile(r"[\r\n]")
@@ -200,8 +201,11 @@ def _parse(lines: _Lines, reading: Reading) -> Document:
             given = columns[5] if len(columns) > 5 else _NO_IDENTIFIER
             fields: dict[str, Any] = {} if given in ("", _NO_IDENTIFIER) else {"identifier": given}
             labels.append((columns[4], fields | ({"further": columns[6:]} if len(columns) > 6 else {})))
-        else:
+        elif len(columns) < 6 and _WORD.search(columns[1]):
             relations.append(columns[1:])
+        else:
+            what = f"offsets must be whole numbers, not {columns[1]!r:.40} and {columns[2]!r:.40}"
+            faults.append(InputError(what, line=number, remedy=_REMEDY))
     if faults:
         faults[0].others = faults[1:]
         raise faults[0]
