@@ -17,8 +17,8 @@ import entaug
 from conftest import examples
 from entaug.cli.main import main
 from entaug.data import Mention, Sentence
-from entaug.errors import InputError, LossError, OutputError
-from entaug.formats import find_format, open_file
+from entaug.errors import EntaugError, InputError, LossError, OutputError
+from entaug.formats import FORMATS, find_format, open_file
 from entaug.formats.base import Reading
 from entaug.workflows.augment import augment_file
 from entaug.workflows.convert import convert_file
@@ -585,6 +585,36 @@ def test_what_is_written_is_read_back(tmp_path: Path, name: str, corpus: list[Se
         assert letters(back) == letters(storable)
     else:
         assert [(s.tokens, s.mentions) for s in back] == [(s.tokens, s.mentions) for s in storable]
+
+
+@pytest.mark.parametrize("name", ["pubtator", "bioc", "bioc.json", "webanno", "cas"])
+@settings(max_examples=examples(100))
+@given(data=st.data())
+def test_nothing_but_clear_errors_whatever_the_bytes(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    name, _, json_ = name.partition(".")
+    if name == "cas":
+        pytest.importorskip("cassis")
+    good = {"pubtator": PUBTATOR, "bioc": BIOC, "webanno": LAYERS}.get(name, "")
+    path = tmp_path / f"a{'.json' if json_ or name == 'cas' else find_format(name).extensions[0]}"
+    if json_ or name == "cas":
+        source = put(tmp_path / ("in.xml" if json_ else "in.tsv"), BIOC if json_ else WEBANNO)
+        convert_file(source, path, to_format=name, lose=["all"], force=True)
+        good = path.read_text()
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(good)))
+        end = start + data.draw(st.sampled_from([0, 1, 2, 9, 40]))
+        new = st.sampled_from(
+            ["", "\n", "\t", "0", "9" * 30, "-1", "|", "_", "[1]", '"', "{", "<a>", "&x;", "\0", "null"]
+        )
+        good = good[:start] + data.draw(new) + good[end:]
+    put(path, good)
+    for format_name in FORMATS:
+        find_format(format_name).recognises(path)
+    try:
+        corpus = entaug.read(path, name)
+        entaug.write(corpus, tmp_path / f"b{path.suffix}", name, like=path)
+    except EntaugError as error:
+        assert "\n" not in str(error)  # noqa: PT017
 
 
 # ----------------------------------------------------------------------------------------------- what a file really is
