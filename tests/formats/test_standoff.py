@@ -127,6 +127,7 @@ def test_words_that_are_elsewhere_are_errors_with_their_lines(tmp_path: Path) ->
         ("7\tx\t7\tQuillin\tChemical\tD009", "offsets must be whole numbers, not 'x' and '7'"),
         ("7\t1.5\t7\tQuillin\tChemical", "offsets must be whole numbers, not '1.5' and '7'"),
         ("7\t7\t7\tQuillin\tChemical\tD009", "a mention is at 7-7, where the text has '' and not 'Quillin'"),
+        ("7\t0\t7\tQuillin\tChemical\tD009\t7\t0\t7\tQuillin", "is no annotation"),
         ("7|a|A second abstract.", "is no annotation"),
         ("7|b|Another text.", "is no annotation"),
     ],
@@ -445,6 +446,7 @@ def test_the_layer_and_what_is_not_read(tmp_path: Path) -> None:
     [
         ("1-2\t4-9\tByron\t*[1]\tPER[1]\t", "1-2\t4-9\tByron", ":8: '1-2 4-9 Byron' is no token with the columns"),
         ("1-2\t4-9", "x\t4-9", ":8: 'x 4-9 Byron *[1] PER[1] ' is no token"),
+        (WEBANNO[WEBANNO.index("1-1\t") : WEBANNO.index("\n#Text=Rome")], "", ":6: a text without a token"),
         ("1-2\t4-9\tByron", "1-2.1\t4-9\tByron", ":8: 1-2.1 is no part of the token before it"),
         ("\t*[1]\tPER[1]\t\n1-2", "\t*\tPER[1]|ORG[9]\t\n1-2", ":7: the columns of a token have different numbers"),
     ],

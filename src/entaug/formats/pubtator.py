@@ -42,6 +42,7 @@ _ID = re.compile(r"[^\s|]+")
 _LINE_END = re.compile(r"[\r\n]")
 _NOT_IN_COLUMNS = re.compile(r"[\t\r\n\0]")
 _NO_IDENTIFIER = "-"
+_MOST_COLUMNS = 7  # with the names of a composite mention; more are two lines that were joined
 _OF_MENTION = ("identifier", "further")
 _REMEDY = "write PMID, start, end, words, label and identifier with tabs between them"
 
@@ -185,12 +186,14 @@ def _documents(path: Path) -> Iterator[tuple[int, _Lines | InputError]]:
 def _parse(lines: _Lines, reading: Reading) -> Document:
     """Parse the annotations of a document; an error holds the faults of all its lines."""
     text = "\n".join(lines.texts.values())
+    if "\t" in text:
+        reading.notes["tab within a title or an abstract, kept as part of its text"] += 1
     quotes: list[Quote] = []
     labels: list[tuple[str, dict[str, Any]]] = []
     relations: list[list[str]] = []
     faults: list[InputError] = []
     for number, columns in lines.others:
-        if columns[0] != lines.id or len(columns) < 4:
+        if columns[0] != lines.id or not 4 <= len(columns) <= _MOST_COLUMNS:
             what = f"{' '.join(columns)[:60]!r} is no annotation of the document {lines.id!r}"
             faults.append(InputError(what, line=number, remedy=_REMEDY))
         elif _NUMBER.fullmatch(columns[1]) and _NUMBER.fullmatch(columns[2]):

@@ -223,17 +223,19 @@ def _read_rows(path: Path) -> Iterator[tuple[int, _Rows]]:
     for first, chunk in read_line_chunks(path):
         check_no_nul(chunk, first, path)
         for number, line in enumerate(chunk, start=first):
-            if current.rows and (not line.strip() or line.startswith((_TEXT, _SENTENCE_ID))):
+            is_over = current.rows and line.startswith((_TEXT, _SENTENCE_ID))
+            if is_over or (not line.strip() and (current.rows or current.text)):
                 yield begun, current
                 current = _Rows()
+            if not (current.rows or current.text):
+                begun = number
             if line.startswith(_TEXT):
                 current.text.append(_unescape(line[len(_TEXT) :]))
             elif line.startswith(_SENTENCE_ID):
                 current.id = line[len(_SENTENCE_ID) :]
             elif line.strip() and not line.startswith("#"):
-                begun = begun if current.rows else number
                 current.rows.append((number, line.split("\t")))
-    if current.rows:
+    if current.rows or current.text:
         yield begun, current
 
 
@@ -262,6 +264,10 @@ class _Parser:
 
     def parse(self, number: int, rows: _Rows) -> list[Sentence]:
         """The sentence of some rows; its first line has this number."""
+        if not rows.rows:
+            if any(line.strip() for line in rows.text):
+                raise InputError("a text without a token", line=number, remedy=_REMEDY)
+            return []
         tokens: list[str] = []
         offsets: list[Span] = []
         parts: list[tuple[int, int, Span, list[str]]] = []  # line, token, UTF-16 code units of the token, cells
