@@ -31,7 +31,8 @@ sys.path[:0] = [str(TESTS), str(TESTS / "formats")]
 
 DATA = Path(os.environ.get("ENTAUG_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 _LARGE = 5000
-WITHOUT_TOKENS = ("brat",)  # these carry texts alone: the same means the same letters and mentions there
+# These carry texts alone: the same means the same letters and mentions there.
+WITHOUT_TOKENS = ("bioc", "brat", "pubtator")
 
 
 def corpora() -> dict[str, list[Sentence]]:

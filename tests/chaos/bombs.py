@@ -20,6 +20,11 @@ _LABEL_STUDIO = (
     '[{"data": {"text": "Ada left"}, "annotations": [{"result": [{"type": "labels", "from_name": "label", '
     '"to_name": "text", "value": {"start": %s, "end": %s, "text": "Ada", "labels": ["PER"]}}]}]}]'
 )
+_WEBANNO = "#FORMAT=WebAnno TSV 3.3\n#T_SP=x.Entity|value\n\n#Text=Ada left\n1-1\t%s-%s\tAda\tPER\n1-2\t4-8\tleft\t_\n"
+_BIOC = (
+    '{"id": "1", "passages": [{"offset": 0, "text": "Ada left", "annotations": [{"infons": {"type": "PER"}, '
+    '"locations": [{"offset": %s, "length": %s}]}]}]}'
+)
 _TEXT = {
     "jsonl": (".jsonl", '{"tokens": ["Ada", "left"], "entities": [{"start": %s, "end": %s, "type": "PER"}]}'),
     "doccano": (".jsonl", '{"text": "Ada left", "label": [[%s, %s, "PER"]]}'),
@@ -33,6 +38,9 @@ _TEXT = {
     "label-studio": (".json", _LABEL_STUDIO),
     "bartner-nested": (".jsonlines", '{"sentences": [["Ada", "left"]], "ners": [[[%s, %s, "PER"]]]}'),
     "brat": (".ann", "T1\tPER %s %s\tAda\n"),
+    "webanno": (".tsv", _WEBANNO),
+    "pubtator": (".pubtator", "1|t|Ada left\n1|a|\n1\t%s\t%s\tAda\tPER\tx\n"),
+    "bioc": (".json", _BIOC),
     "i2b2": (".con", 'c="ada" 1:%s 1:%s||t="per"\n'),
 }
 _NUMBERS = (
@@ -72,7 +80,7 @@ def numbers(rng: Random, folder: Path) -> tuple[Path, str]:
 
 def deep(rng: Random, folder: Path) -> tuple[Path, str]:
     """JSON that is nested without end, as a whole or in a further field."""
-    name = rng.choice([n for n in sorted(_TEXT) if n not in ("brat", "i2b2")])
+    name = rng.choice([n for n in sorted(_TEXT) if _TEXT[n][0].startswith(".json")])
     ending, text = _TEXT[name]
     depth = rng.choice([500, 1100, 20_000, 1_000_000])
     opening, closing = rng.choice([("[", "]"), ('{"a":', "}")])

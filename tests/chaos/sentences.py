@@ -140,6 +140,7 @@ def drawn_value(parameter: Parameter, rng: Random) -> Any:
     return parameter.default
 
 
+WITHOUT_TOKENS = ("bioc", "brat", "pubtator")  # formats of texts alone, which are cut anew
 _NOT_DRAWN = ("filters", "teacher", "guard", "preset", "checkpoint_dir", "epochs", "num_examples")
 
 
@@ -324,12 +325,14 @@ def in_format(rng: Random, folder: Path, method: Augmenter, options: dict[str, A
     try:
         got = [plain(s) for s in format_.read(out, opened, Reading())]
     except InputError as error:  # a text has no tokens, and an odd one is cut otherwise
-        check(name == "brat" and "within the token" in str(error), f"{name} does not read what it wrote: {error}")
+        check(
+            name in WITHOUT_TOKENS and "within the token" in str(error), f"{name} does not read what it wrote: {error}"
+        )
         counts[f"cut otherwise by {name}"] += 1
         return counts
     if summary.statistics.missing["the output format cannot store it"]:
-        check(Counter(got) <= Counter(wanted) or name == "brat", f"{name} holds what JSON lines do not")
-    elif name in ("brat", "i2b2"):  # the text is cut anew: what counts are labels and letters
+        check(Counter(got) <= Counter(wanted) or name in WITHOUT_TOKENS, f"{name} holds what JSON lines do not")
+    elif name in (*WITHOUT_TOKENS, "i2b2"):  # the text is cut anew: what counts are labels and letters
         check(letters(got) == letters(wanted), f"{name} gives other mentions: {letters(got)} not {letters(wanted)}")
     else:
         check(

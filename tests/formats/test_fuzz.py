@@ -10,7 +10,8 @@ import pytest
 from conftest import ROOT
 from entaug.formats import FORMATS
 
-LIBRARIES = {"brat": "spacy", "docbin": "spacy", "parquet": "pyarrow", "datasets": "pyarrow"}
+LIBRARIES = {"bioc": "spacy", "brat": "spacy", "cas": "cassis", "docbin": "spacy", "pubtator": "spacy"}
+LIBRARIES |= {"parquet": "pyarrow", "datasets": "pyarrow"}
 SEEDS = sorted((ROOT / "fuzz" / "seeds").glob("*/*"))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from entaug.errors import EntaugError, InputError, OutputError, ParameterError
+from entaug.files.signatures import identify
 
 __all__ = [
     "STDIN",
@@ -24,6 +25,7 @@ __all__ = [
     "check_characters",
     "decode_text",
     "encode_text",
+    "is_kind",
     "is_special",
     "is_stdout",
     "name_original",
@@ -38,11 +40,7 @@ __all__ = [
 STDIN = "-"
 _STDOUT = ("-", "/dev/stdout")
 _BLOCK = 1 << 20
-_BINARY_KINDS = (
-    (b"\x1f\x8b", "gzip", "let its name end in .gz"),
-    (b"PK\x03\x04", "a zip archive", "unpack it"),
-    (b"PAR1", "Parquet", "let its name end in .parquet, or pass --from parquet"),
-)
+_HEAD_SIZE = 1 << 16  # bytes that tell what a file is
 _MAX_LINE = 1 << 28  # bytes
 _MAX_FILE = 1 << 30  # bytes, unpacked, of a file that is read at once
 _FREE = 1 << 28  # bytes of the temporary folder that a copy leaves free
@@ -139,7 +137,7 @@ def _read_blocks(stream: BinaryIO, path: Path, limit: int | None = None) -> Iter
             return
 
 
-def read_beginning(path: Path, size: int = 1 << 16) -> bytes:
+def read_beginning(path: Path, size: int = _HEAD_SIZE) -> bytes:
     """The first bytes of a file, unpacked; none where it cannot be read, which is reported when it is opened.
 
     Args:
@@ -151,6 +149,12 @@ def read_beginning(path: Path, size: int = 1 << 16) -> bytes:
             return stream.read(size)
     except (InputError, OSError, EOFError, zlib.error):
         return b""
+
+
+def is_kind(path: Path, format_name: str) -> bool:
+    """Whether the first bytes of a file tell that it is of a format."""
+    kind = identify(read_beginning(path))
+    return kind is not None and kind.format == format_name
 
 
 def read_bytes(path: Path, max_size: int = _MAX_FILE) -> bytes:
@@ -387,9 +391,8 @@ def decode_text(data: bytes, path: Path, number: int = 1) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = number + data.count(b"\n", 0, error.start)
-        for magic, kind, remedy in _BINARY_KINDS:
-            if number == 1 and data.startswith(magic):
-                raise InputError(f"not text but {kind}", path=str(path), remedy=remedy) from None
+        if number == 1 and (kind := identify(data[:_HEAD_SIZE])):
+            raise InputError(f"not text but {kind.name}", path=str(path), remedy=kind.remedy) from None
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         message = "not UTF-8 but UTF-16" if utf16 else f"not UTF-8 (byte 0x{data[error.start]:02x})"
         remedy = f"convert it first: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"

@@ -10,7 +10,8 @@ from typing import Any
 from entaug.corpus import Corpus, CorpusStream
 from entaug.data import Sentence
 from entaug.errors import InputError, OutputError, ParameterError, UnknownNameError
-from entaug.files.streams import as_path, is_special, open_bytes, rereadable_path
+from entaug.files.signatures import identify
+from entaug.files.streams import as_path, is_special, open_bytes, read_beginning, rereadable_path
 from entaug.formats.base import BaseFormat, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.opened import OpenedFile
@@ -35,6 +36,10 @@ FORMATS: Registry[type[BaseFormat]] = Registry(
         "spacy-json": "entaug.formats.spacy.json:SpacyJson",
         "prodigy": "entaug.formats.tools.prodigy:Prodigy",
         "doccano": "entaug.formats.tools.doccano:Doccano",
+        "webanno": "entaug.formats.webanno:WebAnno",
+        "bioc": "entaug.formats.bioc:BioC",
+        "cas": "entaug.formats.cas:CasFormat",
+        "pubtator": "entaug.formats.pubtator:PubTator",
         "i2b2": "entaug.formats.research.i2b2:I2b2",
         "w2ner": "entaug.formats.research.w2ner:W2ner",
         "bartner": "entaug.formats.research.bartner:Bartner",
@@ -105,6 +110,15 @@ def _detect_format(path: Path) -> BaseFormat:
     return next((f for f in by_extension if f.name in _DEFAULTS), find_format("conll"))
 
 
+def _refuse_foreign(path: Path, format_: BaseFormat) -> None:
+    """Refuse a file of a known other kind, which the format would misread or refuse for another reason."""
+    kind = None if path.is_dir() else identify(read_beginning(path))
+    if kind is None or format_.name == kind.format:
+        return
+    if format_.name in _DEFAULTS or not format_.recognises(path):
+        raise InputError(f"is {kind.name}, not {format_.title}", path=str(path), remedy=kind.remedy)
+
+
 def _options_of(format_: BaseFormat) -> tuple[Parameter, ...]:
     dialect_class: Any = format_.dialect_class
     return parameters(dialect_class)
@@ -154,6 +168,7 @@ def open_file(path: str | Path, format: str | None = None, **options: Any) -> Op
         open_bytes(path).close()  # report a file that is missing or unreadable before anything else
     try:
         found = find_format(format) if format else _detect_format(path)
+        _refuse_foreign(path, found)
         return OpenedFile(path, found, found.look(path, **_given_options(found, options)))
     except OSError as error:  # a folder, or something in it, that may not be read
         remedy = "check its permissions"

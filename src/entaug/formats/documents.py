@@ -7,7 +7,8 @@ augmented sentence are spaced as in print.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,13 +17,24 @@ from entaug.data import Sentence, Span
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, before_of
 from entaug.spacing import infer_spaces
 
-__all__ = ["BEFORE", "CHAR_RANGES", "DOCUMENT", "CharMention", "Document", "group_by_document", "join_sentences"]
+__all__ = [
+    "BEFORE",
+    "CHAR_RANGES",
+    "DOCUMENT",
+    "CharMention",
+    "Document",
+    "group_by_document",
+    "join_sentences",
+    "named_documents",
+]
 
 DOCUMENT = "_document"
 """Field of a sentence: the id of its document, and the character where it begins there."""
 CHAR_RANGES = "_ranges"
 """Field of a mention with more ranges of characters than of tokens: its ranges, relative to the start of the sentence.
 """
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""A character that XML has no place for."""
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -149,6 +161,25 @@ def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]
     for key, group in groupby(enumerate(sentences), key=key_of):
         groups.setdefault(key, []).extend(sentence for _, sentence in group)
     yield from groups.values()
+
+
+def named_documents(
+    sentences: Iterable[Sentence], fits: Callable[[str], object] = bool, unnamed: str = "entaug-"
+) -> Iterator[tuple[str, Document, bool]]:
+    """Yield each document of some sentences with a name of its own, and whether it is augmented.
+
+    Names that do not fit become numbers after `unnamed`.
+    """
+    names: set[str] = set()
+    for number, group in enumerate(group_by_document(sentences), start=1):
+        document = join_sentences(group)
+        name = wanted = document.id if document.id and fits(document.id) else f"{unnamed}{number}"
+        copy = 1
+        while name in names:  # augmented from the same text
+            copy += 1
+            name = f"{wanted}-{copy}"
+        names.add(name)
+        yield name, document, any(sentence.provenance is not None for sentence in group)
 
 
 def _origin(sentence: Sentence) -> tuple[str | None, int | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT, CharMention, Document
 from entaug.params import validate
 
-__all__ = ["SegmentationOptions", "locate_tokens", "split_document"]
+__all__ = ["SegmentationOptions", "locate_tokens", "retokenized", "split_document"]
 
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
@@ -97,6 +97,12 @@ def split_document(document: Document, options: SegmentationOptions, reading: Re
         )
         for number, (start, end) in enumerate(pairwise(bounds))
     ]
+
+
+def retokenized(document: Document, options: SegmentationOptions) -> Sentence | None:
+    """Return a document as one sentence of the tokens that a format without tokens reads; None without a token."""
+    whole = document._replace(tokens=None, sentence_starts=(0,))
+    return next(iter(split_document(whole, replace(options, misaligned="cut"), Reading(repair=True))), None)
 
 
 # ------------------------------------------------------------------------------------------------ tokens and sentences

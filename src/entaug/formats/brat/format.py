@@ -17,7 +17,7 @@ provenance. brat ignores this file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -47,7 +47,7 @@ from entaug.formats.brat.standoff import merge_ranges, to_ranges
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import BEFORE, DOCUMENT, Document, join_sentences
 from entaug.formats.records import read_records
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.segmentation import SegmentationOptions, retokenized
 
 __all__ = ["Brat", "BratDialect"]
 
@@ -107,11 +107,8 @@ class Brat(BufferedFormat):
         """See `entaug.formats.base.BaseFormat.carried`: tokenized again, and split at the boundaries of mentions."""
         text = join_sentences([without_foreign_fields(sentence)])
         mentions = [m._replace(spans=to_ranges(text.text, m.spans), fields={}) for m in text.mentions]
-        plain = Document(text.text, [m for m in mentions if m.spans], sentence_starts=(0,))
-        cut_sentences = split_document(plain, replace(dialect, misaligned="cut"), Reading(repair=True))
-        if not cut_sentences:
-            return sentence
-        return cut_sentences[0].with_(id=sentence.id).with_fields(sentence.fields)
+        read = retokenized(Document(text.text, [m for m in mentions if m.spans]), dialect)
+        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: BratDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`: rejects texts and mentions that brat cannot read.

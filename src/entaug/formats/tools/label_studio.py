@@ -23,7 +23,7 @@ from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
-from entaug.formats.documents import CHAR_RANGES, Document, group_by_document, join_sentences
+from entaug.formats.documents import CHAR_RANGES, Document, named_documents
 from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
 from entaug.formats.segmentation import SegmentationOptions
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
@@ -127,19 +127,10 @@ class LabelStudio(BufferedFormat):
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: LabelStudioDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat`."""
-        names: set[str] = set()
 
         def records() -> Iterator[bytes]:
-            for number, group in enumerate(group_by_document(sentences), start=1):
-                text = join_sentences(group)
-                name = wanted = f"entaug-{number}" if text.id is None else text.id
-                copy = 1
-                while name in names:  # augmented from the same text
-                    copy += 1
-                    name = f"{wanted}-{copy}"
-                names.add(name)
-                is_augmented = any(sentence.provenance is not None for sentence in group)
-                to_record = _to_min if dialect.layout == "min" else _to_task
+            to_record = _to_min if dialect.layout == "min" else _to_task
+            for name, text, is_augmented in named_documents(sentences):
                 yield to_json(to_record(text, name, dialect, is_augmented), name)
 
         write_array(path, records())

@@ -1,0 +1,341 @@
+"""UIMA CAS, in JSON or XMI, as INCEpTION exports and imports it: a text with annotations of a type system.
+
+Read are a JSON file, an XMI file with its ``TypeSystem.xml`` beside it, and a zip archive of both, such as an export of
+INCEpTION; written are JSON, and for a name in ``.zip`` an archive of XMI with its types. Mentions are the annotations
+of one type, `layer`: named entities, or else the first with a feature ``value``; their label is its `feature`. Other
+features of simple types, such as ``identifier``, are fields of the mentions. Sentences and tokens are those of DKPro
+Core in the file, or else found by the rules of spaCy. Annotations of other types are not read, and a note names them.
+
+A file is one document: what is written becomes one, with a line end between sentences that did not follow each other.
+The package ``dkpro-cassis`` reads and writes, and converts offsets, which count UTF-16 code units in a file.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from entaug.data import Sentence, Span
+from entaug.errors import InputError, LossError, MissingExtraError, OutputError
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import is_kind, read_beginning, read_bytes
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.documents import CHAR_RANGES, DOCUMENT, NOT_IN_XML, CharMention, Document, join_sentences
+from entaug.formats.records import as_object, parse_json, read_records
+from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
+from entaug.formats.text_records import layout_text
+from entaug.formats.token_records import entity_fields
+
+__all__ = ["CasDialect", "CasFormat"]
+
+_ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+_TOKEN = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Token"  # noqa: S105
+_SENTENCE = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence"
+_META = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
+_ANNOTATION = "uima.tcas.Annotation"
+_STRING = "uima.cas.String"
+_NOT_NOTED = (_TOKEN, _SENTENCE, _META, "uima.tcas.DocumentAnnotation")
+_TYPES = "typesystem.xml"  # in lower case
+_MAX_SIZE = 1 << 30  # bytes, unpacked
+_REMEDY = "export it anew, as UIMA CAS JSON or as UIMA CAS XMI with its type system"
+
+
+@dataclass(frozen=True)
+class CasDialect(SegmentationOptions):
+    """Which annotations are mentions, and how documents become sentences.
+
+    Args:
+        split: ``"none"``: a text is one sentence; ``"lines"``: each line is one; ``"sentences"``: those of the file, or
+            else detected ones.
+        layer: the type of the mentions; its full name, or what follows the last full stop there.
+        feature: its feature that holds the label.
+    """
+
+    split: Literal["none", "lines", "sentences"] = "sentences"
+    layer: str = _ENTITIES
+    feature: str = "value"
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        return f"UIMA CAS, type {self.layer.rpartition('.')[2]}, label in {self.feature!r}"
+
+
+class CasFormat(BufferedFormat):
+    """The format of UIMA CAS; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "cas"
+    title = "UIMA CAS"
+    extensions = (".json", ".zip", ".xmi")
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
+    dialect_class = CasDialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: XMI, an archive that holds some, or the JSON of a CAS."""
+        return is_kind(path, self.name)
+
+    def detect(self, path: Path, dialect: CasDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `entaug.formats.base.BaseFormat.detect`: the type of the mentions, where the default is not there."""
+        if "layer" in options:
+            return {}
+        try:
+            _, cas = next(_read_files(path))
+        except (InputError, StopIteration):
+            return {}
+        types = [one.name for one in _annotation_types(cas)]
+        fitting = [
+            t.name for t in _annotation_types(cas) if t.get_feature(dialect.feature) and t.name not in _NOT_NOTED
+        ]
+        return {} if dialect.layer in types or not fitting else {"layer": fitting[0]}
+
+    def files(self, path: Path) -> list[Path]:
+        """See `entaug.formats.buffered.BufferedFormat.files`."""
+        types = _types_beside(path)
+        return [path] if types is None or not _is_xmi(path) else [path, types]
+
+    def sentences(self, path: Path, dialect: CasDialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the names of files in an archive."""
+
+        def parse(_number: int, named: tuple[str, Any]) -> Iterable[Sentence]:
+            name, cas = named
+            return split_document(_document(name, cas, dialect, reading), dialect, reading)
+
+        yield from read_records(path, enumerate(_read_files(path), start=1), parse, reading, unit="document")
+
+    def check(self, sentence: Sentence, dialect: CasDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`.
+
+        Raises:
+            LossError: it has a discontinuous mention, or characters that cannot be written.
+        """
+        super().check(sentence, dialect)
+        text, _ = layout_text(sentence)
+        held = text + "".join(mention.label for mention in sentence.mentions)
+        if NOT_IN_XML.search(held):
+            what = "holds a control character or half a character (a surrogate)"
+            raise LossError(f"sentence {sentence.key} {what}", remedy="remove it, or write JSON lines")
+
+    def lost(self, sentence: Sentence, dialect: CasDialect) -> list[str]:
+        """See `entaug.formats.base.BaseFormat.lost`; also ids, and fields of mentions that are not strings."""
+        written = {f"field {name!r}" for name in (BEFORE, DOCUMENT, ENTITY_FIELDS)}
+        lost = [name for name in super().lost(sentence, dialect) if name not in written]
+        fields = ((name, value) for own in entity_fields(sentence) for name, value in own.items())
+        others = {name for name, value in fields if not _is_feature(name, value, dialect) and name != CHAR_RANGES}
+        lost += sorted(f"field {name!r} of mentions" for name in others)
+        return lost + ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields)
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: CasDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.write`.
+
+        Raises:
+            OutputError: the name ends in ``.xmi``: XMI cannot be read without its types.
+        """
+        if path.suffix == ".xmi":
+            remedy = "name a file in .zip, which holds both, or in .json"
+            raise OutputError("XMI cannot be read without its type system", path=str(path), remedy=remedy)
+        cas = _to_cas(list(sentences), dialect)
+        with atomic_file(path) as out:
+            if path.suffix != ".zip":
+                out.write(cas.to_json().encode() + b"\n")
+                return
+            with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, content in (("TypeSystem.xml", cas.typesystem.to_xml()), ("document.xmi", cas.to_xmi())):
+                    archive.writestr(zipfile.ZipInfo(name), content)  # of no date, so that equal data give equal bytes
+
+
+def _cassis() -> Any:
+    """The library that reads and writes CAS."""
+    try:
+        import cassis
+    except ImportError as error:
+        raise MissingExtraError(error.name or "cassis", "cas") from None
+    return cassis
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _is_xmi(path: Path) -> bool:
+    return read_beginning(path, 512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+
+
+def _types_beside(path: Path) -> Path | None:
+    """The type system beside a file."""
+    beside = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    return next((file for file in beside if file.name.lower() == _TYPES and file.is_file()), None)
+
+
+def _read_files(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the CAS of each document of a file or an archive."""
+    cassis = _cassis()
+    if read_beginning(path, 4) == b"PK\x03\x04":
+        yield from _read_archive(path)
+        return
+    data = read_bytes(path)
+    if not _is_xmi(path):
+        try:
+            as_object(parse_json(data, _REMEDY), _REMEDY)  # the faults that JSON may have, as in other formats
+        except InputError as error:
+            error.locate(str(path))
+            raise
+        yield path.stem, _parse(lambda: cassis.load_cas_from_json(BytesIO(data)), path)
+        return
+    types = _types_beside(path)
+    if types is None:
+        remedy = "put TypeSystem.xml beside it, or name the archive that holds both"
+        raise InputError("XMI without its type system", path=str(path), remedy=remedy)
+    yield path.stem, _parse_xmi(data, read_bytes(types), path)
+
+
+def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the CAS of each XMI file of an archive; its types are in its folder, or in one above."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = {info.filename: info for info in archive.infolist()}
+            if sum(info.file_size for info in infos.values()) > _MAX_SIZE:
+                raise InputError(f"holds more than {_MAX_SIZE >> 20:,} MiB", path=str(path), remedy="unpack it")
+            names = sorted(name for name in infos if name.endswith(".xmi"))
+            types = {str(PurePosixPath(name).parent): name for name in infos if name.lower().endswith(_TYPES)}
+            for name in names:
+                above = [str(folder) for folder in PurePosixPath(name).parents]
+                own = next((types[folder] for folder in above if folder in types), None)
+                if own is None:
+                    raise InputError(f"no TypeSystem.xml beside {name} in it", path=str(path), remedy=_REMEDY)
+                yield PurePosixPath(name).stem, _parse_xmi(archive.read(name), archive.read(own), path)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise InputError(f"not a zip archive that can be read ({error})", path=str(path), remedy=_REMEDY) from None
+    if not names:
+        raise InputError("no XMI file in it", path=str(path), remedy=_REMEDY)
+
+
+def _parse_xmi(data: bytes, types: bytes, path: Path) -> Any:
+    cassis = _cassis()
+    if b"<!ENTITY" in data or b"<!ENTITY" in types:
+        raise InputError("XML that declares entities", path=str(path), remedy=_REMEDY)
+
+    def load() -> Any:
+        return cassis.load_cas_from_xmi(BytesIO(data), cassis.load_typesystem(BytesIO(types)), lenient=True)
+
+    return _parse(load, path)
+
+
+def _parse(load: Callable[[], Any], path: Path) -> Any:
+    """What a function of the library returns; whatever it raises is the fault of the file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # types that the type system does not have
+            return load()
+    except Exception as error:  # noqa: BLE001
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise InputError(f"not a CAS that can be read ({reason})", path=str(path), remedy=_REMEDY) from None
+
+
+def _annotation_types(cas: Any) -> list[Any]:
+    """The types of the annotations in a CAS, by name."""
+    types = {one.type.name: one.type for one in cas.select_all_annotations()}
+    return [types[name] for name in sorted(types)]
+
+
+def _document(name: str, cas: Any, dialect: CasDialect, reading: Reading) -> Document:
+    """The document of a CAS."""
+    text = cas.sofa_string
+    if type(text) is not str:
+        raise InputError("a CAS without a text", remedy=_REMEDY)
+    if len(cas.views) > 1:
+        reading.notes["view of a CAS but the first not read"] += len(cas.views) - 1
+    types = _annotation_types(cas)
+    names = [one.name for one in types]
+    layer = next((n for n in names if dialect.layer in (n, n.rpartition(".")[2])), None)
+    known = {one.name for one in cas.typesystem.get_types()}
+    if layer is None and not any(dialect.layer in (n, n.rpartition(".")[2]) for n in known):
+        remedy = f"name one with --layout layer=NAME: {', '.join(n for n in names if n not in _NOT_NOTED) or 'none'}"
+        raise InputError(f"no annotation of the type {dialect.layer!r}", remedy=remedy)
+    for other in names:
+        if other not in (layer, *_NOT_NOTED):
+            short = other.rpartition(".")[2]
+            reading.notes[f"type {short} of a CAS not read; another type is read with --layout layer=NAME"] += 1
+    mentions = []
+    for one in cas.select(layer) if layer else ():
+        fields = {f.name: one.get(f.name) for f in one.type.all_features if f.name not in ("begin", "end", "sofa")}
+        label = fields.pop(dialect.feature, None)
+        if type(label) is not str or not label or one.begin == one.end:
+            what = "without a character" if one.begin == one.end else f"without a {dialect.feature}"
+            reading.notes[f"annotation {what} left out"] += 1
+            continue
+        kept = {n: value for n, value in fields.items() if type(value) in (str, int, float, bool) and value != ""}
+        mentions.append(CharMention(label, ((one.begin, one.end),), kept))
+    metas = cas.select(_META) if _META in names else []
+    id_ = next((own for meta in metas if (own := meta.get("documentId"))), None) or name
+    starts = [begin for begin, _ in _spans(cas, names, _SENTENCE)] if dialect.split == "sentences" else []
+    tokens = _spans(cas, names, _TOKEN)
+    if not _are_tokens(tokens, text):
+        if tokens:
+            reading.notes["tokens that leave out part of the text, or overlap: tokenised anew"] += 1
+        tokens = []
+    return Document(text, mentions, id_, sentence_starts=starts or None, token_spans=tokens or None)
+
+
+def _spans(cas: Any, names: Iterable[str], type_name: str) -> list[Span]:
+    """The characters of the annotations of a type, in order."""
+    return sorted({(one.begin, one.end) for one in cas.select(type_name)}) if type_name in names else []
+
+
+def _are_tokens(spans: list[Span], text: str) -> bool:
+    """Whether there is nothing but white space between tokens."""
+    edges = [(0, 0), *spans, (len(text), len(text))]
+    gaps = [(end, start) for (_, end), (start, _) in pairwise(edges)]
+    return (
+        bool(spans)
+        and all(a <= b and (a == b or text[a:b].isspace()) for a, b in gaps)
+        and all(a < b for a, b in spans)
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _is_feature(name: str, value: object, dialect: CasDialect) -> bool:
+    """Whether a field of a mention is written as a feature."""
+    return (
+        type(value) is str
+        and name.isidentifier()
+        and name not in ("begin", "end", "sofa", "self", "type", dialect.feature)
+    )
+
+
+def _to_cas(sentences: list[Sentence], dialect: CasDialect) -> Any:
+    """The CAS of some sentences."""
+    cassis = _cassis()
+    document = join_sentences(sentences)
+    tokens = locate_tokens(document.tokens or (), document.text)
+    if tokens is None:
+        what = "the white space in tokens cannot be told from that between them in a text"
+        raise LossError(what, remedy="write JSON lines or CoNLL")
+    features = {
+        name for m in document.mentions for name, value in m.fields.items() if _is_feature(name, value, dialect)
+    }
+    types = cassis.TypeSystem(add_document_annotation_type=True)
+    made: dict[str, Any] = {name: types.create_type(name, _ANNOTATION) for name in (_SENTENCE, _TOKEN, dialect.layer)}
+    for name in sorted({dialect.feature, *features}):
+        types.create_feature(made[dialect.layer], name, _STRING)
+    cas = cassis.Cas(types)
+    cas.sofa_string = document.text
+    cas.sofa_mime = "text/plain"
+    first = 0
+    for sentence in sentences:
+        last = first + len(sentence.tokens)
+        cas.add(made[_SENTENCE](begin=tokens[first][0], end=tokens[last - 1][1]))
+        first = last
+    for begin, end in tokens:
+        cas.add(made[_TOKEN](begin=begin, end=end))
+    for mention in document.mentions:
+        own = {name: value for name, value in mention.fields.items() if name in features and type(value) is str}
+        span = {"begin": mention.spans[0][0], "end": mention.spans[-1][1]}
+        cas.add(made[dialect.layer](**span, **{dialect.feature: mention.label}, **own))
+    return cas

@@ -1,0 +1,404 @@
+r"""WebAnno TSV 3, as INCEpTION and WebAnno export and import it: tokens with the annotations of one or more layers.
+
+The heading names the layers and their features, ``#T_SP=...NamedEntity|identifier|value``; each feature has a column. A
+sentence has its text (``#Text=``), perhaps an id (``#Sentence.id=``), and a row for each token: its number, its first
+and last character in the document, the token, and the values. ``_`` stands for no annotation and ``*`` for one without
+a value; ``PER[1]`` in several rows is one mention, ``PER[1]|ORG[2]`` are two of one token, and a row ``1-1.1`` is a
+part of the token ``1-1``.
+
+Mentions are the annotations of one layer, `layer`: that of named entities, or else the first with a feature ``value``,
+or else the first; their label is `feature`, or the name of a layer that has none. Other features of the layer, such as
+``identifier``, are fields of the mentions. Other layers, relations and chains are not read, and a note names them.
+Offsets are counted anew in writing, in UTF-16 code units and with one character between sentences, as in WebAnno.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from entaug.data import Sentence, Span
+from entaug.errors import InputError, LossError
+from entaug.files.atomic import atomic_file
+from entaug.files.streams import check_no_nul, encode_text, is_kind, read_beginning, read_line_chunks
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
+from entaug.formats.buffered import BufferedFormat
+from entaug.formats.documents import CHAR_RANGES, CharMention, Document
+from entaug.formats.records import read_records
+from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
+from entaug.formats.text_records import layout_text
+from entaug.formats.token_records import entity_fields
+from entaug.params import validate
+
+__all__ = ["WebAnno", "WebAnnoDialect"]
+
+_FORMAT = "#FORMAT=WebAnno TSV 3"
+_TEXT, _SENTENCE_ID = "#Text=", "#Sentence.id="
+_HEAD_SIZE = 1 << 16
+_ENTITIES = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+_LAYER = re.compile(r"#T_(SP|RL|CH)=([^|]+)((?:\|.*)?)")
+_NUMBER = re.compile(r"\d{1,9}-\d{1,9}(\.\d{1,9})?")
+_OFFSETS = re.compile(r"(\d{1,9})-(\d{1,9})")
+_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
+_SLOT = "ROLE_"
+_ANNOTATION_ID = re.compile(r"(?<!\\)((?:\\\\)*)\[(\d{1,9})\]$")
+_ESCAPED = re.compile(r"\\(->|.)", re.DOTALL)
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
+_TO_CONTROLS = {"\\": "\\\\", **{control: f"\\{letter}" for letter, control in _CONTROLS.items()}}
+_RESERVED = re.compile(r"->|[\\\[\]|_;*\t\n\r\f\b]")
+_REMEDY = "export it anew from WebAnno or INCEpTION"
+
+
+class _Layer(NamedTuple):
+    """A layer of a file: its kind (``SP``: spans), its name, the columns of its features and how many it has in all."""
+
+    kind: str
+    name: str
+    features: Mapping[str, int]
+    column: int
+    width: int
+
+    @property
+    def short_name(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class WebAnnoDialect:
+    """Layout of a file of WebAnno TSV.
+
+    Args:
+        layer: the layer of the mentions; its full name, or what follows the last full stop there.
+        feature: its feature that holds the label; empty where the layer has none and its name is the label.
+        features: all its features, with ``|`` between them, as they are written.
+        misaligned: what to do with an annotation of a part of a token: ``"error"``; ``"skip"``: leave it out and count
+            it; ``"cut"``: cut the token there.
+    """
+
+    layer: str = _ENTITIES
+    feature: str = "value"
+    features: str = "identifier|value"
+    misaligned: Literal["error", "skip", "cut"] = "error"
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def describe(self) -> str:
+        """Return a description of the layout."""
+        label = f"label in {self.feature!r}" if self.feature else "its name is the label"
+        return f"WebAnno TSV 3, layer {self.layer.rpartition('.')[2]}, {label}"
+
+
+@dataclass
+class _Rows:
+    """A sentence of a file: its text, id and rows with their numbers."""
+
+    text: list[str] = field(default_factory=list)
+    id: str | None = None
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+@dataclass
+class _Annotation:
+    """An annotation of the layer: the values of its features, its characters so far, and its line."""
+
+    values: dict[str, str]
+    span: Span
+    line: int
+
+
+class WebAnno(BufferedFormat):
+    """WebAnno TSV 3; see `entaug.formats.buffered.BufferedFormat` for the methods."""
+
+    name = "webanno"
+    title = "WebAnno TSV"
+    extensions = (".tsv",)
+    carries = FormatCapabilities(nested=True, discontinuous=False, columns=False, fields=False, spaces=True)
+    dialect_class = WebAnnoDialect
+
+    def recognises(self, path: Path) -> bool:
+        """See `entaug.formats.base.BaseFormat.recognises`: whether the file begins by naming its format."""
+        return is_kind(path, self.name)
+
+    def detect(self, path: Path, dialect: WebAnnoDialect, options: Mapping[str, Any]) -> dict[str, Any]:
+        """See `entaug.formats.base.BaseFormat.detect`: the layer and its features from the heading."""
+        layer = _choose_layer(_layers(_heading(path)), dialect.layer if "layer" in options else "")
+        if layer is None:
+            return {}
+        feature = "value" if "value" in layer.features else next(iter(layer.features), "")
+        return {"layer": layer.name, "feature": feature, "features": "|".join(layer.features)}
+
+    def sentences(self, path: Path, dialect: WebAnnoDialect, reading: Reading) -> Iterator[Sentence]:
+        """See `entaug.formats.buffered.BufferedFormat.sentences`, in the order of the file."""
+        try:
+            parser = _Parser(_heading(path), dialect, reading)
+        except InputError as error:
+            error.locate(str(path))
+            raise
+        yield from read_records(path, _read_rows(path), parser.parse, reading)
+
+    def check(self, sentence: Sentence, dialect: WebAnnoDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.check`.
+
+        Raises:
+            LossError: it has a discontinuous mention, or tokens that cannot be located in the text; a NUL character or
+                half a character; or a label that is not the name of a layer without features.
+        """
+        super().check(sentence, dialect)
+        text, _ = layout_text(sentence)
+        subject = f"sentence {sentence.key}"
+        try:
+            (text + "".join(mention.label for mention in sentence.mentions)).encode()
+        except UnicodeEncodeError:
+            raise LossError(f"{subject} holds half a character (a surrogate)", remedy="correct it") from None
+        if "\0" in text:
+            raise LossError(f"{subject} holds a NUL character", remedy="write JSON lines")
+        short_name = dialect.layer.rpartition(".")[2]
+        for mention in sentence.mentions:
+            if not dialect.feature and mention.label != short_name:
+                what = f"the layer {short_name} has no feature for the label {mention.label!r}"
+                raise LossError(what, path=subject, remedy="pass --to-layout features=value --to-layout feature=value")
+
+    def lost(self, sentence: Sentence, dialect: WebAnnoDialect) -> list[str]:
+        """See `entaug.formats.base.BaseFormat.lost`; also ids of several lines, and fields that are no features."""
+        written = {f"field {name!r}" for name in (BEFORE, ENTITY_FIELDS)}
+        lost = [name for name in super().lost(sentence, dialect) if name not in written]
+        features = {*dialect.features.split("|"), CHAR_RANGES}
+        others = {name for fields in entity_fields(sentence) for name in fields if name not in features}
+        lost += sorted(f"field {name!r} of mentions" for name in others)
+        return lost + ["id"] * (sentence.id is not None and not _is_id(sentence.id))
+
+    def write(self, sentences: Iterable[Sentence], path: Path, dialect: WebAnnoDialect) -> None:
+        """See `entaug.formats.buffered.BufferedFormat.write`."""
+        ids = count(1)
+        offset = 0
+        with atomic_file(path) as out:
+            heading = "|".join([f"#T_SP={dialect.layer}", *dialect.features.split("|")]).rstrip("|")
+            out.write(f"{_FORMAT}.3\n{heading}\n\n".encode())
+            for number, sentence in enumerate(sentences, start=1):
+                text, rows = _rows(sentence, number, offset, dialect, ids)
+                offset += _units(text) + 1
+                named = [f"{_SENTENCE_ID}{sentence.id}"] if sentence.id is not None and _is_id(sentence.id) else []
+                texts = [f"{_TEXT}{_escape_text(line)}" for line in text.split("\n")]
+                out.write(encode_text("".join(f"{line}\n" for line in ("", *named, *texts, *rows)), first=False))
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _heading(path: Path) -> list[str]:
+    return read_beginning(path, _HEAD_SIZE).decode("utf-8-sig", "replace").splitlines()
+
+
+def _layers(heading: Iterable[str]) -> list[_Layer]:
+    """The layers that a heading names; each feature has a column, a slot has two, a layer without features has one."""
+    layers = []
+    column = 3
+    for line in heading:
+        if match := _LAYER.fullmatch(line.strip()):
+            names = match[3].split("|")[1:]
+            slots = {i + beside for i, name in enumerate(names) if name.startswith(_SLOT) for beside in (0, 1)}
+            features = {name: i for i, name in enumerate(names, start=column) if name and i - column not in slots}
+            layers.append(_Layer(match[1], match[2], features, column, max(1, len(names))))
+            column += layers[-1].width
+    return layers
+
+
+def _choose_layer(layers: Sequence[_Layer], name: str = "") -> _Layer | None:
+    """The layer of a name, or else that of named entities, or the first with a feature ``value``, or the first."""
+    spans = [layer for layer in layers if layer.kind == "SP"]
+    if name:
+        return next((layer for layer in spans if name in (layer.name, layer.short_name)), None)
+    entities = [layer for layer in spans if layer.short_name == "NamedEntity"]
+    return next(iter([*entities, *(layer for layer in spans if "value" in layer.features), *spans]), None)
+
+
+def _read_rows(path: Path) -> Iterator[tuple[int, _Rows]]:
+    """Yield the rows of each sentence with the number of its first line."""
+    current, begun = _Rows(), 0
+    for first, chunk in read_line_chunks(path):
+        check_no_nul(chunk, first, path)
+        for number, line in enumerate(chunk, start=first):
+            is_over = current.rows and line.startswith((_TEXT, _SENTENCE_ID))
+            if is_over or (not line.strip() and (current.rows or current.text)):
+                yield begun, current
+                current = _Rows()
+            if not (current.rows or current.text):
+                begun = number
+            if line.startswith(_TEXT):
+                current.text.append(_unescape(line[len(_TEXT) :]))
+            elif line.startswith(_SENTENCE_ID):
+                current.id = line[len(_SENTENCE_ID) :]
+            elif line.strip() and not line.startswith("#"):
+                current.rows.append((number, line.split("\t")))
+    if current.rows or current.text:
+        yield begun, current
+
+
+class _Parser:
+    """Parses the sentences of a file."""
+
+    def __init__(self, heading: Sequence[str], dialect: WebAnnoDialect, reading: Reading) -> None:
+        layers = _layers(heading)
+        layer = _choose_layer(layers, dialect.layer)
+        if layer is None or (dialect.feature and dialect.feature not in layer.features):
+            names = [own.short_name for own in layers if own.kind == "SP"] if layer is None else layer.features
+            what = f"layer {dialect.layer!r}" if layer is None else f"feature {dialect.feature!r} of {layer.short_name}"
+            option = "layer" if layer is None else "feature"
+            remedy = f"name one with --layout {option}=NAME: {', '.join(names) or 'it has none'}"
+            raise InputError(f"no {what} in the heading", remedy=remedy)
+        self._layer, self._dialect, self._reading = layer, dialect, reading
+        self._options = SegmentationOptions(misaligned=dialect.misaligned)
+        self._sentence_of: dict[str, int] = {}  # of each annotation with an id
+        if len(layer.features) < layer.width and layer.features:
+            reading.notes[f"slots of the layer {layer.short_name} not read"] += 1
+        for other in layers:
+            if other is not layer:
+                what = {"SP": "layer", "RL": "relations", "CH": "chains"}[other.kind]
+                choose = "; another layer is read with --layout layer=NAME" if other.kind == "SP" else ""
+                reading.notes[f"{what} {other.short_name} of the file not read{choose}"] += 1
+
+    def parse(self, number: int, rows: _Rows) -> list[Sentence]:
+        """The sentence of some rows; its first line has this number."""
+        if not rows.rows:
+            if any(line.strip() for line in rows.text):
+                raise InputError("a text without a token", line=number, remedy=_REMEDY)
+            return []
+        tokens: list[str] = []
+        offsets: list[Span] = []
+        parts: list[tuple[int, int, Span, list[str]]] = []  # line, token, UTF-16 code units of the token, cells
+        for line, columns in rows.rows:
+            match, place = _NUMBER.fullmatch(columns[0]), _OFFSETS.fullmatch(columns[1] if len(columns) > 1 else "")
+            if match is None or place is None or len(columns) < self._layer.column + self._layer.width:
+                what = f"{' '.join(columns)[:60]!r} is no token with the columns that the heading names"
+                raise InputError(what, line=line, remedy=_REMEDY)
+            start, end = int(place[1]), int(place[2])
+            if match[1] is None:
+                tokens.append(_unescape(columns[2]))
+                offsets.append((start, end))
+            elif not tokens or not offsets[-1][0] <= start < end <= offsets[-1][1]:
+                raise InputError(f"{columns[0]} is no part of the token before it", line=line, remedy=_REMEDY)
+            begin = offsets[-1][0]
+            cells = [columns[i] for i in self._layer.features.values()] or [columns[self._layer.column]]
+            parts.append((line, len(tokens) - 1, (start - begin, end - begin), cells))
+        if "" in tokens:
+            raise InputError("a token without a character", line=number, remedy=_REMEDY)
+        text, spans = self._locate(tokens, offsets, "\n".join(rows.text))
+        mentions, lines = [], []
+        for annotation in self._annotations(number, tokens, spans, parts):
+            label = (
+                annotation.values.pop(self._dialect.feature, "") if self._dialect.feature else self._layer.short_name
+            )
+            if not label:
+                self._reading.notes[f"annotation without a {self._dialect.feature} left out"] += 1
+                continue
+            mentions.append(CharMention(label, (annotation.span,), annotation.values))
+            lines.append(annotation.line)
+        document = Document(text, mentions, rows.id, {}, tokens, (0,), lines, spans)
+        return split_document(document, self._options, self._reading)
+
+    def _locate(self, tokens: Sequence[str], offsets: Sequence[Span], text: str) -> tuple[str, list[Span]]:
+        """The text and the characters of each token; a text that is not that of the tokens is made of these."""
+        spans = locate_tokens(tokens, text)
+        if spans is not None:
+            return text, spans
+        self._reading.notes["text that is not that of its tokens: made of these"] += 1
+        spans, made, last = [], "", offsets[0][0]
+        for token, (start, end) in zip(tokens, offsets, strict=True):
+            made += " " * min(max(0, start - last), 1)
+            spans.append((len(made), len(made) + len(token)))
+            made, last = made + token, end
+        return made, spans
+
+    def _annotations(
+        self,
+        number: int,
+        tokens: Sequence[str],
+        spans: Sequence[Span],
+        parts: Iterable[tuple[int, int, Span, list[str]]],
+    ) -> Iterable[_Annotation]:
+        """The annotations of a sentence."""
+        found: dict[tuple[str, int, int], _Annotation] = {}
+        for line, index, (start, end), cells in parts:
+            stacks = [_BAR.sub("\\1\n", cell).split("\n") for cell in cells]
+            if len(set(map(len, stacks))) > 1:
+                what = "the columns of a token have different numbers of annotations"
+                raise InputError(what, line=line, remedy=_REMEDY)
+            token, (first, _) = tokens[index], spans[index]
+            span = first + _character(token, start), first + _character(token, end)
+            for position, values in enumerate(zip(*stacks, strict=True)):
+                ids = [match[2] for value in values if (match := _ANNOTATION_ID.search(value))]
+                plain = [_ANNOTATION_ID.sub(r"\1", value) for value in values]
+                if set(plain) <= {"_", ""}:
+                    continue
+                key = (ids[0], 0, 0) if ids else ("", line, position)
+                if key in found:
+                    found[key].span = (found[key].span[0], span[1])
+                    continue
+                if ids and self._sentence_of.setdefault(ids[0], number) != number:
+                    what = "annotation that goes on in the next sentence read as one in each"
+                    self._reading.notes[what] += 1
+                named = dict(zip(self._layer.features, plain, strict=False))
+                held = {name: _unescape(value) for name, value in named.items() if value not in ("*", "_", "")}
+                found[key] = _Annotation(held, span, line)
+        return found.values()
+
+
+def _character(token: str, units: int) -> int:
+    """The character of a token after some UTF-16 code units."""
+    return len(token.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore"))
+
+
+def _unescape(value: str) -> str:
+    return _ESCAPED.sub(lambda match: _CONTROLS.get(match[1], match[1]), value)
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _rows(
+    sentence: Sentence, number: int, offset: int, dialect: WebAnnoDialect, ids: Iterator[int]
+) -> tuple[str, list[str]]:
+    """The text of a sentence that begins at an offset of its document, and a row for each of its tokens."""
+    text, spans = layout_text(sentence)
+    features = dialect.features.split("|")
+    cells: list[list[list[str]]] = [[[] for _ in features] for _ in spans]
+    depth = [0] * len(spans)
+    for mention in sentence.mentions:
+        for i in range(mention.start, mention.end):
+            depth[i] += 1
+    for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
+        places = range(mention.start, mention.end)
+        mark = f"[{next(ids)}]" if len(places) > 1 or depth[mention.start] > 1 else ""
+        for i in places:
+            for cell, name in zip(cells[i], features, strict=True):
+                value = mention.label if name and name == dialect.feature else fields.get(name)
+                cell.append((_escape(value) if type(value) is str and value else "*") + mark)
+    rows = []
+    for i, (start, end) in enumerate(spans, start=1):
+        begin = offset + _units(text[:start])
+        place = f"{begin}-{begin + _units(text[start:end])}"
+        values = ["|".join(cell) or "_" for cell in cells[i - 1]]
+        rows.append("\t".join([f"{number}-{i}", place, _escape_text(text[start:end]), *values, ""]))
+    return text, rows
+
+
+def _units(text: str) -> int:
+    """The UTF-16 code units of a text, in which Java counts."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _is_id(id_: str) -> bool:
+    return id_ == id_.strip() != "" and not any(control in id_ for control in "\r\n\0")
+
+
+def _escape_text(text: str) -> str:
+    return "".join(_TO_CONTROLS.get(character, character) for character in text)
+
+
+def _escape(value: str) -> str:
+    return _RESERVED.sub(lambda match: _TO_CONTROLS.get(match[0], f"\\{match[0]}"), value)
