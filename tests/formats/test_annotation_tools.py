@@ -332,7 +332,7 @@ def test_label_studio(tmp_path: Path) -> None:
     list(opened.sentences(reading))
     assert reading.notes == {
         "further annotation of a task not read": 1,
-        "task without an annotation left out": 1,
+        "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out": 1,
     }
     first, second, written = again(path, "label-studio", "b.json")
     assert same(first[0], SAID)
@@ -363,28 +363,67 @@ def test_label_studio_augmented(tmp_path: Path) -> None:
     assert (back.id, back.fields["entaug"], TASK in back.fields) == ("12-m1", {"copy": 1}, False)
 
 
-def test_label_studio_units(tmp_path: Path) -> None:
-    """Offsets are characters; old files counted units of UTF-16, which their words tell."""
+def in_utf16(task: dict[str, Any]) -> dict[str, Any]:
+    """A task as Label Studio wrote it until 2021."""
 
     def units(text: str) -> int:
         return len(text.encode("utf-16-le")) // 2
 
-    old = task()
+    old = copy.deepcopy(task)
     for result in old["annotations"][1]["result"][:2]:
         value = result["value"]
         value |= {"start": units(TEXT_[: value["start"]]), "end": units(TEXT_[: value["end"]])}
+    return old
+
+
+def test_label_studio_units(tmp_path: Path) -> None:
+    """Offsets are characters; old files counted units of UTF-16, which their words tell, and come back so."""
+    old = in_utf16(task())
     assert old["annotations"][1]["result"][0]["value"]["start"] == 3
     path = put(tmp_path, "a.json", old, array=True)
     reading = Reading()
     [s] = open_file(path).sentences(reading)
     assert same(s, SAID)
-    assert reading.notes["text whose offsets count units of UTF-16, as in old Label Studio"] == 1
-    assert again(path, "label-studio", "b.json")[2][0]["annotations"][1] == task()["annotations"][1]
-    # Without their words they are characters.
-    for result in old["annotations"][1]["result"][:2]:
+    note = "offsets count UTF-16 units: of 2 ranges where that matters, 2 fit words as UTF-16 units and 0 as characters"
+    assert reading.notes[f"{note}; to change it: --layout offsets=characters"] == 1
+    written = again(path, "label-studio", "b.json")[2]
+    assert written[0]["annotations"] == old["annotations"]
+    entaug.write([s], tmp_path / "c.json", "label-studio", like=path, offsets="characters")
+    assert orjson.loads((tmp_path / "c.json").read_bytes())[0]["annotations"] == task()["annotations"]
+
+
+def test_label_studio_units_of_some_tasks(tmp_path: Path) -> None:
+    """Words tell of each task, too: a project may hold old ones; without words they are as in the others."""
+    new, old = task(), in_utf16(task()) | {"id": 13}
+    path = put(tmp_path, "a.json", new, old, new | {"id": 14}, array=True)
+    reading = Reading()
+    assert [same(s, SAID) for s in open_file(path).sentences(reading)] == [True] * 3
+    assert reading.notes["task whose offsets count UTF-16 units, unlike the others"] == 1
+    wordless = in_utf16(task()) | {"id": 15}
+    for result in wordless["annotations"][1]["result"][:2]:
         del result["value"]["text"]
+    path = put(tmp_path, "b.json", old, wordless, array=True)
+    assert [same(s, SAID) for s in open_file(path).sentences(Reading())] == [True] * 2
     with pytest.raises(InputError, match="within the token"):
-        entaug.read(put(tmp_path, "c.json", old, array=True))
+        entaug.read(path, offsets="characters")
+
+
+def test_label_studio_predictions_alone(tmp_path: Path) -> None:
+    """They are no labels, unless the user says so; the note names the option."""
+    annotated, predicted = task(), task() | {"id": 13}
+    result = predicted.pop("annotations")[1]["result"][:2]
+    predicted["predictions"] = [{"id": 1, "result": result, "score": 0.5, "model_version": "m"}]
+    path = put(tmp_path, "a.json", predicted, array=True)
+    assert open_file(path).format.name == "label-studio"
+    what = "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out"
+    with pytest.raises(InputError) as caught:
+        entaug.read(path)
+    assert what in str(caught.value)
+    [s] = entaug.read(path, annotations="predictions")
+    assert same(s, SAID)
+    reading = Reading()
+    assert len(list(open_file(put(tmp_path, "c.json", annotated, predicted, array=True)).sentences(reading))) == 1
+    assert reading.notes[what] == 1
 
 
 def test_label_studio_words_of_another_place(tmp_path: Path) -> None:
@@ -437,7 +476,7 @@ def test_label_studio_of_old_and_of_nobody(tmp_path: Path) -> None:
     old["completions"][0] = {"skipped": True, "result": []}
     path = put(tmp_path, "a.json", old, array=True)
     assert again(path, "label-studio", "b.json")[2] == [old | {"data": old["data"] | {"tokens": TOKENS}}]
-    with pytest.raises(InputError, match=r"no sentence in it \(task without an annotation left out: 1\)"):
+    with pytest.raises(InputError, match=r"no sentence in it \(task without an annotation \(it has predictions: .*\) left out: 1\)"):
         entaug.read(put(tmp_path, "c.json", task(annotations=[]), array=True))
     html = task()
     html["annotations"][1]["result"].append({"type": "hypertextlabels", "value": {"start": "/p[1]"}})

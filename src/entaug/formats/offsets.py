@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, product
 from typing import Any, Literal, NamedTuple
 
+from entaug.data import Span
 from entaug.errors import InputError, LossError
 from entaug.formats.documents import CharMention, Document
 from entaug.spacing import is_unspaced_script, is_word_character
@@ -104,16 +105,31 @@ class UnitDetector:
         # By unit, and whether a range that it moves fits words as characters and as this unit.
         self._evidence: Counter[tuple[str, bool, bool]] = Counter()
 
-    def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]]) -> None:
-        """Add ranges of a text as the file gives them: start, end, and the words there or None."""
+    def add(self, text: str, ranges: Iterable[tuple[Any, Any, Any]], tokens: Iterable[Span] | None = None) -> None:
+        """Add ranges of a text as the file gives them: start, end, and the words there or None.
+
+        Args:
+            text: the text.
+            ranges: the ranges.
+            tokens: the characters of each token, where the file gives the tokens.
+        """
         known = {unit: places for unit in _UNITS if (places := characters_of(text, unit)) is not None}
-        for start, end, words in ranges if known else ():
+        if not known:
+            return
+        edges = None if tokens is None else tuple(map(set, zip(*tokens, strict=True)))
+
+        def fits(start: int | None, end: int | None, words: Any) -> bool:
+            if edges and words is None:
+                return start in edges[0] and end in edges[1]
+            return _fits(text, start, end, words)
+
+        for start, end, words in ranges:
             if type(start) is not int or type(end) is not int:
                 continue
             for unit, places in known.items():
                 place = places.get(start), places.get(end)
                 if place != (start, end):
-                    self._evidence[unit, _fits(text, start, end, words), _fits(text, *place, words)] += 1
+                    self._evidence[unit, fits(start, end, words), fits(*place, words)] += 1
 
     def decide(self) -> dict[str, str]:
         """The options ``offsets`` and ``offsets_note`` of the layout."""
@@ -166,8 +182,8 @@ def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
 
 def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
     """Units but for bytes in which ranges, here by characters, would begin and end with words, and these words."""
-    count = counter(text, unit)
-    given = [(count(start), count(end)) for start, end in spans]
+    offsets = {character: offset for offset, character in (characters_of(text, unit) or {}).items()}
+    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in spans]
     for other in ("characters", *_UNITS[:2]):
         known = characters_of(text, other)
         places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]

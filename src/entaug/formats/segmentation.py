@@ -367,8 +367,8 @@ def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptio
     if not isinstance(options, OffsetOptions):
         return ""
     for unit, words in other_units(text, mention.spans, options.offsets):
-        what = f"if offsets count {title_of(unit)}, it is {words!r:.60}: pass --layout offsets={unit}"
-        return f"{what}; or --misaligned skip leaves it out"
+        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass --layout offsets={unit}"
+        return f"{what}; --misaligned skip leaves it out"
     return ""
 
 

@@ -244,10 +244,12 @@ class TextLines(BaseFormat):
             InputError: the record is invalid.
         """
 
-    def ranges(self, record: dict[str, Any], dialect: Any) -> tuple[str, Iterable[tuple[Any, Any, Any]]]:
-        """The text of a record and its ranges, see `entaug.formats.offsets.UnitDetector.add`."""
-        text = self.parse(record, dialect, Reading(repair=True)) or Document("")
-        return text.text, [(start, end, None) for mention in text.mentions for start, end in mention.spans]
+    def add_ranges(self, record: dict[str, Any], dialect: Any, detector: UnitDetector) -> None:
+        """Add the ranges of a record to the evidence for the unit of offsets."""
+        text = self.parse(record, dialect, Reading(repair=True))
+        if text is not None:
+            ranges = ((start, end, None) for mention in text.mentions for start, end in mention.spans)
+            detector.add(text.text, ranges, text.token_spans)
 
     def replaced(self, path: Path, dialect: Any, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
         """The records that are read in place of those of a file, by line; None for one that is left out."""
@@ -265,7 +267,7 @@ class TextLines(BaseFormat):
                 if line.isascii() and "\\u" not in line and "\\r\\n" not in line:
                     continue
                 with contextlib.suppress(InputError):
-                    detector.add(*self.ranges(as_object(parse_json(line, exact=False)), dialect))
+                    self.add_ranges(as_object(parse_json(line, exact=False)), dialect, detector)
         return replace(dialect, **detector.decide())
 
     def recognises(self, path: Path) -> bool:

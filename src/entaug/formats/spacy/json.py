@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import Reading
@@ -27,7 +27,7 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
-from entaug.formats.segmentation import split_document
+from entaug.formats.segmentation import locate_tokens, split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
@@ -69,7 +69,8 @@ class SpacyJson(SpacyFormat):
                     _add_tags(paragraph["sentences"], evidence)
                 continue
             fields = record if form == "docs" else record[1]
-            units.add(record["text"] if form == "docs" else record[0], _ranges(fields))
+            text = record["text"] if form == "docs" else record[0]
+            units.add(text, _ranges(fields), _token_spans(text, record["tokens"] if form == "docs" else fields))
             has_entities = has_entities or bool(fields.get("ents" if form == "docs" else "entities"))
             spans = fields.get("spans")
             groups.update(name for name, values in (spans.items() if isinstance(spans, dict) else ()) if values)
@@ -162,6 +163,16 @@ def _ranges(fields: Mapping[str, Any]) -> Iterator[tuple[Any, Any, None]]:
             yield value.get("start"), value.get("end"), None
         elif isinstance(value, list) and len(value) >= 3:
             yield value[0], value[1], None
+
+
+def _token_spans(text: str, given: Any) -> list[Span] | None:
+    """The characters of the tokens of a document, or those of the words of a tuple; None where there are none."""
+    if isinstance(given, list):
+        spans = [(token.get("start"), token.get("end")) for token in given if isinstance(token, dict)]
+        return [(start, end) for start, end in spans if type(start) is int and type(end) is int]
+    words = given.get("words")
+    are_words = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
+    return locate_tokens([word for word in words if not word.isspace()], text) if are_words else None
 
 
 def _is_record(value: Any) -> bool:

@@ -23,7 +23,7 @@ from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
-from entaug.formats.offsets import characters_of, counter
+from entaug.formats.offsets import UnitDetector, characters_of, counter
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, to_json
 from entaug.formats.segmentation import OffsetOptions
 from entaug.formats.text_records import (
@@ -43,8 +43,8 @@ __all__ = ["Prodigy", "ProdigyDialect"]
 TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
 _PARTIAL = (
-    "text of binary records, of which only the suggested spans were judged: further mentions in it are unknown, and read "
-    "as none"
+    "text of binary records, of which only the suggested spans were judged: whether it has other mentions is unknown, "
+    "and it is read as if it had none"
 )
 _REPEATED = "text of another record too (_input_hash), as of several annotators: each record is read"
 _OF_MENTION = ("start", "end", "token_start", "token_end", "label")
@@ -105,16 +105,15 @@ class Prodigy(TextLines):
                 return {"ws": "ws" in tokens[0]}
         return {}
 
-    def ranges(self, record: dict[str, Any], dialect: ProdigyDialect) -> tuple[str, list[tuple[Any, Any, Any]]]:
-        """See `entaug.formats.text_records.TextLines.ranges`: those of tokens, which have their words, and of spans."""
+    def add_ranges(self, record: dict[str, Any], dialect: ProdigyDialect, detector: UnitDetector) -> None:
+        """See `entaug.formats.text_records.TextLines.add_ranges`; tokens tell their words, too."""
         del dialect
-        given = (item for name in ("tokens", "spans") if type(record.get(name)) is list for item in record[name])
-        ranges = [(i.get("start"), i.get("end"), i.get("text")) for i in given if type(i) is dict]
-        return record["text"] if type(record.get("text")) is str else "", ranges
+        given = record.get("tokens") or record.get("spans")
+        if type(record.get("text")) is str and type(given) is list:
+            ranges = ((i.get("start"), i.get("end"), i.get("text")) for i in given if type(i) is dict)
+            detector.add(record["text"], ranges)
 
-    def replaced(
-        self, path: Path, dialect: ProdigyDialect, reading: Reading
-    ) -> Mapping[int, dict[str, Any] | None]:
+    def replaced(self, path: Path, dialect: ProdigyDialect, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
         """See `entaug.formats.text_records.TextLines.replaced`: binary records, merged."""
         binary: defaultdict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
         complete: Counter[Any] = Counter()
@@ -209,7 +208,7 @@ def _left_out(answer: Any) -> str:
 
 
 def _is_binary(record: Mapping[str, Any]) -> bool:
-    """Whether a record accepts or rejects suggested spans; one with invalid spans is read, and so reported, as it is."""
+    """Whether a record accepts or rejects suggested spans; invalid spans are reported where it is read by itself."""
     spans = record.get("spans")
     if record.get("_is_binary") is not True or record.get("answer") not in ("accept", "reject"):
         return False
