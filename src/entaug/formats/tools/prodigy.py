@@ -116,29 +116,30 @@ class Prodigy(TextLines):
     def replaced(self, path: Path, dialect: ProdigyDialect, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
         """See `entaug.formats.text_records.TextLines.replaced`: binary records, merged."""
         binary: defaultdict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
-        complete: Counter[Any] = Counter()
+        others: Counter[str] = Counter()
+        complete: set[str] = set()
         with contextlib.suppress(InputError):  # reported when the file is read
             for number, line in numbered_lines(path):
                 with contextlib.suppress(InputError):
                     record = as_object(parse_json(line))
-                    name = record.get("_input_hash")
+                    text = f"hash {record['_input_hash']}" if record.get("_input_hash") is not None else ""
+                    is_accepted = record.get("answer", "accept") == "accept"
                     if _is_binary(record):
-                        binary[number if name is None else ("hash", str(name))].append((number, record))
-                    elif name is not None and record.get("answer", "accept") == "accept":
-                        complete["hash", str(name)] += 1
-        if repeated := complete.total() - len(complete):
+                        binary[text or number].append((number, record))
+                    elif text and (is_accepted or dialect.answers == "all"):
+                        others[text] += 1
+                        complete |= {text} if is_accepted else set()
+        if repeated := others.total() - len(others):
             reading.notes[_REPEATED] += repeated
         if dialect.binary == "keep":
-            reading.notes[_PARTIAL] += sum(r.get("answer") != "reject" for own in binary.values() for _, r in own)
             return {}
         replaced: dict[int, dict[str, Any] | None] = {}
-        for name, own in binary.items():
+        for text, own in binary.items():
             replaced |= dict.fromkeys(number for number, _ in own)
-            if complete[name]:
+            if text in complete:
                 reading.notes["binary record of a text that another record annotates in full, left out"] += len(own)
             else:
                 replaced[own[0][0]] = _merge([record for _, record in own], dialect, reading)
-        reading.notes += Counter()  # without zeros
         return replaced
 
     def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Document | None:
@@ -148,6 +149,8 @@ class Prodigy(TextLines):
             reading.notes[_left_out(answer)] += 1
             return None
         text, spans, tokens = (record.get(name) for name in ("text", "spans", "tokens"))
+        if record.get("_is_binary") is True and type(spans) is list:
+            reading.notes[_PARTIAL] += 1
         remedy = 'write {"text": ..., "spans": [...]}'
         if type(text) is not str:
             raise InputError("no string 'text' in the object", remedy=remedy)
@@ -235,13 +238,16 @@ def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: 
         reading.notes[_left_out("reject")] += len(rejected)
         if not accepted:
             return None
-    reading.notes[_PARTIAL] += 1
-    reading.notes["binary record merged with others of its text"] += max(0, len(accepted) - 1)
     spans = {_mention_of(span): span for record in accepted for span in record["spans"]}
     refuted = spans.keys() & {_mention_of(span) for record in rejected for span in record["spans"]}
-    reading.notes["span that was accepted and rejected, left out"] += len(refuted)
     kept = flatten(sorted(spans.keys() - refuted, key=lambda mention: (mention.spans, mention.label)), "outermost")
-    reading.notes["accepted span that overlaps a longer one, left out"] += len(spans) - len(refuted) - len(kept)
+    for what, count in (
+        ("binary record merged with others of its text", len(accepted) - 1),
+        ("span that was accepted and rejected, left out", len(refuted)),
+        ("accepted span that overlaps a longer one, left out", len(spans) - len(refuted) - len(kept)),
+    ):
+        if count > 0:
+            reading.notes[what] += count
     record = accepted[0] if accepted else rejected[0]
     return {**(record if len(records) == 1 else without(record, ("_task_hash",))), "spans": [spans[m] for m in kept]}
 
@@ -270,8 +276,8 @@ def _words(tokens: Any, text: str, unit: str) -> tuple[list[dict[str, Any]], lis
         words.append(token)
         start = text.find(word, offset)
         # A token that begins with white space may start after the first match.
-        given = token.get("start")
-        given = start if given is None else known.get(given, given)
+        given = token.get("start", start)
+        given = known.get(given, given) if type(given) is int and "start" in token else given
         if given != start and type(given) is int and given > start and text.startswith(word, given):
             start = given
         fits = fits and start == given and (start == offset or text[offset:start].isspace())
