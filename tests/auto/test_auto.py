@@ -425,15 +425,20 @@ class SteadyTagger(OracleTagger):
     name: ClassVar[str] = "steady"
     now: ClassVar[float] = 0.0
 
-    def fit(self, *args: Any, config: Any, progress: Any = None, **options: Any) -> OracleTagger:
-        for step in range(1, config.steps + 1):
+    def fit(
+        self,
+        train: Iterable[Sentence],
+        dev: object = None,
+        config: TaggerTrainingConfig | None = None,
+        progress: Any = None,
+        augmented: Iterable[Sentence] = (),
+    ) -> OracleTagger:
+        steps = config.total_steps(1) if config else 0
+        for step in range(1, steps + 1):
             SteadyTagger.now += 4 if self.encoder == "large" else 1
             if progress:
-                progress(step, config.steps, 0.1)
-        return super().fit(*args, config=config, **options)
-
-    def restore(self, folder: Path) -> OracleTagger:
-        return super().restore(folder)
+                progress(step, steps, 0.1)
+        return super().fit(train, dev, config, None, augmented)
 
 
 @pytest.fixture
@@ -593,7 +598,7 @@ def test_the_command_says_what_to_expect(files: Path, capsys: pytest.CaptureFixt
     ]
     assert main(["auto", str(files / "train.conll"), *arguments, "-o", str(files / "out")]) == 0
     lines = capsys.readouterr().err.splitlines()
-    # Of five folds, twice, three taggers and two recipes; of all sentences the first training, two teachers, the student.
+    # Of five folds, twice, three taggers and two recipes; of all sentences one, two teachers and the student.
     total = f"of {5 * (5 * 2 * 5 + 4)} steps"
     assert any(line.startswith("fold 2 of 5, repetition 2 of 2: self: ") and total in line for line in lines)
     assert f"training on all gold sentences: 0 {total}" in lines

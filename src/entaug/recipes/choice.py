@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -142,8 +142,8 @@ class Choice:
         )[0]
         has_teacher = self.trainer.has_own_teacher(recipes)
         design = self._candidates(len(recipes))[-1]
-        likely = choose(prior_gains({recipe.name: recipe.prior(is_teacher_larger=has_teacher) for recipe in recipes}))
-        steps, extra = self._rest(design, recipes, None if likely is None else RECIPES[likely.recipe])
+        priors = {recipe.name: recipe.prior(is_teacher_larger=has_teacher) for recipe in recipes}
+        steps, extra = self._rest(design, recipes, _likely_recipe(priors, design))
         ends = {STUDENT: self.steps, TEACHER_ENCODER: self.steps * has_teacher}
         self.tracker.plan(Counter(steps) + Counter(ends), extra)
         if has_teacher and self.workspace.note("teacher") is None:
@@ -305,8 +305,7 @@ class Choice:
         if not design.is_measured:
             return prior_gains(priors), None, None
         outcomes: list[Outcome] = []
-        likely = choose(prior_gains(priors))
-        self.tracker.plan(*self._rest(design, recipes, None if likely is None else RECIPES[likely.recipe]))
+        self.tracker.plan(*self._rest(design, recipes, _likely_recipe(priors, design)))
         for repeat in range(design.repeats):
             tried = recipes
             if repeat:
@@ -415,6 +414,14 @@ class Choice:
             self.tracker.plan({STUDENT: steps})
             self.trainer.train(gold, config, augmented, self.tracker.start(phase, steps)).save(folder)
         return augmented, folder
+
+
+def _likely_recipe(priors: Mapping[str, float], design: Design) -> Recipe | None:
+    """The recipe that is chosen if nothing is measured; otherwise the one with the highest prior gain."""
+    if design.is_measured:
+        return RECIPES[max(priors, key=lambda name: priors[name])]
+    chosen = choose(prior_gains(priors))
+    return None if chosen is None else RECIPES[chosen.recipe]
 
 
 def _work(key: TrainingKey, steps: int) -> tuple[str, float]:
