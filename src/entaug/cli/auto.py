@@ -159,7 +159,7 @@ def _estimate(state: AutoProgress) -> str:
 
 
 def _describe(state: AutoProgress) -> str:
-    left = "" if state.seconds_left is None else f", about {_minutes(state.seconds_left)} left"
+    left = f", about {_minutes(state.seconds_left)} left" if state.seconds_left else ""
     return f"{state.done:,} of {state.total:,} steps{left}"
 
 

@@ -8,6 +8,7 @@ gives, in one unit or in the other; this is decided over all of a file.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, product
@@ -31,6 +32,8 @@ __all__ = [
 OffsetUnit = Literal["auto", "characters", "utf16", "graphemes", "bytes"]
 _UNITS: tuple[OffsetUnit, ...] = ("utf16", "graphemes", "bytes")
 _TITLES = {"utf16": "UTF-16 units", "graphemes": "grapheme clusters", "bytes": "bytes of UTF-8"}
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")  # two UTF-16 units
+_CLUSTERED = re.compile("\r\n|[\u0300-\U0010ffff]")  # may be in a grapheme cluster of several characters
 _BYTES_MARGIN = 2  # Nearly every text that is not English has ranges that bytes move, and one may fit by chance.
 
 
@@ -41,19 +44,20 @@ def title_of(unit: str) -> str:
 
 def characters_of(text: str, unit: str) -> dict[int, int] | None:
     """The character at each offset that does not divide one; None where the unit counts characters in this text."""
-    if unit == "graphemes" and not (text.isascii() and "\r\n" not in text):
+    if unit == "graphemes" and _CLUSTERED.search(text):
         import regex
 
-        ends = accumulate(map(len, regex.findall(r"\X", text)), initial=0)
-        found = dict(enumerate(ends))
-    elif unit == "utf16" and not text.isascii() and max(text) > "\uffff":
-        found = {n: i for i, n in enumerate(accumulate((1 + (char > "\uffff") for char in text), initial=0))}
-    elif unit == "bytes" and not text.isascii():
-        sizes = (len(char.encode("utf-8", "surrogatepass")) for char in text)
-        found = {n: i for i, n in enumerate(accumulate(sizes, initial=0))}
-    else:
+        ends = [0, *accumulate(map(len, regex.findall(r"\X", text)))]
+        return dict(enumerate(ends)) if len(ends) <= len(text) else None
+    is_moved = _ASTRAL.search(text) is not None if unit == "utf16" else unit == "bytes" and not text.isascii()
+    if not is_moved:
         return None
-    return None if len(found) == len(text) + 1 == max(found) + 1 else found
+    import numpy as np
+
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    limits = (0xFFFF,) if unit == "utf16" else (0x7F, 0x7FF, 0xFFFF)
+    sizes = 1 + sum(points > limit for limit in limits)
+    return dict(zip([0, *np.cumsum(sizes).tolist()], range(len(text) + 1), strict=True))
 
 
 def in_characters(document: Document, unit: str) -> Document:
