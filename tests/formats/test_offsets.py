@@ -157,6 +157,17 @@ def test_the_remedy_names_the_unit_before_it_cuts_words(
         list(open_file(path, offsets=offsets).sentences())
 
 
+def test_one_mention_in_bytes_is_too_little_to_decide(tmp_path: Path) -> None:
+    """But the error says what it may be, and what to do if it is not."""
+    path = put(tmp_path / "a.jsonl", doccano("Bärbel met Mira", given_ranges("Bärbel met Mira", ["met"], "bytes")))
+    with pytest.raises(InputError) as caught:
+        list(open_file(path).sentences())
+    assert caught.value.remedy == (
+        "as bytes of UTF-8 it is 'met': if all offsets count these, pass --layout offsets=bytes; --misaligned skip "
+        "leaves it out, cut cuts the token"
+    )
+
+
 def test_an_offset_within_a_character(tmp_path: Path) -> None:
     path = put(tmp_path / "a.jsonl", doccano(NAMES, [[1, 4, "X"], [0, 99, "Y"]]))
     with pytest.raises(InputError, match=r"mention X \(1-4\) is outside the text or divides a character") as caught:

@@ -185,10 +185,10 @@ def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
 
 
 def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
-    """Units but for bytes in which ranges, here by characters, would begin and end with words, and these words."""
+    """Other units in which ranges, here by characters, would begin and end with words, and these words."""
     offsets = {character: offset for offset, character in (characters_of(text, unit) or {}).items()}
     given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in spans]
-    for other in ("characters", *_UNITS[:2]):
+    for other in ("characters", *_UNITS):
         known = characters_of(text, other)
         places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
         if places != list(spans) and all(_fits(text, start, end, None) for start, end in places):

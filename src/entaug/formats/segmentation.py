@@ -368,7 +368,8 @@ def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptio
         return ""
     for unit, words in other_units(text, mention.spans, options.offsets):
         what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass --layout offsets={unit}"
-        return f"{what}; --misaligned skip leaves it out"
+        # Words fit bytes by chance often enough to name the remedy for other causes, too.
+        return f"{what}; --misaligned skip leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
     return ""
 
 
