@@ -113,7 +113,7 @@ def test_an_ambiguous_unit_is_said(tmp_path: Path, name: str) -> None:
     found, [note] = read(path)
     assert found == [["C"]]
     assert note == (
-        "offsets may count UTF-16 units and were read as characters: of 1 ranges where that matters, 1 fit words as "
+        "offsets may count UTF-16 units and were read as characters: of 1 range where that matters, 1 fit words as "
         "UTF-16 units and 1 as characters; to change it: --layout offsets=utf16"
     )
     assert read(path, offsets="utf16") == ([["B"]], [])
