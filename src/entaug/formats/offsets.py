@@ -178,8 +178,9 @@ def _weigh(evidence: Counter[tuple[str, bool, bool]]) -> tuple[OffsetUnit, str]:
 
 
 def _note(claim: str, votes: _Votes, unit: str, remedy: str) -> str:
+    ranges = f"{votes.total:,} range{'s' * (votes.total != 1)}"
     return (
-        f"{claim}: of {votes.total:,} range{'s' * (votes.total != 1)} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
+        f"{claim}: of {ranges} where that matters, {votes.other:,} fit words as {title_of(unit)} and "
         f"{votes.characters:,} as characters; to change it: --layout offsets={remedy}"
     )
 
