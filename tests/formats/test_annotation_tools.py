@@ -25,6 +25,11 @@ from strategies import TEXT, WORDS, sentences
 NAMES = ("doccano", "prodigy", "gliner", "label-studio")
 pytest.importorskip("spacy")
 
+PARTIAL = (
+    "text of binary records, of which only the suggested spans were judged: whether it has other mentions is unknown, "
+    "and it is read as if it had none"
+)
+SEVERAL_RECORDS = "text of another record too (_input_hash), as of several annotators: each record is read"
 # A text with an emoji before its mentions: one character, two units of UTF-16.
 TEXT_ = "🙂 Ada left New  York.\n"
 ADA, YORK = (2, 5), (11, 20)
@@ -113,6 +118,15 @@ def test_doccano_of_intents_and_of_older_exports(tmp_path: Path) -> None:
     assert [len(s.mentions) for s in entaug.read(mixed)] == [1, 1]
 
 
+def test_doccano_with_numbers_of_labels(tmp_path: Path) -> None:
+    """The export that lacks the names of labels is recognised, and the error says which one has them."""
+    label = {"id": 1, "label": 2, "start_offset": 0, "end_offset": 3, "user": 1}
+    path = put(tmp_path, "a.jsonl", {"id": 1, "text": "Ada left", "annotations": [label]})
+    assert open_file(path).format.name == "doccano"
+    with pytest.raises(InputError, match=r"a.jsonl:1: doccano's export with the numbers of labels .* JSONL with text"):
+        entaug.read(path)
+
+
 def test_doccano_without_tokens(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     odd = Sentence(["New York", "is", "n't", "A.B"], [Mention("LOC", [(0, 1)])])
@@ -199,12 +213,89 @@ def test_prodigy_answers(tmp_path: Path) -> None:
         "record with the answer 'reject' left out": 2,
         "record with the answer 'ignore' left out": 1,
     }
-    assert len(entaug.read(path, answers="all")) == 4
+    reading = Reading()
+    assert len(list(open_file(path, answers="all").sentences(reading))) == 4
+    assert reading.notes == {SEVERAL_RECORDS: 3}
     assert [r["answer"] for r in again(path, "prodigy", "b.jsonl", answers="all")[2]] == ["accept"]
     with pytest.raises(InputError, match=r"no sentence in it \(record with the answer 'reject' left out: 1\)"):
         entaug.read(put(tmp_path, "c.jsonl", records[1]))
     with pytest.raises(ParameterError, match="answers must be one of 'accept', 'all'"):
         entaug.read(path, answers="reject")
+
+
+def suggested(start: int, end: int, answer: str, label: str = "PER", **more: Any) -> dict[str, Any]:
+    """A binary record, as of ner.teach."""
+    span = {"start": start, "end": end, "label": label, "score": 0.5}
+    record = {"text": "Mira Lind met Otto", "_input_hash": 7, "_task_hash": start, "spans": [span], "answer": answer}
+    return record | {"_is_binary": True} | more
+
+
+def test_prodigy_binary_records(tmp_path: Path) -> None:
+    """Accepted spans of one text are its mentions, rejected ones are none, and the rest is unknown."""
+    other = suggested(0, 4, "accept", _input_hash=8)
+    records = [suggested(0, 9, "accept"), suggested(10, 13, "reject"), other, suggested(14, 18, "accept")]
+    path = put(tmp_path, "a.jsonl", *records, suggested(0, 4, "reject", _input_hash=9))
+    reading = Reading()
+    first, second = open_file(path).sentences(reading)
+    assert first.mentions == (Mention("PER", [(0, 2)]), Mention("PER", [(3, 4)]))
+    assert second.mentions == (Mention("PER", [(0, 1)]),)
+    assert reading.notes == {
+        "binary record merged with others of its text": 1,
+        "record with the answer 'reject' left out": 2,
+        PARTIAL: 2,
+    }
+    # What is written says that it is partial, too; what is augmented does not count as the text of its source.
+    written = again(path, "prodigy", "b.jsonl")[2]
+    assert [record["_is_binary"] for record in written] == [True, True]
+    assert [span["score"] for span in written[0]["spans"]] == [0.5, 0.5]
+    reading = Reading()
+    list(open_file(tmp_path / "b.jsonl").sentences(reading))
+    assert reading.notes == {PARTIAL: 2}
+    reading = Reading()
+    assert len(list(open_file(path, binary="keep").sentences(reading))) == 3
+    assert reading.notes == {"record with the answer 'reject' left out": 2, PARTIAL: 3}
+    assert [len(s.mentions) for s in entaug.read(path, answers="all")] == [2, 1, 0], "rejected spans are no mentions"
+
+
+def test_prodigy_binary_records_in_conflict(tmp_path: Path) -> None:
+    records = [
+        *(suggested(0, 4, "accept"), suggested(0, 9, "accept"), suggested(0, 9, "accept")),
+        *(suggested(14, 18, "accept"), suggested(14, 18, "reject"), suggested(14, 18, "ignore")),
+    ]
+    reading = Reading()
+    [found] = open_file(put(tmp_path, "a.jsonl", *records)).sentences(reading)
+    assert found.mentions == (Mention("PER", [(0, 2)]),)
+    assert reading.notes == {
+        "accepted span that overlaps a longer one, left out": 1,
+        "binary record merged with others of its text": 3,
+        "record with the answer 'ignore' left out": 1,
+        "record with the answer 'reject' left out": 1,
+        "span that was accepted and rejected, left out": 1,
+        PARTIAL: 1,
+    }
+    # A text that somebody annotated in full is complete without them, and invalid ones are reported as any other.
+    whole = suggested(14, 18, "accept", _is_binary=False)
+    reading = Reading()
+    [found] = open_file(put(tmp_path, "b.jsonl", *records[:2], whole)).sentences(reading)
+    assert found.mentions == (Mention("PER", [(3, 4)]),)
+    assert reading.notes == {"binary record of a text that another record annotates in full, left out": 2}
+    with pytest.raises(InputError, match=r"c\.jsonl:2: mention PER"):
+        entaug.read(put(tmp_path, "c.jsonl", whole, suggested(4, 4, "accept", _input_hash=2)))
+
+
+def test_prodigy_records_without_hashes_stay_apart(tmp_path: Path) -> None:
+    records = [suggested(0, 4, "accept"), suggested(14, 18, "accept")]
+    for record in records:
+        del record["_input_hash"]
+    assert [len(s.mentions) for s in entaug.read(put(tmp_path, "a.jsonl", *records))] == [1, 1]
+
+
+def test_prodigy_annotators_are_counted(tmp_path: Path) -> None:
+    """Several annotations of a text are several sentences, which is said."""
+    records = [prodigy(_input_hash=1, _annotator_id=name) for name in "abc"]
+    reading = Reading()
+    assert len(list(open_file(put(tmp_path, "a.jsonl", *records, prodigy(_input_hash=2))).sentences(reading))) == 4
+    assert reading.notes == {SEVERAL_RECORDS: 2}
 
 
 def test_prodigy_of_other_ages_and_tokens(tmp_path: Path) -> None:
@@ -332,7 +423,7 @@ def test_label_studio(tmp_path: Path) -> None:
     list(opened.sentences(reading))
     assert reading.notes == {
         "further annotation of a task not read": 1,
-        "task without an annotation left out": 1,
+        "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out": 1,
     }
     first, second, written = again(path, "label-studio", "b.json")
     assert same(first[0], SAID)
@@ -363,28 +454,67 @@ def test_label_studio_augmented(tmp_path: Path) -> None:
     assert (back.id, back.fields["entaug"], TASK in back.fields) == ("12-m1", {"copy": 1}, False)
 
 
-def test_label_studio_units(tmp_path: Path) -> None:
-    """Offsets are characters; old files counted units of UTF-16, which their words tell."""
+def in_utf16(task: dict[str, Any]) -> dict[str, Any]:
+    """A task as Label Studio wrote it until 2021."""
 
     def units(text: str) -> int:
         return len(text.encode("utf-16-le")) // 2
 
-    old = task()
+    old = copy.deepcopy(task)
     for result in old["annotations"][1]["result"][:2]:
         value = result["value"]
         value |= {"start": units(TEXT_[: value["start"]]), "end": units(TEXT_[: value["end"]])}
+    return old
+
+
+def test_label_studio_units(tmp_path: Path) -> None:
+    """Offsets are characters; old files counted units of UTF-16, which their words tell, and come back so."""
+    old = in_utf16(task())
     assert old["annotations"][1]["result"][0]["value"]["start"] == 3
     path = put(tmp_path, "a.json", old, array=True)
     reading = Reading()
     [s] = open_file(path).sentences(reading)
     assert same(s, SAID)
-    assert reading.notes["text whose offsets count units of UTF-16, as in old Label Studio"] == 1
-    assert again(path, "label-studio", "b.json")[2][0]["annotations"][1] == task()["annotations"][1]
-    # Without their words they are characters.
-    for result in old["annotations"][1]["result"][:2]:
+    note = "offsets count UTF-16 units: of 2 ranges where that matters, 2 fit words as UTF-16 units and 0 as characters"
+    assert reading.notes[f"{note}; to change it: --layout offsets=characters"] == 1
+    written = again(path, "label-studio", "b.json")[2]
+    assert written[0]["annotations"] == old["annotations"]
+    entaug.write([s], tmp_path / "c.json", "label-studio", like=path, offsets="characters")
+    assert orjson.loads((tmp_path / "c.json").read_bytes())[0]["annotations"] == task()["annotations"]
+
+
+def test_label_studio_units_of_some_tasks(tmp_path: Path) -> None:
+    """Words tell of each task, too: a project may hold old ones; without words they are as in the others."""
+    new, old = task(), in_utf16(task()) | {"id": 13}
+    path = put(tmp_path, "a.json", new, old, new | {"id": 14}, array=True)
+    reading = Reading()
+    assert [same(s, SAID) for s in open_file(path).sentences(reading)] == [True] * 3
+    assert reading.notes["task whose offsets count UTF-16 units, unlike the others"] == 1
+    wordless = in_utf16(task()) | {"id": 15}
+    for result in wordless["annotations"][1]["result"][:2]:
         del result["value"]["text"]
+    path = put(tmp_path, "b.json", old, wordless, array=True)
+    assert [same(s, SAID) for s in open_file(path).sentences(Reading())] == [True] * 2
     with pytest.raises(InputError, match="within the token"):
-        entaug.read(put(tmp_path, "c.json", old, array=True))
+        entaug.read(path, offsets="characters")
+
+
+def test_label_studio_predictions_alone(tmp_path: Path) -> None:
+    """They are no labels, unless the user says so; the note names the option."""
+    annotated, predicted = task(), task() | {"id": 13}
+    result = predicted.pop("annotations")[1]["result"][:2]
+    predicted["predictions"] = [{"id": 1, "result": result, "score": 0.5, "model_version": "m"}]
+    path = put(tmp_path, "a.json", predicted, array=True)
+    assert open_file(path).format.name == "label-studio"
+    what = "task without an annotation (it has predictions: --layout annotations=predictions reads them) left out"
+    with pytest.raises(InputError) as caught:
+        entaug.read(path)
+    assert what in str(caught.value)
+    [s] = entaug.read(path, annotations="predictions")
+    assert same(s, SAID)
+    reading = Reading()
+    assert len(list(open_file(put(tmp_path, "c.json", annotated, predicted, array=True)).sentences(reading))) == 1
+    assert reading.notes[what] == 1
 
 
 def test_label_studio_words_of_another_place(tmp_path: Path) -> None:
@@ -437,7 +567,9 @@ def test_label_studio_of_old_and_of_nobody(tmp_path: Path) -> None:
     old["completions"][0] = {"skipped": True, "result": []}
     path = put(tmp_path, "a.json", old, array=True)
     assert again(path, "label-studio", "b.json")[2] == [old | {"data": old["data"] | {"tokens": TOKENS}}]
-    with pytest.raises(InputError, match=r"no sentence in it \(task without an annotation left out: 1\)"):
+    with pytest.raises(
+        InputError, match=r"no sentence in it \(task without an annotation \(it has predictions: .*\) left out: 1\)"
+    ):
         entaug.read(put(tmp_path, "c.json", task(annotations=[]), array=True))
     html = task()
     html["annotations"][1]["result"].append({"type": "hypertextlabels", "value": {"start": "/p[1]"}})

@@ -119,29 +119,53 @@ def _print_summary(summary: AutoSummary) -> None:
 
 @contextlib.contextmanager
 def _live_progress() -> Iterator[Callable[[AutoProgress], None]]:
-    """Show one line with the phase and the time left on a terminal, and a line for each phase in a pipe."""
+    """Show one line with the phase and the time left of the whole on a terminal, and a line for each phase in a pipe.
+
+    The first estimate of the whole time is a line of its own on both.
+    """
     if not sys.stderr.isatty():
         phase = ""
+        is_estimated = False
 
-        def print_line(state: AutoProgress) -> None:
-            nonlocal phase
+        def print_lines(state: AutoProgress) -> None:
+            nonlocal phase, is_estimated
             if state.phase != phase:
                 phase = state.phase
-                output.print_message(f"{phase}{_remaining(state)}")
+                output.print_message(f"{phase}: {_describe(state)}")
+            if state.seconds_in_all is not None and not is_estimated:
+                is_estimated = True
+                output.print_message(_estimate(state))
 
-        yield print_line
+        yield print_lines
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as live:
-        yield lambda state: live.update(f"{state.phase}: {state.done:,} of {state.total:,} steps{_remaining(state)}")
+        is_estimated = False
+
+        def update(state: AutoProgress) -> None:
+            nonlocal is_estimated
+            if state.seconds_in_all is not None and not is_estimated:
+                is_estimated = True
+                live.console.print(_estimate(state))
+            live.update(f"{state.phase}: {_describe(state)}")
+
+        yield update
 
 
-def _remaining(state: AutoProgress) -> str:
-    if state.seconds_left is None:
-        return ""
-    return f", about {max(1, round(state.seconds_left / 60))} min left"
+def _estimate(state: AutoProgress) -> str:
+    return f"this will take about {_minutes(state.seconds_in_all or 0)} in all, for {state.total:,} steps"
+
+
+def _describe(state: AutoProgress) -> str:
+    left = f", about {_minutes(state.seconds_left)} left" if state.seconds_left else ""
+    return f"{state.done:,} of {state.total:,} steps{left}"
+
+
+def _minutes(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
 COMMAND = Command(

@@ -14,6 +14,7 @@ abstract: its first line end parts them, and the others become spaces.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Literal
 from entaug.data import Sentence
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_no_nul, encode_text, is_kind, read_line_chunks
+from entaug.files.streams import check_characters, encode_text, is_kind, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import DOCUMENT, CharMention, Document, join_sentences, named_documents
@@ -93,7 +94,7 @@ class PubTator(BufferedFormat):
                 reading.notes["document without a token left out"] += 1
             return sentences
 
-        return read_records(path, _documents(path), parse, reading)
+        return read_records(path, _documents(path, reading.notes), parse, reading)
 
     def carried(self, sentence: Sentence, dialect: PubTatorDialect) -> Sentence:
         """See `entaug.formats.base.BaseFormat.carried`: tokenised again, and split at the boundaries of mentions."""
@@ -151,18 +152,18 @@ class PubTator(BufferedFormat):
         with atomic_file(path) as out:
             for number, (name, document, is_augmented) in enumerate(named_documents(sentences, _ID.fullmatch, "")):
                 text = "\n" * bool(number) + "".join(f"{line}\n" for line in _lines(name, document, is_augmented))
-                out.write(encode_text(text, first=not number))
+                out.write(encode_text(text))
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _documents(path: Path) -> Iterator[tuple[int, _Lines | InputError]]:
+def _documents(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Lines | InputError]]:
     """Yield the lines of each document, with the number of its first; lines without a title are errors."""
     begun = 0
     current: _Lines | None = None
-    for first, chunk in read_line_chunks(path):
-        check_no_nul(chunk, first, path)
+    for first, chunk in read_line_chunks(path, notes=notes):
+        check_characters(chunk, first, path)
         for number, line in enumerate(chunk, start=first):
             if not line.strip():
                 continue

@@ -6,13 +6,13 @@ points); some tools count UTF-16 code units or bytes of UTF-8 instead, and the w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from entaug.data import Span
 from entaug.errors import InputError
 from entaug.formats.base import Reading
+from entaug.formats.offsets import characters_of, title_of
 
 __all__ = ["Quote", "locate_quotes"]
 
@@ -33,10 +33,12 @@ def locate_quotes(text: str, quotes: Sequence[Quote], reading: Reading) -> list[
     wrong = [quote for quote in quotes if not _agrees(text, quote.spans, quote.words)]
     if not wrong:
         return [quote.spans for quote in quotes]
-    for unit, characters in _other_units(text):
+    for unit in ("utf16", "bytes"):
+        if (characters := characters_of(text, unit)) is None:
+            continue
         spans = [tuple((characters.get(a, -1), characters.get(b, -1)) for a, b in quote.spans) for quote in quotes]
         if all(_agrees(text, own, quote.words) for own, quote in zip(spans, quotes, strict=True)):
-            reading.notes[f"text whose offsets count {unit}"] += 1
+            reading.notes[f"text whose offsets count {title_of(unit)}"] += 1
             return spans
     if not reading.repair:
         faults = []
@@ -61,11 +63,3 @@ def _agrees(text: str, spans: Sequence[Span], words: str | None) -> bool:
     letters = "".join(words.split())
     pieces = "".join(text[start:end] for start, end in spans)
     return letters in ("".join(p.split()) for p in (pieces, text[spans[0][0] : spans[-1][1]]))
-
-
-def _other_units(text: str) -> Iterator[tuple[str, Mapping[int, int]]]:
-    """What else offsets may count, with the character at each offset; nothing for a text where all count the same."""
-    for unit, encoding, size in (("UTF-16 code units", "utf-16-le", 2), ("bytes of UTF-8", "utf-8", 1)):
-        lengths = [len(character.encode(encoding, "surrogatepass")) // size for character in text]
-        if sum(lengths) > len(text):
-            yield unit, {offset: i for i, offset in enumerate(accumulate(lengths, initial=0))}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -18,9 +18,10 @@ from entaug.data import Mention, Sentence, Span, split_fields
 from entaug.errors import InputError, MissingExtraError, ParameterError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, Reading
 from entaug.formats.documents import CHAR_RANGES, DOCUMENT, CharMention, Document
+from entaug.formats.offsets import OffsetUnit, other_units, title_of
 from entaug.params import validate
 
-__all__ = ["SegmentationOptions", "locate_tokens", "retokenized", "split_document"]
+__all__ = ["OffsetOptions", "SegmentationOptions", "locate_tokens", "retokenized", "split_document"]
 
 _CACHED_WORDS = 1 << 18  # words whose tokens a tokeniser remembers
 _LONGEST_RUN = 256  # punctuation marks without a space that are tokenised at once
@@ -51,6 +52,31 @@ class SegmentationOptions:
         validate(self)
 
 
+@dataclass(frozen=True)
+class OffsetOptions(SegmentationOptions):
+    """How documents become sentences, and what the offsets of their mentions count.
+
+    Args:
+        offsets: what offsets count: ``"characters"`` (code points, as in Python); ``"utf16"`` units, as in JavaScript
+            and Java; ``"graphemes"``: grapheme clusters; ``"bytes"`` of UTF-8; ``"auto"``: where all mentions of a file
+            fit words best; characters in a new file.
+        offsets_note: what was decided about them in this file, and why.
+    """
+
+    offsets: OffsetUnit = "auto"
+    offsets_note: str = field(default="", compare=False)
+
+    def note_offsets(self, reading: Reading) -> None:
+        """Note what was decided about offsets, once a file."""
+        if self.offsets_note:
+            reading.notes[self.offsets_note] = 1
+
+    @property
+    def offsets_text(self) -> str:
+        """What a description of the layout says about offsets."""
+        return "" if self.offsets in ("auto", "characters") else f", offsets in {title_of(self.offsets)}"
+
+
 def split_document(document: Document, options: SegmentationOptions, reading: Reading) -> list[Sentence]:
     """Split a document into sentences.
 
@@ -78,7 +104,7 @@ def split_document(document: Document, options: SegmentationOptions, reading: Re
         aligned = _align_exactly(document, tokens)
         if aligned is not None:
             return [_create_sentence(document, tokens, aligned, 0, len(tokens), 0, 1)]
-    tokens, aligned = _align_mentions(tokens, document, options.misaligned, reading)
+    tokens, aligned = _align_mentions(tokens, document, options, reading)
     if not tokens:
         return []
     starts = _sentence_starts(tokens, document, options)
@@ -260,7 +286,7 @@ def _sort(aligned: dict[Mention, CharMention]) -> list[AlignedMention]:
 
 
 def _align_mentions(
-    tokens: list[Span], document: Document, misaligned: str, reading: Reading
+    tokens: list[Span], document: Document, options: SegmentationOptions, reading: Reading
 ) -> tuple[list[Span], list[AlignedMention]]:
     """Align mentions with tokens, which are cut where the option says so; an error holds the faults of all mentions."""
     text = document.text
@@ -274,15 +300,17 @@ def _align_mentions(
             # A mention of whole tokens is right as it is, even if the tokens begin or end with white space.
             mention = given if _is_aligned(given, starts, ends) else _strip_mention(text, given, line, reading)
         except InputError as error:
+            error.remedy = _remedy_for_unit(text, given, options) or error.remedy
             faults.append(error)
             continue
         inner = {start for start, _ in mention.spans} - starts | {end for _, end in mention.spans} - ends
-        if inner and misaligned != "cut":
+        if inner and options.misaligned != "cut":
             offset = min(inner)
             token = next((text[start:end] for start, end in tokens if start < offset < end), "")
             message = f"mention {_quote(mention, text)} begins or ends within the token {token!r}"
-            if misaligned == "error":
-                remedy = "pass --misaligned cut to cut the token there, or skip to leave it out"
+            if options.misaligned == "error":
+                remedy = _remedy_for_unit(text, given, options)
+                remedy = remedy or "pass --misaligned cut to cut the token there, or skip to leave it out"
                 faults.append(InputError(message, line=line, remedy=remedy))
             else:
                 reading.notes[f"left out: {message}"] += 1
@@ -338,6 +366,17 @@ def _strip_mention(text: str, mention: CharMention, line: int | None, reading: R
         first = start + len(covered) - len(covered.lstrip())
         spans.append((first, first + len(stripped)))
     return mention._replace(spans=tuple(sorted(spans)))
+
+
+def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptions) -> str:
+    """The remedy for a mention that would fit words if offsets counted another unit; empty if none would."""
+    if not isinstance(options, OffsetOptions):
+        return ""
+    for unit, words in other_units(text, mention.spans, options.offsets):
+        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass --layout offsets={unit}"
+        # Words fit bytes by chance often enough to name the remedy for other causes, too.
+        return f"{what}; --misaligned skip leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
+    return ""
 
 
 def _quote(mention: CharMention, text: str) -> str:

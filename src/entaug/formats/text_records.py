@@ -1,14 +1,17 @@
 """Records of annotation tools: a text, and mentions by character offsets.
 
-Offsets count characters (code points). The tokens of a text are written in an additional list of strings, which the
-tools keep or ignore, so that the same tokens are read back; a text without this list is tokenized.
+What offsets count is decided over a file, see `entaug.formats.offsets`. The tokens of a text are written in an
+additional list of strings, which the tools keep or ignore, so that the same tokens are read back; a text without this
+list is tokenized.
 """
 
 from __future__ import annotations
 
 import abc
+import contextlib
 import re
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,9 @@ from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, Reading, before_of
 from entaug.formats.documents import BEFORE, CHAR_RANGES, CharMention, Document
+from entaug.formats.offsets import UnitDetector, in_characters
 from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, read_records
-from entaug.formats.segmentation import SegmentationOptions, locate_tokens, split_document
+from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, locate_tokens, split_document
 from entaug.formats.token_records import entity_fields, pop_id, without
 from entaug.spacing import infer_spaces
 
@@ -166,7 +170,7 @@ def layout_text(sentence: Sentence) -> tuple[str, list[Span]]:
 
 
 def char_spans(
-    sentence: Sentence, tokens: Sequence[Span], reserved: Container[str] = ()
+    sentence: Sentence, tokens: Sequence[Span], reserved: Container[str] = (), count: Callable[[int], int] = int
 ) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
     """Convert the mentions of a sentence to characters.
 
@@ -174,13 +178,14 @@ def char_spans(
         sentence: the sentence; its mentions are contiguous.
         tokens: the characters of each token.
         reserved: names of fields of mentions to leave out.
+        count: the offset of a character, see `entaug.formats.offsets.counter`.
 
     Yields:
-        For each mention its label, first character, the character after the last, and further fields.
+        For each mention its label, the offsets of its first character and the one after its last, and further fields.
     """
     for mention, fields in zip(sentence.mentions, entity_fields(sentence), strict=True):
         further = {name: value for name, value in fields.items() if name not in reserved and name != CHAR_RANGES}
-        yield mention.label, tokens[mention.start][0], tokens[mention.end - 1][1], further
+        yield mention.label, count(tokens[mention.start][0]), count(tokens[mention.end - 1][1]), further
 
 
 def numeric_id(name: str) -> int | str:
@@ -239,6 +244,32 @@ class TextLines(BaseFormat):
             InputError: the record is invalid.
         """
 
+    def add_ranges(self, record: dict[str, Any], dialect: Any, detector: UnitDetector) -> None:
+        """Add the ranges of a record to the evidence for the unit of offsets."""
+        text = self.parse(record, dialect, Reading(repair=True))
+        if text is not None:
+            ranges = ((start, end, None) for mention in text.mentions for start, end in mention.spans)
+            detector.add(text.text, ranges, text.token_spans)
+
+    def replaced(self, path: Path, dialect: Any, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
+        """The records that are read in place of those of a file, by line; None for one that is left out."""
+        del path, dialect, reading
+        return {}
+
+    def look(self, path: Path, **options: Any) -> Any:
+        """See `entaug.formats.base.BaseFormat.look`; the unit of offsets is decided over the whole file."""
+        dialect = super().look(path, **options)
+        if dialect.offsets != "auto":
+            return dialect
+        detector = UnitDetector()
+        with contextlib.suppress(InputError):  # reported when the file is read
+            for _, line in numbered_lines(path):
+                if line.isascii() and "\\u" not in line and "\\r\\n" not in line:
+                    continue
+                with contextlib.suppress(InputError):
+                    self.add_ranges(as_object(parse_json(line, exact=False)), dialect, detector)
+        return replace(dialect, **detector.decide())
+
     def recognises(self, path: Path) -> bool:
         """See `entaug.formats.base.BaseFormat.recognises`.
 
@@ -254,7 +285,7 @@ class TextLines(BaseFormat):
         return bool(records)
 
     def read(
-        self, path: Path, dialect: SegmentationOptions, reading: Reading, start: int = 0, stop: int | None = None
+        self, path: Path, dialect: OffsetOptions, reading: Reading, start: int = 0, stop: int | None = None
     ) -> Iterator[Sentence]:
         """See `entaug.formats.base.BaseFormat.read`: the sentences of a file, streamed.
 
@@ -263,9 +294,13 @@ class TextLines(BaseFormat):
                 an id occurs twice, or there is no sentence.
         """
 
-        def parse(_number: int, line: str) -> Iterable[Sentence]:
-            return cut_record(self.parse(as_object(parse_json(line)), dialect, reading), dialect, reading)
+        def parse(number: int, line: str) -> Iterable[Sentence]:
+            record = replaced[number] if number in replaced else as_object(parse_json(line))
+            text = None if record is None else self.parse(record, dialect, reading)
+            return cut_record(text and in_characters(text, dialect.offsets), dialect, reading)
 
+        replaced = self.replaced(path, dialect, reading) if stop is None and not start else {}
+        dialect.note_offsets(reading)
         return read_records(
             path, numbered_lines(path, start, stop, reading.notes), parse, reading, is_whole=stop is None
         )

@@ -15,6 +15,7 @@ Offsets are counted anew in writing, in UTF-16 code units and with one character
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.atomic import atomic_file
-from entaug.files.streams import check_no_nul, encode_text, is_kind, read_beginning, read_line_chunks
+from entaug.files.streams import check_characters, encode_text, is_kind, read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, CharMention, Document
@@ -139,7 +140,7 @@ class WebAnno(BufferedFormat):
         except InputError as error:
             error.locate(str(path))
             raise
-        yield from read_records(path, _read_rows(path), parser.parse, reading)
+        yield from read_records(path, _read_rows(path, reading.notes), parser.parse, reading)
 
     def check(self, sentence: Sentence, dialect: WebAnnoDialect) -> None:
         """See `entaug.formats.buffered.BufferedFormat.check`.
@@ -184,7 +185,7 @@ class WebAnno(BufferedFormat):
                 offset += _units(text) + 1
                 named = [f"{_SENTENCE_ID}{sentence.id}"] if sentence.id is not None and _is_id(sentence.id) else []
                 texts = [f"{_TEXT}{_escape_text(line)}" for line in text.split("\n")]
-                out.write(encode_text("".join(f"{line}\n" for line in ("", *named, *texts, *rows)), first=False))
+                out.write(encode_text("".join(f"{line}\n" for line in ("", *named, *texts, *rows))))
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -217,11 +218,11 @@ def _choose_layer(layers: Sequence[_Layer], name: str = "") -> _Layer | None:
     return next(iter([*entities, *(layer for layer in spans if "value" in layer.features), *spans]), None)
 
 
-def _read_rows(path: Path) -> Iterator[tuple[int, _Rows]]:
+def _read_rows(path: Path, notes: Counter[str]) -> Iterator[tuple[int, _Rows]]:
     """Yield the rows of each sentence with the number of its first line."""
     current, begun = _Rows(), 0
-    for first, chunk in read_line_chunks(path):
-        check_no_nul(chunk, first, path)
+    for first, chunk in read_line_chunks(path, notes=notes):
+        check_characters(chunk, first, path)
         for number, line in enumerate(chunk, start=first):
             is_over = current.rows and line.startswith((_TEXT, _SENTENCE_ID))
             if is_over or (not line.strip() and (current.rows or current.text)):

@@ -6,7 +6,8 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from entaug.recipes.inputs import AutoInputs
 from entaug.recipes.output import write_output
 from entaug.recipes.selection import Gain, Outcome, choose, estimate_gains, prior_gains
 from entaug.recipes.summary import AutoSummary
-from entaug.recipes.tracking import ProgressCallback, Tracker
+from entaug.recipes.tracking import OVERHEAD, STUDENT, TEACHER_ENCODER, ProgressCallback, Tracker
 from entaug.recipes.trainings import FoldRunner, Pools, Trainer, sample_sentences
 from entaug.recipes.workspace import TrainingKey, Workspace
 from entaug.scoring.span_f1 import score
@@ -31,7 +32,7 @@ from entaug.taggers.base import TrainableTagger, load_tagger
 
 __all__ = ["Choice"]
 
-_OVERHEAD = 1.25  # augmenting, labelling and predicting, as a share of the time for training
+_TRIAL_STEPS = 8  # of a teacher, to say how long it will take
 _LARGER = 2  # times the size on disk from which on a teacher counts as larger than the tagger
 _LARGER_TEACHER = "a teacher with a larger encoder gained twice as much on other corpora: --teacher-encoder NAME"
 _FIRST, _TEACHER = "final-0", "final-teacher"
@@ -93,6 +94,7 @@ class Choice:
         Returns:
             The result.
         """
+        self._plan_all()
         first = self._first_training()
         recipes = self._recipes()
         teacher_cost = self._first_teacher(first["seconds"]) if self.trainer.has_own_teacher(recipes) else 0.0
@@ -101,6 +103,7 @@ class Choice:
         gains, gold_f1, teacher_f1 = self._measure(recipes, design)
         chosen = choose(gains)
         recipe = None if chosen is None else RECIPES[chosen.recipe]
+        self.tracker.plan(*self._rest(Design(0, len(recipes), 0), recipes, recipe))
         augmented, tagger = self._train_final(recipe)
         summary = AutoSummary(
             input=self.arguments["train"],
@@ -117,12 +120,65 @@ class Choice:
             files={Path(name).name: digest for name, digest in self.inputs.digests.items()},
             notes=self.notes,
         )
+        self.tracker.plan({})
         self.tracker.start("writing the report", 0)
         pinned = {"recipes": [recipe.name for recipe in recipes], "repeats": design.repeats or None}
         pinned["folds"] = design.folds if self.inputs.dev is None or not design.is_measured else None
         write_output(self.output, self.inputs, augmented, tagger, summary, {**self.arguments, **pinned})
         shutil.rmtree(self.workspace.folder, ignore_errors=True)
         return summary
+
+    # ----------------------------------------------------------------------------------------------------------- time
+
+    def _plan_all(self) -> None:
+        """Plan the whole, unless its design depends on how long the first training takes, and try a teacher's pace."""
+        if self.budget is not None and self.arguments["folds"] != 0:
+            return
+        recipes = applicable_recipes(
+            self.arguments["recipes"],
+            has_unlabelled=bool(self.inputs.unlabelled),
+            has_probabilities=True,
+            shapes=self.inputs.shapes,
+        )[0]
+        has_teacher = self.trainer.has_own_teacher(recipes)
+        design = self._candidates(len(recipes))[-1]
+        priors = {recipe.name: recipe.prior(is_teacher_larger=has_teacher) for recipe in recipes}
+        steps, extra = self._rest(design, recipes, _likely_recipe(priors, design))
+        ends = {STUDENT: self.steps, TEACHER_ENCODER: self.steps * has_teacher}
+        self.tracker.plan(Counter(steps) + Counter(ends), extra)
+        if has_teacher and self.workspace.note("teacher") is None:
+            self.tracker.start("measuring how long a step of the teacher takes", 0)
+            self._try_teacher()
+
+    def _try_teacher(self) -> None:
+        """Measure the seconds that a step of the teacher takes."""
+        times: list[float] = []
+        config = self.trainer.config(_TRIAL_STEPS, 0, 0)
+        params = self.trainer.teacher_params
+        self.trainer.train(self.inputs.gold, config, progress=lambda *_: times.append(_clock()), params=params)
+        if len(times) > 1:
+            self.tracker.set_pace(TEACHER_ENCODER, (times[-1] - times[0]) / (len(times) - 1))
+
+    def _rest(self, design: Design, recipes: Sequence[Recipe], final: Recipe | None) -> tuple[dict[str, int], float]:
+        """The steps of the folds and of the final training by encoder, and further work, see `Tracker.plan`."""
+        has_teacher = self.trainer.has_own_teacher(recipes)
+        fold_steps = self._fold_steps()
+        costs = [recipe.cost for recipe in recipes]
+        students = teachers = 0
+        extra = 0.0
+        if design.is_measured:
+            students = round(design.num_trainings([1] * len(recipes))) * fold_steps
+            teachers = design.folds * design.repeats * fold_steps * has_teacher
+            extra = design.num_trainings(costs) * fold_steps - students
+        if final is not None:
+            others = TEACHER_SIZE - 1 if final.has_teacher and not has_teacher else 0
+            students += (1 + others) * self.steps
+            extra += (final.cost - 1) * self.steps
+        return {STUDENT: students, TEACHER_ENCODER: teachers}, extra
+
+    def _fold_steps(self) -> int:
+        """The steps of a training on a part of the gold sentences, approximately."""
+        return self.steps if self.inputs.dev is not None else self._steps_of(round(len(self.inputs.gold) * 0.75))
 
     # ---------------------------------------------------------------------------------------------- what can be tried
 
@@ -139,6 +195,9 @@ class Choice:
             tagger.save(folder)
             note = {"seconds": seconds, "has_probabilities": _has_probabilities(tagger)}
             self.workspace.write_note("first", note)
+        else:
+            self.tracker.skip(self.steps)
+            self.tracker.set_pace(STUDENT, note["seconds"] / self.steps)
         self.trainer = replace(self.trainer, has_probabilities=note["has_probabilities"])
         return note
 
@@ -156,11 +215,14 @@ class Choice:
         if note is None or not folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
             start = _clock()
-            callback = self.tracker.start("training the teacher on all gold sentences", self.steps)
+            callback = self.tracker.start("training the teacher on all gold sentences", self.steps, TEACHER_ENCODER)
             teacher = self.trainer.train_teacher(self.inputs.gold, self.steps, 0, callback)
             note = {"cost": (_clock() - start) / seconds}
             teacher.save(folder)
             self.workspace.write_note("teacher", note)
+        else:
+            self.tracker.skip(self.steps, TEACHER_ENCODER)
+            self.tracker.set_pace(TEACHER_ENCODER, seconds * note["cost"] / self.steps)
         cost: float = note["cost"]
         return cost
 
@@ -198,26 +260,16 @@ class Choice:
     def _design(self, costs: Sequence[float], seconds: float, teacher_cost: float) -> Design:
         """The design; what the budget allows is decided once and noted, so that a resumed run keeps it."""
         num_recipes = len(costs)
-        has_dev = self.inputs.dev is not None
         if (note := self.workspace.note("design")) is None:
-            unmeasured = Design(0, num_recipes, 0)
-            folds, repeats = self.arguments["folds"], self.arguments["repeats"]
-            candidates = designs(num_recipes, has_dev=has_dev) if folds != 0 else [unmeasured]
-            candidates = [
-                replace(
-                    design, folds=design.folds if has_dev or not folds else folds, repeats=repeats or design.repeats
-                )
-                for design in candidates
-            ]
+            candidates = self._candidates(num_recipes)
             if self.budget is None:
                 design, minutes = candidates[-1], 0.0
             else:
-                fold_steps = self.steps if has_dev else self._steps_of(round(len(self.inputs.gold) * 0.75))
-                cost = seconds * _OVERHEAD * fold_steps / self.steps
+                cost = seconds * OVERHEAD * self._fold_steps() / self.steps
                 # The first training, the final teacher, and the other final trainings.
-                ends = seconds * (1 + teacher_cost + _OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
+                ends = seconds * (1 + teacher_cost + OVERHEAD * (TEACHER_SIZE - 1 + max(costs, default=1)))
                 affordable = largest_affordable(candidates, (60 * self.budget - ends) / cost, costs, teacher_cost)
-                design = affordable or unmeasured
+                design = affordable or Design(0, num_recipes, 0)
                 least = candidates[0].num_trainings(costs, teacher_cost) * cost + ends
                 minutes = least / 60 if affordable is None else 0.0
             note = {**design.to_dict(), "least_minutes": minutes}
@@ -228,6 +280,16 @@ class Choice:
                 f"{note['least_minutes']:.0f} minutes"
             )
         return Design(note["folds"], note["recipes"], note["repeats"])
+
+    def _candidates(self, num_recipes: int) -> list[Design]:
+        """The designs that the arguments allow, from the smallest to the largest."""
+        folds, repeats = self.arguments["folds"], self.arguments["repeats"]
+        has_dev = self.inputs.dev is not None
+        candidates = designs(num_recipes, has_dev=has_dev) if folds != 0 else [Design(0, num_recipes, 0)]
+        return [
+            replace(design, folds=design.folds if has_dev or not folds else folds, repeats=repeats or design.repeats)
+            for design in candidates
+        ]
 
     def _steps_of(self, num_sentences: int) -> int:
         return self.arguments["steps"] or default_steps(num_sentences)
@@ -243,8 +305,7 @@ class Choice:
         if not design.is_measured:
             return prior_gains(priors), None, None
         outcomes: list[Outcome] = []
-        fold_steps = self.steps if self.inputs.dev is not None else self._steps_of(len(self.inputs.gold))
-        self.tracker.expect(round(design.num_trainings([1] * len(recipes), own_teacher) + TEACHER_SIZE) * fold_steps)
+        self.tracker.plan(*self._rest(design, recipes, _likely_recipe(priors, design)))
         for repeat in range(design.repeats):
             tried = recipes
             if repeat:
@@ -299,10 +360,11 @@ class Choice:
             where += f", repetition {repeat + 1} of {design.repeats}" if design.repeats > 1 else ""
 
             def on_training(key: TrainingKey, where: str = where, steps: int = steps) -> TrainingProgress:
-                return self.tracker.start(f"{where}: {key.recipe}", steps)
+                return self.tracker.start(f"{where}: {key.recipe}", steps, *_work(key, steps))
 
-            missing = len(runner.missing(recipes))
-            self.tracker.skip((len(counts) - missing) * steps)
+            missing = {(key.recipe, key.member) for key in runner.missing(recipes)}
+            for name, member in counts.keys() - missing:
+                self.tracker.skip(steps, *_work(TrainingKey(repeat, fold, name, member), steps))
             try:
                 runner.run(recipes, on_training)
             except EntaugError as error:
@@ -349,8 +411,23 @@ class Choice:
         folder = self.workspace.folder / "student"
         if not folder.is_dir():
             config = self.trainer.config(steps, 0, 0, recipe)
+            self.tracker.plan({STUDENT: steps})
             self.trainer.train(gold, config, augmented, self.tracker.start(phase, steps)).save(folder)
         return augmented, folder
+
+
+def _likely_recipe(priors: Mapping[str, float], design: Design) -> Recipe | None:
+    """The recipe that is chosen if nothing is measured; otherwise the one with the highest prior gain."""
+    if design.is_measured:
+        return RECIPES[max(priors, key=lambda name: priors[name])]
+    chosen = choose(prior_gains(priors))
+    return None if chosen is None else RECIPES[chosen.recipe]
+
+
+def _work(key: TrainingKey, steps: int) -> tuple[str, float]:
+    """The encoder of a training, and other work before it, see `Tracker.plan`."""
+    encoder = TEACHER_ENCODER if key.recipe == TEACHER else STUDENT
+    return encoder, (RECIPES[key.recipe].cost - 1) * steps if key.recipe in RECIPES else 0.0
 
 
 def _mean_f1(counts: Sequence[Any]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain, pairwise
 from pathlib import Path
@@ -19,9 +19,11 @@ from entaug.formats.brat.standoff import (
     BYTE_ORDER_MARK,
     Faults,
     OtherLine,
+    convert_offsets,
     detect_offsets,
     format_mention,
     is_kept_verbatim,
+    mentions_in_characters,
     parse_lines,
     parse_mention,
     parse_other,
@@ -30,6 +32,7 @@ from entaug.formats.brat.standoff import (
     with_all_references,
 )
 from entaug.formats.documents import BEFORE, CHAR_RANGES, DOCUMENT, Document, group_by_document, join_sentences
+from entaug.formats.offsets import counter
 from entaug.formats.segmentation import SegmentationOptions, split_document
 from entaug.spacing import infer_spaces
 
@@ -85,6 +88,9 @@ def read_document(name: str, annotations: Path, dialect: SegmentationOptions, re
         mention_lines, other_lines, layout = parse_lines(decode_text(read_bytes(annotations), annotations), faults)
         provenance = _read_provenance(provenance_file(annotations))
         text, shift, text_layout = detect_offsets(contents, mention_lines)
+        if "offsets" in text_layout:
+            mention_lines = mentions_in_characters(mention_lines, text, shift)
+            reading.notes["document whose offsets count UTF-16 units, as the texts of its mentions tell"] += 1
         mentions = place_mentions(mention_lines, text, shift, faults)
         faults.raise_any()
         lines = [mention.fields["line"] for mention in mentions]
@@ -263,7 +269,11 @@ def document_files(group: Sequence[Sentence], number: int) -> tuple[str, dict[st
     layout = kept[0].get("files")
     layout = layout if isinstance(layout, dict) else {}
     others = [other for field in kept for line, raw in _kept_lines(field) if (other := parse_other(raw, line))]
-    lines, names = _mention_lines(text, int(layout.get("mark") == "counted"), others)
+    shift = int(layout.get("mark") == "counted")
+    lines, names = _mention_lines(text, shift, others)
+    if layout.get("offsets") == "utf16":
+        count = counter(text.text, "utf16")
+        lines = [(number, _in_units(raw, lambda offset: count(offset - shift) + shift)) for number, raw in lines]
     unique: dict[str, OtherLine] = {}
     for other in others:
         if other.id not in names:
@@ -321,6 +331,11 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
         starts.append(offset)
         offset += len(own)
     return starts
+
+
+def _in_units(line: str, count: Callable[[int], int]) -> str:
+    mention = parse_mention(line, 0)
+    return line if mention is None else convert_offsets(mention, count).raw
 
 
 def _mention_lines(text: Document, shift: int, others: Iterable[OtherLine]) -> tuple[list[tuple[float, str]], set[str]]:

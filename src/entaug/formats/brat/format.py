@@ -1,8 +1,8 @@
 """The standoff format of brat: a folder with a text ``NAME.txt`` and its annotations ``NAME.ann`` for each document.
 
 Folders may be nested; the id of a document is its path without the extension. Offsets count the characters of the file,
-including a byte-order mark and both characters of CRLF, as in brat. If only another way of counting matches the texts
-of the mentions, it is used for reading and writing.
+including a byte-order mark and both characters of CRLF, as in brat. If another way of counting, such as UTF-16 units,
+matches the texts of more mentions, it is used for reading and writing.
 
 All lines are kept with the sentences: mentions with id and line number, other lines (relations, events, attributes,
 normalisations, notes, equivalences) with the first sentence that they refer to. They are written back unchanged if

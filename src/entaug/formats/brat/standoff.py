@@ -6,7 +6,7 @@ One file because parsing, locating and formatting of lines are three views of on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,15 +15,18 @@ from entaug.data import Span
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention
+from entaug.formats.offsets import characters_of
 
 __all__ = [
     "BYTE_ORDER_MARK",
     "Faults",
     "MentionLine",
     "OtherLine",
+    "convert_offsets",
     "detect_offsets",
     "format_mention",
     "is_kept_verbatim",
+    "mentions_in_characters",
     "merge_ranges",
     "parse_lines",
     "parse_mention",
@@ -278,8 +281,8 @@ def _shorten(words: str) -> str:
 def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str, int, dict[str, Any]]:
     """Detect how the offsets of mentions count characters.
 
-    brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not, so the
-    texts in the lines of mentions decide.
+    brat counts a byte-order mark, and both characters of CRLF. Many tools and some versions of brat do not, and some
+    tools count UTF-16 units, so the texts in the lines of mentions decide.
 
     Args:
         contents: the contents of the ``.txt`` file.
@@ -296,9 +299,33 @@ def detect_offsets(contents: str, mentions: Sequence[MentionLine]) -> tuple[str,
     if "\r" in body and body.count("\r") == body.count("\n") == body.count("\r\n"):
         bare = body.replace("\r\n", "\n")
         ways += [(bare, shift, {**layout, "text crlf": True}) for _, shift, layout in ways]
+    if body and max(body) > "\uffff":
+        ways += [(text, shift, {**layout, "offsets": "utf16"}) for text, shift, layout in ways]
     if len(ways) == 1:
         return ways[0]
-    return next((way for way in ways if all(_matches(mention, *way[:2]) for mention in mentions)), ways[0])
+
+    def num_matches(way: tuple[str, int, dict[str, Any]]) -> int:
+        text, shift, layout = way
+        lines = mentions_in_characters(mentions, text, shift) if "offsets" in layout else mentions
+        return sum(_matches(mention, text, shift) for mention in lines)
+
+    return max(ways, key=num_matches)
+
+
+def mentions_in_characters(mentions: Iterable[MentionLine], text: str, shift: int) -> list[MentionLine]:
+    """Convert the offsets of mentions from UTF-16 units; those that divide a character are outside the text."""
+    known = characters_of(text, "utf16") or {}
+    return [convert_offsets(mention, lambda offset: known.get(offset - shift, -1) + shift) for mention in mentions]
+
+
+def convert_offsets(mention: MentionLine, convert: Callable[[int], int]) -> MentionLine:
+    """Convert the offsets of a mention, and those in its line."""
+    spans = tuple([(convert(start), convert(end)) for start, end in mention.spans])
+    match = _MENTION.fullmatch(mention.raw)
+    if match is None:
+        return mention._replace(spans=spans)
+    offsets = ";".join(f"{start} {end}" for start, end in spans)
+    return mention._replace(spans=spans, raw=mention.raw[: match.start(3)] + offsets + mention.raw[match.end(3) :])
 
 
 def _parts(mention: MentionLine, text: str, shift: int) -> list[str] | None:
@@ -429,7 +456,9 @@ def _corrected_spans(mention: MentionLine, text: str, shift: int, faults: Faults
     parts = _parts(mention, text, shift)
     if _matches(mention, text, shift):
         if parts and len(mention.words.split()) > len(" ".join(parts).split()):
-            faults.reading.notes["line of .ann with further text after the words of the mention, taken as a comment"] += 1
+            faults.reading.notes[
+                "line of .ann with further text after the words of the mention, taken as a comment"
+            ] += 1
         return spans
     moved = _find_nearest(text, mention.words.strip(), spans[0][0]) if len(spans) == 1 else None
     offsets = _shorten(";".join(f"{start} {end}" for start, end in mention.spans))[1:-1]

@@ -12,11 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entaug.data import Sentence
+from entaug.data import Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.files.streams import read_beginning
 from entaug.formats.base import Reading
 from entaug.formats.documents import join_sentences
+from entaug.formats.offsets import UnitDetector
 from entaug.formats.records import (
     numbered_lines,
     parse_json,
@@ -26,7 +27,7 @@ from entaug.formats.records import (
     to_json,
     write_array,
 )
-from entaug.formats.segmentation import split_document
+from entaug.formats.segmentation import locate_tokens, split_document
 from entaug.formats.spacy.dialects import SpacyFormat
 from entaug.formats.spacy.json_forms import SpacyJsonDialect, form_of, has_unknown_fields, parse_record, to_records
 from entaug.formats.spacy.words import has_stale_tree
@@ -55,6 +56,7 @@ class SpacyJson(SpacyFormat):
         groups: Counter[str] = Counter()
         forms: Counter[str] = Counter()
         evidence = SchemeDetector()
+        units = UnitDetector()
         has_entities = has_words = has_unknown = False
         is_lines = _is_lines(path)
         for record in _records_to_detect_from(path, is_lines):
@@ -67,12 +69,14 @@ class SpacyJson(SpacyFormat):
                     _add_tags(paragraph["sentences"], evidence)
                 continue
             fields = record if form == "docs" else record[1]
+            text = record["text"] if form == "docs" else record[0]
+            units.add(text, _ranges(fields), _token_spans(text, record["tokens"] if form == "docs" else fields))
             has_entities = has_entities or bool(fields.get("ents" if form == "docs" else "entities"))
             spans = fields.get("spans")
             groups.update(name for name, values in (spans.items() if isinstance(spans, dict) else ()) if values)
             has_words = has_words or form == "docs" or "words" in fields
             has_unknown = has_unknown or (form == "tuples" and has_unknown_fields(fields))
-        detected: dict[str, Any] = {"lines": is_lines}
+        detected: dict[str, Any] = {"lines": is_lines} | (units.decide() if dialect.offsets == "auto" else {})
         if forms:
             detected |= {"form": max(_FORMS, key=forms.__getitem__), "words": has_words, "fields": has_unknown}
         if evidence.has_mentions:
@@ -90,6 +94,7 @@ class SpacyJson(SpacyFormat):
             return sentences
 
         is_lines = _is_lines(path)
+        dialect.note_offsets(reading)
         if is_lines:
             return read_records(path, numbered_lines(path, notes=reading.notes), parse, reading)
         return read_records(path, read_array(path, _is_record), parse, reading, unit="record")
@@ -147,6 +152,27 @@ class SpacyJson(SpacyFormat):
             if not dialect.fields and has_unknown_fields(sentence.fields):
                 lost.append("provenance and fields" if sentence.provenance is not None else "fields")
         return lost
+
+
+def _ranges(fields: Mapping[str, Any]) -> Iterator[tuple[Any, Any, None]]:
+    """The ranges of the mentions of a record; those of tags have none."""
+    groups = fields.get("spans")
+    lists = [fields.get("ents"), fields.get("entities"), *(groups.values() if isinstance(groups, dict) else ())]
+    for value in (value for values in lists if isinstance(values, list) for value in values):
+        if isinstance(value, dict):
+            yield value.get("start"), value.get("end"), None
+        elif isinstance(value, list) and len(value) >= 3:
+            yield value[0], value[1], None
+
+
+def _token_spans(text: str, given: Any) -> list[Span] | None:
+    """The characters of the tokens of a document, or those of the words of a tuple; None where there are none."""
+    if isinstance(given, list):
+        spans = [(token.get("start"), token.get("end")) for token in given if isinstance(token, dict)]
+        return [(start, end) for start, end in spans if type(start) is int and type(end) is int]
+    words = given.get("words")
+    are_words = isinstance(words, list) and all(isinstance(word, str) and word for word in words)
+    return locate_tokens([word for word in words if not word.isspace()], text) if are_words else None
 
 
 def _is_record(value: Any) -> bool:

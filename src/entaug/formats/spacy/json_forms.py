@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
@@ -22,7 +22,8 @@ from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ENTITY_FIELDS, Reading
 from entaug.formats.documents import BEFORE, DOCUMENT, CharMention, Document, group_by_document, join_sentences
-from entaug.formats.segmentation import SegmentationOptions, split_document
+from entaug.formats.offsets import counter, in_characters
+from entaug.formats.segmentation import OffsetOptions, SegmentationOptions, split_document
 from entaug.formats.spacy.dialects import SpacyDialect
 from entaug.formats.spacy.training import columns_of_words, mentions_of_tags, read_document, write_documents
 from entaug.formats.spacy.words import WordMention, create_sentence, token_columns, tokens_of, words_of
@@ -40,7 +41,7 @@ _REMEDY = "write it as spaCy does"
 
 
 @dataclass(frozen=True)
-class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
+class SpacyJsonDialect(SpacyDialect, OffsetOptions):
     """Layout of a JSON file of spaCy.
 
     Args:
@@ -71,7 +72,7 @@ class SpacyJsonDialect(SpacyDialect, SegmentationOptions):
             group = f"spans {self.spans_key!r}"
             auto = f"ents, {group} where there are nested ones"
             where = "mentions in " + {"ents": "ents", "spans": group, "auto": auto}[self.mentions]
-        return f"spaCy JSON{' lines' if self.lines else ''}, {form[self.form]}, {where}"
+        return f"spaCy JSON{' lines' if self.lines else ''}, {form[self.form]}, {where}{self.offsets_text}"
 
 
 def has_unknown_fields(fields: Iterable[str]) -> bool:
@@ -230,6 +231,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
     text, fields = record[0], dict(record[1])
     entities, words, flags = (fields.pop(name, None) for name in ("entities", "words", "spaces"))
     placed = tokens = None
+    unit: str = dialect.offsets
     if isinstance(words, list) and all(type(word) is str and word for word in words):
         if flags is None:
             flags = [space == " " for space in align_spaces(words, text) or ()]
@@ -244,6 +246,7 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
             CharMention(m.label, ((placed.starts[m.start], placed.ends[m.end - 1]),))
             for m in mentions_of_tags(entities, "BILOU", reading)
         ]
+        unit = "characters" if dialect.group is None else unit
     else:
         mentions = _char_mentions(entities, "entities")
     mentions, groups = _select_mentions(mentions, fields.pop("spans", None), dialect, reading)
@@ -251,7 +254,8 @@ def _parse_tuple(record: Any, number: int, dialect: SpacyJsonDialect, reading: R
         fields["spans"] = groups
     # Tuples have no ids, but the sentences of a segmented text need one to distinguish them from other texts.
     id_ = None if dialect.split == "none" else str(number)
-    return _create(Document(text, mentions, id_, fields, tokens), placed, {}, dialect, reading)
+    document = in_characters(Document(text, mentions, id_, fields, tokens), unit)
+    return _create(document, placed, {}, dialect, reading)
 
 
 def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iterator[Sentence]:
@@ -277,7 +281,8 @@ def _parse_doc(record: Any, dialect: SpacyJsonDialect, reading: Reading) -> Iter
     if placed is not None and isinstance(sents, list) and len(sents) > 1:
         firsts = {sent.get("start") for sent in sents if isinstance(sent, dict) and type(sent.get("start")) is int}
         columns["sent_start"] = ["1" if start in firsts else "-1" for start in starts]
-    for sentence in _create(Document(text, mentions, pop_id(fields), fields), placed, columns, dialect, reading):
+    document = in_characters(Document(text, mentions, pop_id(fields), fields), dialect.offsets)
+    for sentence in _create(document, placed, columns, dialect, reading):
         meta = dict(sentence.fields)
         if other := pop_columns(meta, len(sentence)):
             yield sentence.with_(columns={**sentence.columns, **other}).with_fields(meta)
@@ -311,9 +316,10 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
         sentence = sentence.with_(spaces=infer_spaces(sentence.tokens))
     words = words_of(sentence)
     offsets = words.offsets
+    count = counter(words.text, dialect.offsets)
     record: dict[str, Any] = {"text": words.text}
     if dialect.group is None:
-        record["ents"] = [_span(mention, offsets, {}) for mention in words.mentions]
+        record["ents"] = [_span(mention, offsets, {}, count) for mention in words.mentions]
     record["tokens"] = tokens = [{"id": i, "start": start, "end": end} for i, (start, end) in enumerate(offsets)]
     columns = dict(words.columns)
     if "sent_start" in columns:
@@ -328,7 +334,7 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
     groups = None if sentence.provenance is not None else sentence.fields.get("spans")  # their offsets have changed
     spans = dict(groups) if isinstance(groups, dict) else {}
     if dialect.group is not None:
-        spans[dialect.group] = [_span(mention, offsets, {"kb_id": ""}) for mention in words.mentions]
+        spans[dialect.group] = [_span(mention, offsets, {"kb_id": ""}, count) for mention in words.mentions]
     if spans:
         record["spans"] = spans
     if sentence.id is not None:
@@ -340,9 +346,11 @@ def _to_doc(sentence: Sentence, dialect: SpacyJsonDialect) -> dict[str, Any]:
     return record
 
 
-def _span(mention: WordMention, offsets: Sequence[tuple[int, int]], default: Mapping[str, Any]) -> dict[str, Any]:
+def _span(
+    mention: WordMention, words: Sequence[tuple[int, int]], default: Mapping[str, Any], count: Callable[[int], int]
+) -> dict[str, Any]:
     """The object of a mention, given the characters of each word."""
-    start, end = offsets[mention.start][0], offsets[mention.end - 1][1]
+    start, end = count(words[mention.start][0]), count(words[mention.end - 1][1])
     return {"start": start, "end": end, "label": mention.label, **default, **mention.fields}
 
 
@@ -350,7 +358,8 @@ def _to_tuple(group: Sequence[Sentence], dialect: SpacyJsonDialect) -> list[Any]
     text = join_sentences(group)
     is_augmented = group[0].provenance is not None
     fields: dict[str, Any] = {}
-    mentions = [(m.spans[0][0], m.spans[-1][1], m.label, m.fields.get("kb_id")) for m in text.mentions]
+    count = counter(text.text, dialect.offsets)
+    mentions = [(count(m.spans[0][0]), count(m.spans[-1][1]), m.label, m.fields.get("kb_id")) for m in text.mentions]
     if dialect.group is None:
         fields["entities"] = [mention[:3] for mention in mentions]
     if dialect.words and text.tokens is not None:

@@ -2,8 +2,10 @@
 
 A line has a ``text`` (``data`` in some exports) and, under ``label`` or ``labels``, a list of ``[start, end, label]``;
 or under ``entities`` objects with ``id``, ``label``, ``start_offset`` and ``end_offset`` (in projects with relations)
-or such lists (in projects with intents). Offsets count characters (code points). doccano treats all other fields as
-metadata and exports them unchanged, so tokens and provenance are stored there.
+or such lists (in projects with intents). Its other export has ``annotations`` with numbers of labels, without their
+names; it cannot be read. doccano counts offsets in UTF-16 units, or in grapheme clusters where a project counts these;
+files that Python programs write for it often count characters. What a file counts is detected. doccano treats all other
+fields as metadata and exports them unchanged, so tokens and provenance are stored there.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ from entaug.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
+from entaug.formats.offsets import counter
 from entaug.formats.records import peek_records, to_json
-from entaug.formats.segmentation import SegmentationOptions
+from entaug.formats.segmentation import OffsetOptions
 from entaug.formats.text_records import (
     TextLines,
     add_other_fields,
@@ -34,13 +37,14 @@ from entaug.formats.token_records import entity_fields, without
 __all__ = ["Doccano", "DoccanoDialect"]
 
 _FIELDS = ("label", "labels", "entities")
+_NUMBERED = "annotations"
 _OF_MENTION = ("label", "start_offset", "end_offset")
 # Relations refer to the ids of entities, which a new text does not have.
 _OF_SOURCE = ("relations", "Comments", "comments")
 
 
 @dataclass(frozen=True)
-class DoccanoDialect(SegmentationOptions):
+class DoccanoDialect(OffsetOptions):
     """Layout of a file of doccano.
 
     Args:
@@ -57,7 +61,8 @@ class DoccanoDialect(SegmentationOptions):
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        return f"doccano, {'objects' if self.objects else '[start, end, label]'} in {self.field!r}"
+        form = "objects" if self.objects else "[start, end, label]"
+        return f"doccano, {form} in {self.field!r}{self.offsets_text}"
 
 
 class Doccano(TextLines):
@@ -75,7 +80,7 @@ class Doccano(TextLines):
         if not any(type(record.get(name)) is str for name in ("text", "data")):
             return False
         lists = [record[name] for name in _FIELDS if type(record.get(name)) is list]
-        if any(map(_has_labels, lists)):
+        if any(map(_has_labels, lists)) or _has_labels(record.get(_NUMBERED)):
             return True
         # Several formats have empty lists; tokens with entities are JSON lines.
         return None if [] in lists and not {"tokens", "entities"} <= record.keys() else False
@@ -105,6 +110,9 @@ class Doccano(TextLines):
         field: str = dialect.field
         if field not in record:
             field = next((name for name in _FIELDS if _has_labels(record.get(name))), field)
+        if field not in record and _has_labels(record.get(_NUMBERED)):
+            what = "doccano's export with the numbers of labels ('annotations'), which does not hold their names"
+            raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
         labels = record.get(field, [])
         if type(labels) is not list:
             raise InputError(f"{field!r} is not a list", remedy="write [[start, end, label], ...]")
@@ -120,13 +128,14 @@ class Doccano(TextLines):
         """
         self.check_contiguous(sentence)
         text, spans = layout_text(sentence)
+        count = counter(text, dialect.offsets)
         record: dict[str, Any] = {} if sentence.id is None else {"id": numeric_id(sentence.id)}
         record[dialect.text] = text
         record[dialect.field] = [
             {**fields, "label": label, "start_offset": start, "end_offset": end}
             if dialect.objects
             else (start, end, label)
-            for label, start, end, fields in char_spans(sentence, spans, _OF_MENTION)
+            for label, start, end, fields in char_spans(sentence, spans, _OF_MENTION, count)
         ]
         if dialect.tokens:
             record["tokens"] = sentence.tokens

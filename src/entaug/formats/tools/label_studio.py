@@ -6,16 +6,19 @@ The first annotation that was not cancelled is read, the others are kept and cou
 are unlabelled, and are skipped and counted. The other fields of ``data`` are fields of the sentence; tokens and
 provenance are written there.
 
-Offsets count characters (code points) of the text; the end is exclusive. Label Studio until 2021 counted UTF-16 code
-units, two for an emoji: if the texts of the regions show this, offsets are converted.
+Offsets count characters (code points) of the text; the end is exclusive. Label Studio until 2021 counted UTF-16 units:
+the texts of the regions show which a file counts, and a task that counts otherwise is converted.
+
+Tasks that nobody has annotated may have predictions of a model. They are read as labels only with
+``annotations=predictions``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +27,9 @@ from entaug.errors import InputError
 from entaug.formats.base import FormatCapabilities, Reading
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.documents import CHAR_RANGES, Document, named_documents
+from entaug.formats.offsets import UnitDetector, characters_of, counter, title_of
 from entaug.formats.records import as_object, as_objects, peek_records, read_array, read_records, to_json, write_array
-from entaug.formats.segmentation import SegmentationOptions
+from entaug.formats.segmentation import OffsetOptions
 from entaug.formats.text_records import char_mention, cut_record, layout_text, numeric_id, token_spans
 from entaug.formats.token_records import pop_id, without
 
@@ -34,6 +38,7 @@ __all__ = ["LabelStudio", "LabelStudioDialect"]
 TASK = "_label_studio"
 """Field of a sentence: other parts of its task: ``task``, ``annotation``, ``annotations``, ``results``."""
 _ANNOTATIONS = ("annotations", "completions")
+_PREDICTIONS = "predictions"
 _MIN_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 _OTHER_REGIONS = ("hypertextlabels", "paragraphlabels", "timeserieslabels")
 _OUR_ID = re.compile(r"entaug-[0-9]+")  # ids for tasks and regions without one, which Label Studio's converter needs
@@ -41,7 +46,7 @@ _REMEDY = "export the project anew"
 
 
 @dataclass(frozen=True)
-class LabelStudioDialect(SegmentationOptions):
+class LabelStudioDialect(OffsetOptions):
     """Layout of a file of Label Studio.
 
     Args:
@@ -64,7 +69,7 @@ class LabelStudioDialect(SegmentationOptions):
     def describe(self) -> str:
         """Return a description of the layout."""
         layout = "JSON-MIN" if self.layout == "min" else "tasks"
-        return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}"
+        return f"Label Studio, {layout}, text under {self.text_key or 'text'!r}{self.offsets_text}"
 
     @property
     def names(self) -> dict[str, str]:
@@ -108,6 +113,20 @@ class LabelStudio(BufferedFormat):
                 break
         return detected
 
+    def look(self, path: Path, **options: Any) -> Any:
+        """See `entaug.formats.base.BaseFormat.look`; the unit of offsets is decided over the whole file."""
+        dialect = super().look(path, **options)
+        if dialect.offsets != "auto":
+            return dialect
+        units = UnitDetector()
+        with contextlib.suppress(InputError):  # reported when the file is read
+            for _, task in read_array(path, exact=False):
+                data, regions = _regions_of(task, dialect)
+                text = data.get(_find_text(data, regions, dialect))
+                if type(text) is str:
+                    units.add(text, ((v["start"], v["end"], v.get("text")) for v in (r["value"] for r in regions)))
+        return replace(dialect, **units.decide())
+
     def sentences(self, path: Path, dialect: LabelStudioDialect, reading: Reading) -> Iterator[Sentence]:
         """See `entaug.formats.buffered.BufferedFormat`."""
         parse_task = _parse_min if dialect.layout == "min" else _parse_task
@@ -115,6 +134,7 @@ class LabelStudio(BufferedFormat):
         def parse(_number: int, task: Any) -> Iterable[Sentence]:
             return cut_record(parse_task(as_object(task), dialect, reading), dialect, reading)
 
+        dialect.note_offsets(reading)
         return read_records(path, read_array(path), parse, reading, unit="task")
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
@@ -148,7 +168,7 @@ def _layout(task: Any) -> str | None:
     """Return the layout of a task; None if it is not a task of Label Studio."""
     if type(task) is not dict:
         return None
-    if type(task.get("data")) is dict and any(type(task.get(name)) is list for name in _ANNOTATIONS):
+    if type(task.get("data")) is dict and any(type(task.get(name)) is list for name in (*_ANNOTATIONS, _PREDICTIONS)):
         return "tasks"
     if "annotation_id" in task and "annotator" in task:
         return "min"
@@ -177,6 +197,21 @@ def _labelled(task: dict[str, Any], detected: Mapping[str, Any]) -> tuple[dict[s
         return {}, []
     data = task.get("data")
     return (data, list(filter(_is_region, results))) if type(data) is dict else ({}, [])
+
+
+def _regions_of(task: Any, dialect: LabelStudioDialect) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The data of a task, and its regions; empty where it is invalid."""
+    if type(task) is not dict:
+        return {}, []
+    if dialect.layout == "tasks":
+        return _labelled(task, {"layout": "tasks", "annotations": dialect.annotations})
+    values = task.get(dialect.from_name)
+    return task, [{"value": value} for value in values if _is_region_value(value)] if type(values) is list else []
+
+
+def _find_text(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]], dialect: LabelStudioDialect) -> str:
+    """The key of the text: the one of the layout, or else the one that is found."""
+    return dialect.text_key if dialect.text_key in data else _text_key(data, regions) or dialect.text_key or "text"
 
 
 def _text_key(data: Mapping[str, Any], regions: Sequence[Mapping[str, Any]] = ()) -> str | None:
@@ -213,7 +248,9 @@ def _parse_task(task: dict[str, Any], dialect: LabelStudioDialect, reading: Read
     annotations = [] if annotations is None else as_objects(annotations, dialect.annotations, _REMEDY)
     index = _first_valid(annotations)
     if index == len(annotations):
-        reading.notes["task without an annotation left out"] += 1
+        has_predictions = dialect.annotations != _PREDICTIONS and bool(task.get(_PREDICTIONS))
+        hint = " (it has predictions: --layout annotations=predictions reads them)" if has_predictions else ""
+        reading.notes[f"task without an annotation{hint} left out"] += 1
         return None
     results = as_objects(annotations[index].get("result"), "result", _REMEDY)
     others = sum(not _is_cancelled(annotation) for annotation in annotations) - 1
@@ -254,12 +291,12 @@ def _text(
     reading: Reading,
 ) -> Document:
     """A text with its mentions; `kept` are the other parts of its task."""
-    key = dialect.text_key if dialect.text_key in data else _text_key(data, regions) or dialect.text_key or "text"
+    key = _find_text(data, regions, dialect)
     text = data.pop(key, None)
     if type(text) is not str:
         raise InputError(f"no string {key!r} in the data of the task", remedy="name what holds the text: text_key")
     mentions = []
-    for region, (start, end) in zip(regions, _offsets(text, regions, reading), strict=True):
+    for region, (start, end) in zip(regions, _offsets(text, regions, dialect.offsets, reading), strict=True):
         value = region["value"]
         fields = {k: v for k, v in region.items() if k != "value" and dialect.names.get(k) != v}
         if _OUR_ID.fullmatch(str(fields.get("id"))):
@@ -277,12 +314,21 @@ def _text(
     return Document(text, mentions, None if _OUR_ID.fullmatch(id_ or "") else id_, data, token_spans=spans)
 
 
-def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> list[tuple[Any, Any]]:
+def _offsets(text: str, regions: Sequence[dict[str, Any]], unit: str, reading: Reading) -> list[tuple[Any, Any]]:
     """The first character of each region and the one after its last.
 
     Raises:
         InputError: the text of a region differs from the text at its offsets, and `reading` does not repair.
     """
+    words = [region["value"].get("text") for region in regions]
+    given = [(region["value"]["start"], region["value"]["end"]) for region in regions]
+
+    def place(unit: str) -> list[tuple[Any, Any]]:
+        known = characters_of(text, unit)
+        if known is None:
+            return given
+        # An offset that divides a character is outside the text.
+        return [(known.get(a, -1), known.get(b, -1)) if type(a) is type(b) is int else (a, b) for a, b in given]
 
     def mismatches(offsets: Sequence[tuple[Any, Any]]) -> list[int]:
         return [
@@ -290,22 +336,18 @@ def _offsets(text: str, regions: Sequence[dict[str, Any]], reading: Reading) -> 
             for i, (word, (start, end)) in enumerate(zip(words, offsets, strict=True))
             if type(word) is str
             and type(start) is type(end) is int
-            and word != text[start:end]
-            and _normalized(word) != _normalized(text[start:end])
+            and (start < 0 or word != text[start:end])
+            and _normalized(word) != _normalized(text[max(0, start) : end])
         ]
 
-    words = [region["value"].get("text") for region in regions]
-    offsets = [(region["value"]["start"], region["value"]["end"]) for region in regions]
+    offsets = place(unit)
     invalid = mismatches(offsets)
     if not invalid:
         return offsets
-    if text and max(text) > "\uffff":
-        units = accumulate((2 if char > "\uffff" else 1 for char in text), initial=0)
-        characters = {unit: i for i, unit in enumerate(units)}
-        converted = [(characters.get(a, a), characters.get(b, b)) for a, b in offsets if type(a) is type(b) is int]
-        if len(converted) == len(offsets) and not mismatches(converted):
-            reading.notes["text whose offsets count units of UTF-16, as in old Label Studio"] += 1
-            return converted
+    other = "characters" if unit == "utf16" else "utf16"
+    if (converted := place(other)) != offsets and not mismatches(converted):
+        reading.notes[f"task whose offsets count {title_of(other)}, unlike the others"] += 1
+        return converted
     if not reading.repair:
         remedy = "name what holds the text: text_key; or pass --repair to believe the offsets"
         faults = []
@@ -329,6 +371,7 @@ def _normalized(text: str) -> str:
 
 def _regions(text: Document, dialect: LabelStudioDialect) -> list[dict[str, Any]]:
     """Convert the mentions of a text to regions; one region may have several labels."""
+    count = counter(text.text, dialect.offsets)
     regions: list[dict[str, Any]] = []
     shared: dict[tuple[int, int, str], dict[str, Any]] = {}
     for mention in text.mentions:
@@ -343,7 +386,7 @@ def _regions(text: Document, dialect: LabelStudioDialect) -> list[dict[str, Any]
             continue
         further = mention.fields.get("value")
         value: dict[str, Any] = dict(further) if type(further) is dict else {}
-        value |= {"start": start, "end": end, "text": text.text[start:end], "labels": [mention.label]}
+        value |= {"start": count(start), "end": count(end), "text": text.text[start:end], "labels": [mention.label]}
         if is_shared:
             shared[key] = value
         regions.append({"id": f"entaug-{len(regions) + 1}", **dialect.names, **fields, "value": value})

@@ -3,23 +3,29 @@
 Tokens are objects with ``text``, ``start``, ``end``, ``id`` and, in newer files, ``ws``: whether a space follows. As in
 spaCy, any other white space is a separate token; such tokens are read as white space between words, and written
 again. The ``token_end`` of a span is its last token. Spans may overlap (as in ``spans.manual``). Records that were
-rejected or ignored are skipped and counted, unless ``answers`` is ``"all"``. Note that accepting a single suggested
-span does not imply that the rest of the text has no other mention.
+rejected or ignored are skipped and counted, unless ``answers`` is ``"all"``.
+
+A binary record (``_is_binary``, as of ``ner.teach``) accepts or rejects one suggested span. Such records are merged by
+``_input_hash``, as ``data-to-spacy`` does: the accepted spans are the mentions. Whether the text has others is unknown;
+such texts are counted. Where another record annotates a text in full, its binary records are left out.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from entaug.data import Sentence, Span
+from entaug.data import Mention, Sentence, Span
 from entaug.errors import InputError, LossError
 from entaug.formats.base import Reading
 from entaug.formats.documents import CharMention, Document
-from entaug.formats.records import peek_records, to_json
-from entaug.formats.segmentation import SegmentationOptions
+from entaug.formats.offsets import UnitDetector, characters_of, counter
+from entaug.formats.records import as_object, numbered_lines, parse_json, peek_records, to_json
+from entaug.formats.segmentation import OffsetOptions
 from entaug.formats.text_records import (
     OTHER_TOKENS,
     TextLines,
@@ -30,11 +36,17 @@ from entaug.formats.text_records import (
     text_record,
 )
 from entaug.formats.token_records import without
+from entaug.tags import flatten
 
 __all__ = ["Prodigy", "ProdigyDialect"]
 
 TOKEN_FIELDS = "_token_fields"  # noqa: S105 - no password
 """Field of a sentence: the further fields of each of its tokens."""
+_PARTIAL = (
+    "text of binary records, of which only the suggested spans were judged: whether it has other mentions is unknown, "
+    "and it is read as if it had none"
+)
+_REPEATED = "text of another record too (_input_hash), as of several annotators: each record is read"
 _OF_MENTION = ("start", "end", "token_start", "token_end", "label")
 _OF_TOKEN = frozenset(("text", "start", "end", "id", "ws"))
 # Hashes depend on text and spans, and Prodigy computes them again; relations refer to tokens.
@@ -42,20 +54,23 @@ _OF_SOURCE = ("_input_hash", "_task_hash", "relations")
 
 
 @dataclass(frozen=True)
-class ProdigyDialect(SegmentationOptions):
+class ProdigyDialect(OffsetOptions):
     """Layout of a file of Prodigy.
 
     Args:
         answers: the records to read: ``"accept"`` or ``"all"``.
         ws: whether tokens have the field ``ws``, as since Prodigy 1.10.
+        binary: ``"merge"``: records that accept or reject one suggested span become one text by ``_input_hash``;
+            ``"keep"``: each is a text.
     """
 
     answers: Literal["accept", "all"] = "accept"
     ws: bool = True
+    binary: Literal["merge", "keep"] = "merge"
 
     def describe(self) -> str:
         """Return a description of the layout."""
-        return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records"
+        return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records{self.offsets_text}"
 
 
 class Prodigy(TextLines):
@@ -90,13 +105,52 @@ class Prodigy(TextLines):
                 return {"ws": "ws" in tokens[0]}
         return {}
 
+    def add_ranges(self, record: dict[str, Any], dialect: ProdigyDialect, detector: UnitDetector) -> None:
+        """See `entaug.formats.text_records.TextLines.add_ranges`; tokens tell their words, too."""
+        del dialect
+        given = record.get("tokens") or record.get("spans")
+        if type(record.get("text")) is str and type(given) is list:
+            ranges = ((i.get("start"), i.get("end"), i.get("text")) for i in given if type(i) is dict)
+            detector.add(record["text"], ranges)
+
+    def replaced(self, path: Path, dialect: ProdigyDialect, reading: Reading) -> Mapping[int, dict[str, Any] | None]:
+        """See `entaug.formats.text_records.TextLines.replaced`: binary records, merged."""
+        binary: defaultdict[Any, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+        others: Counter[str] = Counter()
+        complete: set[str] = set()
+        with contextlib.suppress(InputError):  # reported when the file is read
+            for number, line in numbered_lines(path):
+                with contextlib.suppress(InputError):
+                    record = as_object(parse_json(line))
+                    text = f"hash {record['_input_hash']}" if record.get("_input_hash") is not None else ""
+                    is_accepted = record.get("answer", "accept") == "accept"
+                    if _is_binary(record):
+                        binary[text or number].append((number, record))
+                    elif text and (is_accepted or dialect.answers == "all"):
+                        others[text] += 1
+                        complete |= {text} if is_accepted else set()
+        if repeated := others.total() - len(others):
+            reading.notes[_REPEATED] += repeated
+        if dialect.binary == "keep":
+            return {}
+        replaced: dict[int, dict[str, Any] | None] = {}
+        for text, own in binary.items():
+            replaced |= dict.fromkeys(number for number, _ in own)
+            if text in complete:
+                reading.notes["binary record of a text that another record annotates in full, left out"] += len(own)
+            else:
+                replaced[own[0][0]] = _merge([record for _, record in own], dialect, reading)
+        return replaced
+
     def parse(self, record: dict[str, Any], dialect: ProdigyDialect, reading: Reading) -> Document | None:
         """See `entaug.formats.text_records.TextLines`."""
         answer = record.get("answer", "accept")
         if answer != "accept" and dialect.answers == "accept":
-            reading.notes[f"record with the answer {answer!r:.40} left out"] += 1
+            reading.notes[_left_out(answer)] += 1
             return None
         text, spans, tokens = (record.get(name) for name in ("text", "spans", "tokens"))
+        if record.get("_is_binary") is True and type(spans) is list:
+            reading.notes[_PARTIAL] += 1
         remedy = 'write {"text": ..., "spans": [...]}'
         if type(text) is not str:
             raise InputError("no string 'text' in the object", remedy=remedy)
@@ -105,7 +159,7 @@ class Prodigy(TextLines):
         result = text_record(text, [_mention(span) for span in spans or ()], record, self.reserved_fields)
         if tokens is None:
             return result
-        words, places = _words(tokens, text)
+        words, places = _words(tokens, text, dialect.offsets)
         if places is None:
             reading.notes[OTHER_TOKENS] += 1
         elif not all(word.keys() <= _OF_TOKEN for word in words):
@@ -121,6 +175,7 @@ class Prodigy(TextLines):
         """
         self.check_contiguous(sentence)
         text, places = layout_text(sentence)
+        count = counter(text, dialect.offsets)
         tokens, ids = _tokens(sentence, text, places, dialect)
         record: dict[str, Any] = {} if sentence.id is None else {"id": sentence.id}
         record |= {"text": text, "tokens": tokens}
@@ -134,7 +189,7 @@ class Prodigy(TextLines):
                 **fields,
             }
             for mention, (label, start, end, fields) in zip(
-                sentence.mentions, char_spans(sentence, places, _OF_MENTION), strict=True
+                sentence.mentions, char_spans(sentence, places, _OF_MENTION, count), strict=True
             )
         ]
         add_other_fields(sentence, record, _OF_SOURCE, (TOKEN_FIELDS,))
@@ -151,16 +206,63 @@ class Prodigy(TextLines):
         return super().lost(sentence, dialect) + ["fields of tokens"] * is_lost
 
 
+def _left_out(answer: Any) -> str:
+    return f"record with the answer {answer!r:.40} left out"
+
+
+def _is_binary(record: Mapping[str, Any]) -> bool:
+    """Whether a record accepts or rejects suggested spans; invalid spans are reported where it is read by itself."""
+    spans = record.get("spans")
+    if record.get("_is_binary") is not True or record.get("answer") not in ("accept", "reject"):
+        return False
+    return type(spans) is list and bool(spans) and all(map(_is_span, spans))
+
+
+def _is_span(span: Any) -> bool:
+    if type(span) is not dict or type(span.get("label")) is not str:
+        return False
+    start, end = span.get("start"), span.get("end")
+    return type(start) is int and type(end) is int and 0 <= start < end
+
+
+def _mention_of(span: Mapping[str, Any]) -> Mention:
+    """The label and the offsets of a span."""
+    return Mention(span["label"], ((span["start"], span["end"]),))
+
+
+def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: Reading) -> dict[str, Any] | None:
+    """The record of a text with the accepted spans of its binary records; None where none was accepted."""
+    accepted = [record for record in records if record["answer"] == "accept"]
+    rejected = [record for record in records if record["answer"] == "reject"]
+    if dialect.answers == "accept" and rejected:
+        reading.notes[_left_out("reject")] += len(rejected)
+        if not accepted:
+            return None
+    spans = {_mention_of(span): span for record in accepted for span in record["spans"]}
+    refuted = spans.keys() & {_mention_of(span) for record in rejected for span in record["spans"]}
+    kept = flatten(sorted(spans.keys() - refuted, key=lambda mention: (mention.spans, mention.label)), "outermost")
+    for what, count in (
+        ("binary record merged with others of its text", len(accepted) - 1),
+        ("span that was accepted and rejected, left out", len(refuted)),
+        ("accepted span that overlaps a longer one, left out", len(spans) - len(refuted) - len(kept)),
+    ):
+        if count > 0:
+            reading.notes[what] += count
+    record = accepted[0] if accepted else rejected[0]
+    return {**(record if len(records) == 1 else without(record, ("_task_hash",))), "spans": [spans[m] for m in kept]}
+
+
 def _mention(span: Any) -> CharMention:
     if type(span) is not dict:
         raise InputError(f"a span must be an object, not {span!r:.80}", remedy="give it start, end and label")
     return char_mention(span.get("label"), span.get("start"), span.get("end"), without(span, _OF_MENTION))
 
 
-def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
+def _words(tokens: Any, text: str, unit: str) -> tuple[list[dict[str, Any]], list[Span] | None]:
     """The tokens that are not white space, and their characters; None if they do not match the text."""
     if type(tokens) is not list:
         raise InputError("'tokens' is not a list", remedy="correct the line")
+    known = characters_of(text, unit) or {}
     words = []
     places: list[Span] = []
     offset = 0
@@ -175,6 +277,7 @@ def _words(tokens: Any, text: str) -> tuple[list[dict[str, Any]], list[Span] | N
         start = text.find(word, offset)
         # A token that begins with white space may start after the first match.
         given = token.get("start", start)
+        given = known.get(given, given) if type(given) is int and "start" in token else given
         if given != start and type(given) is int and given > start and text.startswith(word, given):
             start = given
         fits = fits and start == given and (start == offset or text[offset:start].isspace())
@@ -193,9 +296,10 @@ def _tokens(
         fields = [{}] * len(places)
     tokens: list[dict[str, Any]] = []
     positions: list[int] = []
+    count = counter(text, dialect.offsets)
 
     def add(start: int, end: int, **further: Any) -> None:
-        token = {"text": text[start:end], "start": start, "end": end, "id": len(tokens)}
+        token = {"text": text[start:end], "start": count(start), "end": count(end), "id": len(tokens)}
         tokens.append(token | ({"ws": False} if dialect.ws else {}) | further)
 
     def add_space(start: int, end: int) -> None:
