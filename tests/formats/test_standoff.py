@@ -86,7 +86,7 @@ def test_pubtator_comes_back_to_the_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "encoding", "size"), [("UTF-16 code units", "utf-16-le", 2), ("bytes of UTF-8", "utf-8", 1)]
+    ("unit", "encoding", "size"), [("UTF-16 units", "utf-16-le", 2), ("bytes of UTF-8", "utf-8", 1)]
 )
 def test_words_tell_what_offsets_count(tmp_path: Path, unit: str, encoding: str, size: int) -> None:
     text = "\n".join(line[4:] for line in PUBTATOR.split("\n")[:2])
