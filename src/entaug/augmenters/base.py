@@ -125,12 +125,13 @@ class Augmenter(Learning, abc.ABC):
     # ------------------------------------------------------------------------------------------------------- for users
 
     def notes(self) -> list[str]:
-        """Return notes on the fitted corpus for the user.
+        """Return notes on the fitted corpus for the user, also those of its models, filters and teacher.
 
         Returns:
             Lines of text.
         """
-        return []
+        parts = (self, *getattr(self, "filters_", ()), getattr(self, "teacher_", None))
+        return list(dict.fromkeys(note for part in parts if part is not None for note in part.model_notes()))
 
     def advice(self, statistics: RunStatistics) -> list[str]:
         """Return notes on the augmented sentences for the user.

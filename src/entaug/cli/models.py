@@ -17,9 +17,13 @@ __all__ = ["COMMAND", "methods_using"]
 
 _JSON_FIELDS = ("name", "title", "kind", "licence", "languages", "size", "extra", "by_default", "installed")
 
-# Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, and constituents
-# are projected from dependency trees.
-_ALSO = {"causal_lm": "generator", "encoder": "tagger", "dependency_parser": "constituency_parser"}
+# Kinds whose models also serve as another kind: generators and taggers are fine-tuned from a model, constituents are
+# projected from dependency trees, and the label guard takes what it knows of names from the same models.
+_ALSO = {
+    "causal_lm": ("generator", "word_cases"),
+    "encoder": ("tagger",),
+    "dependency_parser": ("constituency_parser", "entity_recognizer"),
+}
 
 
 def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
@@ -29,7 +33,7 @@ def _add_options(parser: argparse.ArgumentParser, _argv: Sequence[str]) -> None:
         nargs="*",
         help="names of models (default: all but the optional ones; verify: all that are prepared; bom: all)",
     )
-    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method needs")
+    parser.add_argument("--for", dest="method", metavar="METHOD", help="prepare: the models that this method uses by default, with the label guard")
     parser.add_argument("--source", metavar="DIR", help="prepare: use packages or prepared folders in this folder")
     parser.add_argument("--offline", action="store_true", help="prepare: do not use the network")
     options.add_json_option(parser, "list: print JSON")
@@ -51,7 +55,10 @@ def _run(args: argparse.Namespace) -> int:
             if not names:
                 output.print_message(f"{method}: needs no model")
                 return output.ExitCode.OK
-        prepare_models(names, offline=args.offline, source=args.source, report=output.print_message)
+        is_complete = bool(args.names) or not args.method  # what a method needs comes first, and is of use without the rest
+        prepare_models(
+            names, offline=args.offline, source=args.source, report=output.print_message, go_on=not is_complete
+        )
     elif args.action == "verify":
         verify_models(args.names, report=output.print_message)
     elif args.action == "bom":
@@ -83,7 +90,7 @@ def _print_models(models: Sequence[StarterModel]) -> None:
 
 
 def methods_using(name: str) -> list[str]:
-    """Return the methods that use a starter model by default: the first of its kind.
+    """Return the methods that use a starter model by default: the first of its kind that is no optional one.
 
     Args:
         name: the name of the model.
@@ -93,10 +100,11 @@ def methods_using(name: str) -> list[str]:
 
     first_of_kind: dict[str, str] = {}
     for model in catalogue.list_models():
-        first_of_kind.setdefault(model.kind, model.name)
+        if model.by_default:
+            first_of_kind.setdefault(model.kind, model.name)
     kinds = {kind for kind, first in first_of_kind.items() if first == name}
-    kinds |= {other for kind, other in _ALSO.items() if kind in kinds}
-    return [method for method in METHODS if kinds & {*METHODS[method].info.needs, *METHODS[method].info.may_need}]
+    kinds |= {other for kind in kinds for other in _ALSO.get(kind, ())}
+    return [method for method in METHODS if kinds & METHODS[method].default_kinds()]
 
 
 COMMAND = Command(
