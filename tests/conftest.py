@@ -66,9 +66,13 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 @pytest.fixture(autouse=True)
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The label guard uses no model that happens to be prepared here, but in tests with models."""
+    """What is known of names comes from no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
+        from entaug.augmenters import synonyms
+
+        resolve = synonyms.resolve_prepared
         monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
+        monkeypatch.setattr(synonyms, "resolve_prepared", lambda *a: None if a[0] == "word_cases" else resolve(*a))
 
 
 @contextlib.contextmanager

@@ -278,6 +278,13 @@ class Augmenter(Learning, abc.ABC):
         return super().uses_models or self.teacher_ is not None or any(f.uses_models for f in self.filters_)
 
     @property
+    def kinds_by_default(self) -> set[str]:
+        """See `entaug.component.Component`; those of guard, filters and teacher included."""
+        guard = [LabelGuard()] if self.uses_guard else []
+        parts = [*guard, *create_filters(self.filters), create_relabeller(self.teacher)]
+        return super().kinds_by_default.union(*(part.kinds_by_default for part in parts if part is not None))
+
+    @property
     def has_teacher(self) -> bool:
         """Whether augmented sentences are relabelled."""
         return getattr(self, "teacher_", None) is not None

@@ -129,7 +129,8 @@ class MaskedLMReplacement(Augmenter):
             for i, (token, outside) in enumerate(zip(sentence.tokens, sentence.outside_mask(), strict=True))
             if outside
             and i not in left_alone
-            and (self.replace_punctuation or is_word(token, hyphens=True)) and token.lower() not in stop
+            and (self.replace_punctuation or is_word(token, hyphens=True))
+            and token.lower() not in stop
         ]
         return rng.sample(positions, min(_MAX_POSITIONS * self.num_replacements, len(positions)))
 

@@ -142,10 +142,19 @@ class SynonymReplacement(Augmenter):
     def get_params(self, *, loaded: bool = False) -> dict[str, Any]:
         """See `Component.get_params`: also the list of words that tells names in a corpus without capitals."""
         params = super().get_params(loaded=loaded)
-        return {**params, "word_cases": self._uncased_names.list_name} if loaded and self._uncased_names.list_name else params
+        return (
+            {**params, "word_cases": self._uncased_names.list_name}
+            if loaded and self._uncased_names.list_name
+            else params
+        )
 
     def _state(self) -> dict[str, Any]:
-        return {"words": self._words, "known": self._known, "kinds": self._kinds.state(), "names": self._uncased_names.state()}
+        return {
+            "words": self._words,
+            "known": self._known,
+            "kinds": self._kinds.state(),
+            "names": self._uncased_names.state(),
+        }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._words, self._known = state["words"], state["known"]

@@ -125,7 +125,9 @@ class LabelGuard(Filter):
             ]
         elif missing:
             what = " or ".join(_MISSED[kind] for kind in missing)
-            name = language_name(self._language) if self._language else "the language of the corpus, which it cannot tell"
+            name = (
+                language_name(self._language) if self._language else "the language of the corpus, which it cannot tell"
+            )
             notes.append(
                 f"the label guard has no {' and no '.join(kind.replace('_', ' ') for kind in missing)} for {name}, and "
                 f"finds no {what}; name a pipeline with --no-guard --filter guard:entity_recognizer=NAME"

@@ -225,18 +225,24 @@ class NameKnowledge:
         told by the word list, without one by the capitals of the type.
         """
         habits, old = self._habits, words[i]
-        if not self.fits(new, label, old) or (old.islower() and old in habits.stop_words):
-            return False
         changed = [*words[:i], new, *words[i + 1 :]]
-        if habits.labels_of(changed)[label]:
-            return True
-        if habits.word_labels(new)[label]:
-            return habits.may_stand(changed, i, label) and self._pos_alone(changed)[i] == self._pos_alone(words)[i]
-        if habits.is_shared(old, label) or not self._is_like_name(old, label):
+        is_mention, is_of_type = bool(habits.labels_of(changed)[label]), bool(habits.word_labels(new)[label])
+        if is_mention:
+            may_be = True
+        elif is_of_type:
+            may_be = habits.may_stand(changed, i, label)
+        else:
+            may_be = not habits.is_shared(old, label) and self._is_like_name(old, label) and self._may_name(new, label)
+        # What a recogniser is asked comes last, as that takes longest.
+        if not may_be or (old.islower() and old in habits.stop_words) or not self.fits(new, label, old):
             return False
-        if self._word_cases is not None and not self._is_like_name(self._word_cases.usual_case(new) or "", label):
-            return False
+        if is_of_type:
+            return is_mention or self._pos_alone(changed)[i] == self._pos_alone(words)[i]
         return self.kind_alone(words) in ("", self.kind_alone(changed))
+
+    def _may_name(self, word: str, label: str) -> bool:
+        """Whether a word that a model predicts, in whatever case, is a name by itself as far as a list tells."""
+        return self._word_cases is None or self._is_like_name(self._word_cases.usual_case(word) or "", label)
 
     def _is_like_name(self, word: str, label: str) -> bool:
         """Whether a word is a name by itself; abbreviations are not, as they can stand for anything."""

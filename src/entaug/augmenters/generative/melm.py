@@ -267,7 +267,9 @@ class MaskedEntityLM(TrainableAugmenter):
         """Return the log-probability of each mention in its sentence, sub-word by sub-word, for each word."""
         texts = [detokenize(sentence.tokens, sentence.spaces) for sentence, _ in mentions]
         requests = []
-        for text, (sentence, mention), pieces in zip(texts, mentions, self.masked_lm_.token_offsets(texts), strict=True):
+        for text, (sentence, mention), pieces in zip(
+            texts, mentions, self.masked_lm_.token_offsets(texts), strict=True
+        ):
             owners = align_subwords(pieces, sentence.tokens, sentence.spaces)
             requests.append((text, [n for n, i in enumerate(owners) if mention.start <= i < mention.end]))
         values = self.masked_lm_.token_log_probs(requests)
