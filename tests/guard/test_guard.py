@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -337,12 +338,10 @@ class _Critic(FakeMaskedLM):
         return super().fill(texts, top_k, first_only=first_only)
 
     def token_log_probs(self, requests: Sequence[tuple[str, Sequence[int] | None]]) -> Any:
-        import numpy
-
         log_probs = []
         for text, positions in requests:
             size = len(text.split() if positions is None else positions)
-            log_probs.append(numpy.full(size, -20 if self._bad and self._bad in text else -1, numpy.float32))
+            log_probs.append(np.full(size, -20 if self._bad and self._bad in text else -1, np.float32))
         return log_probs
 
 
@@ -381,7 +380,7 @@ def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
     monkeypatch.setenv("ENTAUG_CACHE", str(tmp_path / "cache"))
     cases, recognizer = notes_of()
     assert cases.startswith("the label guard does not find names without a capital of their own")
-    assert cases.endswith("the word cases smollm2 cannot be used; run: entaug models prepare smollm2")
+    assert cases.endswith("the list of words smollm2 cannot be used; run: entaug models prepare smollm2")
     assert "names that no capital tells" in recognizer
     assert recognizer.endswith("; run: entaug models prepare en_core_web_sm")
     assert notes_of(word_cases=None) == [recognizer]
@@ -400,10 +399,10 @@ def test_a_missing_source_is_a_note_that_says_what_is_not_checked(
 def test_a_language_without_sources_is_a_note() -> None:
     german = [labelled(f"der Hund und die Katze sind nicht in dem Haus von [{name}]PER") for name in ("Ada", "Bo")] * 9
     [note] = notes_of(german)
-    assert note.startswith("the label guard has no word cases and no entity recognizer for German, and finds no names")
+    assert note.startswith("the label guard has no list of words and no recogniser for German, and finds no names")
     assert "guard:entity_recognizer=NAME" in note
     [other] = notes_of(german, word_cases=None)
-    assert other.startswith("the label guard has no entity recognizer for German")
+    assert other.startswith("the label guard has no recogniser for German")
 
 
 def test_types_that_the_recogniser_does_not_know_are_a_note() -> None:

@@ -37,9 +37,10 @@ class MaskedLMReplacement(Augmenter):
     Positions are drawn without replacement, masked, and filled from left to right; each fill is sampled from the most
     likely predictions by their probability. Only whole words that differ from the original are used, in the case that
     the corpus has for them, else in that of the original; with the label guard no names. Mentions, punctuation and
-    numbers are not changed, nor with the guard names outside mentions in a corpus without capitals. If only the original is plausible at a position, it is kept, and
-    another position is tried. Sentences are not tokenized again, so labels cannot shift. (The authors' code takes the
-    most likely fill for all positions at once, so all copies with the same positions are equal.)
+    numbers are not changed, nor with the guard names outside mentions in a corpus without capitals. If only the
+    original is plausible at a position, it is kept, and another position is tried. Sentences are not tokenized again,
+    so labels cannot shift. (The authors' code takes the most likely fill for all positions at once, so all copies with
+    the same positions are equal.)
 
     Args:
         num_replacements: the number of words to replace (paper: 1, 3 or 5), if the sentence has enough.

@@ -170,7 +170,7 @@ class SynonymReplacement(Augmenter):
         if names.is_needed and names.list_name is None and self.lexicon_.language == "en" and self.senses == "usual":
             command = preparing_command("word_cases", _STARTER_CASES)
             notes.append(
-                f"the corpus has no capitals, and only its mentions tell which words are names; to know more run: {command}"
+                f"the corpus has no capitals, so mentions alone tell which words are names; for a list run: {command}"
             )
         if self._words < _ENOUGH_WORDS or self._known >= _FEW * self._words:
             return notes

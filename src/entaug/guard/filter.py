@@ -21,8 +21,9 @@ from entaug.stopwords import stop_words
 __all__ = ["LabelGuard", "name_knowledge"]
 
 _AUTO = "auto"
-# The sources of "auto", by the name of the parameter, and what is not found without them.
+# The sources of "auto", by the name of the parameter, what they are, and what is not found without them.
 _SOURCES = {"word_cases": "smollm2", "entity_recognizer": "en_core_web_sm"}
+_CALLED = {"word_cases": "list of words", "entity_recognizer": "recogniser"}
 _MISSED = {
     "word_cases": "names without a capital of their own and common words in mentions",
     "entity_recognizer": "names that no capital tells and mentions of a wrong type or part of speech",
@@ -118,18 +119,16 @@ class LabelGuard(Filter):
         missing = [kind for kind in _SOURCES if getattr(self, kind) == _AUTO and getattr(self, f"{kind}_") is None]
         if self._language in _served_languages():
             notes += [
-                f"the label guard does not find {_MISSED[kind]}, because the {kind.replace('_', ' ')} {model} "
+                f"the label guard does not find {_MISSED[kind]}, because the {_CALLED[kind]} {model} "
                 f"cannot be used; run: {preparing_command(kind, model)}"
                 for kind, model in _SOURCES.items()
                 if kind in missing
             ]
         elif missing:
             what = " or ".join(_MISSED[kind] for kind in missing)
-            name = (
-                language_name(self._language) if self._language else "the language of the corpus, which it cannot tell"
-            )
+            name = language_name(self._language) if self._language else "the corpus, whose language it cannot tell"
             notes.append(
-                f"the label guard has no {' and no '.join(kind.replace('_', ' ') for kind in missing)} for {name}, and "
+                f"the label guard has no {' and no '.join(_CALLED[kind] for kind in missing)} for {name}, and "
                 f"finds no {what}; name a pipeline with --no-guard --filter guard:entity_recognizer=NAME"
             )
         return [*notes, *self._note_on_unknown_types()]
@@ -146,10 +145,9 @@ class LabelGuard(Filter):
         if not unknown:
             return []
         others = f" and {len(unknown) - _SHOWN} other types" if len(unknown) > _SHOWN else ""
-        return [
-            f"the recogniser of the label guard, {self.entity_recognizer_.name}, knows little of the type"
-            f"{'s' * (len(unknown) > 1)} {', '.join(unknown[:_SHOWN])}{others}: it misses such names without a label"
-        ]
+        types = "types" if len(unknown) > 1 else "type"
+        note = f"the recogniser of the label guard, {self.entity_recognizer_.name}, knows little of the {types} "
+        return [f"{note}{', '.join(unknown[:_SHOWN])}{others}: it misses such names without a label"]
 
     def _recognize(self, sentences: Sequence[Sentence]) -> list[Recognition] | None:
         if self._recognizer is None:

@@ -146,7 +146,7 @@ class CorpusHabits:
         return self._mentions.get(_folded(words), Counter())
 
     def may_stand(self, words: Sequence[str], i: int, label: str) -> bool:
-        """Whether mentions of a type have a word in the same place: alone, last in its phrase, before a mark, within."""
+        """Whether mentions of a type have a word in the same place: alone, last in a phrase, before a mark, within."""
         folded = _folded(words)
         return self._place(folded, i) in self._places.get((label, folded[i]), ())
 

@@ -40,12 +40,15 @@ class MaskedEntityLM(TrainableAugmenter):
     Sentences are linearized: each word of a mention is surrounded by two label tokens, whose embeddings are initialised
     from the words of the label. The model is trained to predict masked words of mentions, different ones in each epoch.
     For augmentation, about half of the words of a sentence's mentions are masked, and each is replaced by one of the
-    most likely predictions except the first. Words are replaced one by one, and only by whole alphabetic words.
-    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. With the label
-    guard, words must fit the type: the corpus does not have them in mentions of other types or outside mentions only,
-    and common words do not replace names. Words with
+    most likely predictions except the first. Words are replaced by whole alphabetic words only.
+    Mentions therefore keep their number, labels and lengths, and no label token remains in a sentence. Words with
     other characters than letters (numbers, codes) are not replaced. Several copies correspond to several rounds of the
     paper.
+
+    With the label guard a changed mention must be one of its type as a whole. Words are replaced from left to right,
+    each in the sight of the words before it, by words that mentions of the type have in the same place and as the same
+    part of speech (a head by a head), or a name by a name. A mention that the corpus does not have is refused if the
+    model, as it was before training, finds it much less likely than the one in its place.
 
     (The paper masks sub-words. Here whole words are masked, because predicted sub-words rarely form a word.)
 
@@ -191,7 +194,7 @@ class MaskedEntityLM(TrainableAugmenter):
     def _fill(
         self, requests: Mapping[int, Request], masked: Mapping[int, Sequence[int]]
     ) -> dict[int, Sentence | Rejection]:
-        """Fill the masked positions: all at once, or with the guard one by one, so that a mention is seen as a whole."""
+        """Fill the masked positions: all at once, or with the guard one by one, so that words fit each other."""
         current = {i: request.sentence for i, request in requests.items()}
         pending = {i: list(positions) for i, positions in masked.items()}
         num_predictions = self.max_rank * (_MORE if self.uses_guard else 1) + 1
