@@ -68,11 +68,13 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of names comes from no model that happens to be prepared here, but in tests with models."""
     if "models" not in request.keywords:
-        from entaug.augmenters import synonyms
+        from entaug.backends.resolve import resolve_prepared
 
-        resolve = synonyms.resolve_prepared
+        def without_lists(kind: str, name: str) -> Any:
+            return None if kind == "word_cases" else resolve_prepared(kind, name)
+
         monkeypatch.setattr("entaug.guard.filter.resolve_prepared", lambda *_: None)
-        monkeypatch.setattr(synonyms, "resolve_prepared", lambda *a: None if a[0] == "word_cases" else resolve(*a))
+        monkeypatch.setattr("entaug.augmenters.synonyms.resolve_prepared", without_lists)
 
 
 @contextlib.contextmanager

@@ -242,18 +242,18 @@ class MaskedEntityLM(TrainableAugmenter):
         those that a recogniser takes for one of the type are not asked about.
         """
         asked = [
-            (i, mention)
+            (i, new, mention)
             for i, (new, (source, *_)) in enumerate(zip(results, requests, strict=True))
             if isinstance(new, Sentence)
             for mention in new.mentions
             if self._is_in_doubt(mention, new, source)
         ]
-        drafts = [(results[i], mention) for i, mention in asked]
-        sources = [(requests[i].sentence, mention) for i, mention in asked]
+        sources = [(requests[i].sentence, mention) for i, _, mention in asked]
         known = self._source_log_probs
         unknown = list(dict.fromkeys(pair for pair in sources if pair not in known))
         known.update(zip(unknown, self._log_probs(unknown), strict=True))
-        for (i, _), now, source in zip(asked, self._log_probs(drafts), sources, strict=True):
+        drafts = self._log_probs([(new, mention) for _, new, mention in asked])
+        for (i, *_), now, source in zip(asked, drafts, sources, strict=True):
             if now < known[source] - _MUCH_WORSE:
                 results[i] = _IMPLAUSIBLE
 
