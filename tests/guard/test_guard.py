@@ -605,3 +605,19 @@ def test_starter_models_tell_names() -> None:
     assert guard.entity_recognizer_ is not None
     texts = ("people left bosnia with [Bo]PER .", CLEAN)
     assert guard.judge(list(map(labelled, texts)), [None, None]) == ["a name without a label", None]
+
+
+@pytest.mark.models
+def test_starter_models_tell_names_without_capitals() -> None:
+    guard = LabelGuard().fit(QUERIES)
+    [places] = guard.uncased_names.places([labelled("show me hotels in london and a good museum in new york")])
+    assert {4, 10, 11} <= places
+    assert not {0, 1, 2, 3, 5, 6, 7, 9} & places
+    assert guard.judge([labelled("show me cheap food in london")], [QUERIES[2]]) == ["a name without a label"]
+
+
+@pytest.mark.models
+def test_the_starter_recogniser_says_that_it_does_not_know_diseases() -> None:
+    ill = [labelled(f"the child has a severe [{name} dystrophy]ILL and is ill") for name in ("retinal", "muscular") * 3]
+    [note] = LabelGuard().fit(ill).model_notes()
+    assert "knows little of the type ILL (finds 0 of 6 mentions)" in note
